@@ -1,1 +1,3 @@
-fn main(){}
+//! The command line of metalform; everything is in the library.
+
+fn main() {}

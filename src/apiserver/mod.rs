@@ -1,0 +1,1 @@
+//! The Kubernetes API: nodes, certificate requests, server-side apply, named conditions.

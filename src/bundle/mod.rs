@@ -1,0 +1,1 @@
+//! What an offline cluster is made of: packages, images, digests.

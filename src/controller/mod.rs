@@ -1,0 +1,1 @@
+//! Controllers that run in `metalform serve`.

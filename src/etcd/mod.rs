@@ -1,0 +1,1 @@
+//! etcd: the client, and membership as a pure function.

@@ -1,0 +1,1 @@
+//! The ordered phases by which a machine becomes a member of the cluster.

@@ -1,0 +1,5 @@
+//! Plain validated data. No I/O, no clock, no async; every other module may use it.
+
+pub mod facts;
+pub mod name;
+pub mod ssh_target;

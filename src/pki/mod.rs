@@ -1,0 +1,1 @@
+//! Authorities, leaf certificates, kubeconfigs and the repository's signing key.

@@ -1,0 +1,1 @@
+//! Readers of events: live, plain and JSON.

@@ -1,0 +1,55 @@
+//! What a comparison of desired and observed says.
+
+use super::step::Step;
+
+/// The outcome of comparing one resource with what was observed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing to do, and why.
+    NoChange {
+        /// `file has this content, owner and mode`.
+        reason: String,
+    },
+    /// To be done.
+    Change(Change),
+    /// It must not be done, and why: shown as an error of this host, and nothing after it runs.
+    Refuse {
+        /// `/etc/kubernetes is a regular file`.
+        reason: String,
+    },
+}
+
+/// A change, for people (what differs) and for the engine (the steps).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What differs, in the order to show it.
+    pub differences: Vec<Difference>,
+    /// In the order to run.
+    pub steps: Vec<Step>,
+}
+
+/// One field that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// `mode: 0644 → 0600`. `before` is `None` where there was nothing.
+    Field {
+        /// Its name.
+        name: String,
+        /// Present value.
+        before: Option<String>,
+        /// Value to be; `None` where it goes.
+        after: Option<String>,
+    },
+    /// The text of a file; shown as a unified diff.
+    Text {
+        /// Present text, empty where there is no file.
+        before: String,
+        /// Text to be.
+        after: String,
+    },
+    /// Content that must not be shown, or is not text, or is too large.
+    Hidden {
+        /// `content (sensitive)`, `content (binary, 12 KiB)`.
+        what: String,
+    },
+}

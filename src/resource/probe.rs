@@ -1,0 +1,170 @@
+//! Questions about a host, and their answers.
+//!
+//! Every probe of a run travels in one program and every answer comes back in one stream; the engine
+//! groups probes of one sort so that their number does not change the number of processes much.
+
+use std::collections::BTreeMap;
+
+/// One question. Ordered, so that a set of them is always asked in the same order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Probe {
+    /// What is at a path (links are not followed): its sort, mode, owner, digest.
+    Path {
+        /// Absolute path.
+        path: String,
+        /// When given, and a regular file is there whose digest differs, its content comes back too
+        /// (up to 1 MiB), so that a diff can be shown without a second round trip.
+        unless_sha256: Option<String>,
+    },
+    /// The whole content of a small public file (certificates; files that others own too).
+    Content {
+        /// Absolute path.
+        path: String,
+    },
+    /// Whether a distribution package is installed, in which version, and whether it is held.
+    Package {
+        /// Its name.
+        name: String,
+    },
+    /// What systemd knows of a unit.
+    Unit {
+        /// With its suffix: `kubelet.service`.
+        name: String,
+    },
+    /// The live value of a kernel parameter.
+    Sysctl {
+        /// Dotted: `net.ipv4.ip_forward`.
+        key: String,
+    },
+    /// Whether a kernel module is loaded or built in.
+    Module {
+        /// Its name.
+        name: String,
+    },
+    /// Whether any swap is active.
+    Swap,
+    /// Whether an image is in containerd's `k8s.io` namespace.
+    Image {
+        /// Its full reference.
+        reference: String,
+    },
+    /// Whether a private key and the certificate beside it belong together.
+    KeyPair {
+        /// Path of the private key.
+        key: String,
+        /// Path of the certificate.
+        certificate: String,
+    },
+    /// A route of the main table, by its destination.
+    Route {
+        /// In CIDR form.
+        destination: String,
+    },
+    /// The exit status of a guard, run by `sh -c`.
+    Guard {
+        /// Shell text that changes nothing.
+        script: String,
+    },
+}
+
+/// The answer to one probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// To [`Probe::Path`].
+    Path(PathState),
+    /// To [`Probe::Content`]; `None` where there is no such file.
+    Content(Option<Vec<u8>>),
+    /// To [`Probe::Package`]; `None` where it is not installed.
+    Package(Option<InstalledPackage>),
+    /// To [`Probe::Unit`].
+    Unit(UnitState),
+    /// To [`Probe::Sysctl`]; `None` where the kernel has no such parameter.
+    Sysctl(Option<String>),
+    /// To [`Probe::Module`]: loaded or built in.
+    Module(bool),
+    /// To [`Probe::Swap`]: any active.
+    Swap(bool),
+    /// To [`Probe::Image`]: present.
+    Image(bool),
+    /// To [`Probe::KeyPair`]: both exist and the public keys are the same.
+    KeyPair(bool),
+    /// To [`Probe::Route`]: the rest of the line `ip route` prints for it, or `None`.
+    Route(Option<String>),
+    /// To [`Probe::Guard`]: the exit status.
+    Guard(i32),
+    /// The probe could not be answered (no permission, a read error): what was said.
+    Failed(String),
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathState {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// Permission bits, 0 to 0o7777.
+        mode: u32,
+        /// User name, or the number where it has none.
+        owner: String,
+        /// Group name, or the number where it has none.
+        group: String,
+        /// SHA-256 of its content, lowercase hex.
+        sha256: String,
+        /// Bytes.
+        size: u64,
+        /// Present only when asked for and different, and not larger than 1 MiB.
+        content: Option<Vec<u8>>,
+    },
+    /// A directory.
+    Directory {
+        /// Permission bits.
+        mode: u32,
+        /// As with a file.
+        owner: String,
+        /// As with a file.
+        group: String,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// What it points to, as stored.
+        target: String,
+    },
+    /// A device, socket or pipe.
+    Other,
+}
+
+/// An installed package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledPackage {
+    /// Exact version as the package manager writes it.
+    pub version: String,
+    /// Whether upgrades are blocked (apt-mark hold, dnf versionlock).
+    pub held: bool,
+}
+
+/// What systemd knows of a unit (`systemctl show`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitState {
+    /// `LoadState`: `loaded`, `not-found`, `masked`.
+    pub load: String,
+    /// `ActiveState`: `active`, `inactive`, `failed`, `activating`.
+    pub active: String,
+    /// `SubState`: `running`, `exited`, `dead`.
+    pub sub: String,
+    /// `UnitFileState`: `enabled`, `disabled`, `static`, or empty.
+    pub unit_file: String,
+    /// `NeedDaemonReload`.
+    pub needs_daemon_reload: bool,
+}
+
+/// All answers of one round trip.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed(pub BTreeMap<Probe, Answer>);
+
+impl Observed {
+    /// The answer to a probe; `None` when it was never asked, which is a fault of the caller.
+    pub fn get(&self, probe: &Probe) -> Option<&Answer> {
+        self.0.get(probe)
+    }
+}

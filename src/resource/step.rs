@@ -1,0 +1,175 @@
+//! The closed list of what may be done to a host. A step carries every value it needs: whoever executes
+//! it has no choice left to make.
+
+/// One mutation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Write beside, sync, rename; owner and mode are right from the first instant. Parent directories are
+    /// made when missing (0755 root).
+    WriteFile {
+        /// Absolute path.
+        path: String,
+        /// Whole content.
+        content: Vec<u8>,
+        /// Owner, group and mode.
+        access: Access,
+        /// Whether the content must never be shown.
+        sensitive: bool,
+    },
+    /// Make a directory and its parents, with this access.
+    MakeDirectory {
+        /// Absolute path.
+        path: String,
+        /// Owner, group and mode.
+        access: Access,
+    },
+    /// Change owner, group and mode of what exists.
+    SetAccess {
+        /// Absolute path.
+        path: String,
+        /// Owner, group and mode.
+        access: Access,
+    },
+    /// Make or replace a symbolic link, atomically.
+    Symlink {
+        /// Absolute path of the link.
+        path: String,
+        /// What it points to.
+        target: String,
+    },
+    /// Remove a file, link or (empty or whole, as `recursive` says) directory.
+    Remove {
+        /// Absolute path.
+        path: String,
+        /// Whether a directory goes with all that is in it.
+        recursive: bool,
+    },
+    /// Refresh the package index from the configured repositories.
+    RefreshPackageIndex,
+    /// Install or change to exactly these versions, in one transaction, and set holds.
+    InstallPackages(Vec<PackageVersion>),
+    /// Remove packages (configuration included) in one transaction.
+    RemovePackages(Vec<String>),
+    /// Set or release a hold.
+    HoldPackage {
+        /// Its name.
+        name: String,
+        /// Hold, or release.
+        hold: bool,
+    },
+    /// `systemctl daemon-reload`.
+    ReloadUnitFiles,
+    /// One systemctl verb for one unit.
+    Unit {
+        /// With its suffix.
+        name: String,
+        /// What to do.
+        verb: UnitVerb,
+    },
+    /// Set a kernel parameter live.
+    SetSysctl {
+        /// Dotted key.
+        key: String,
+        /// Value as sysctl(8) takes it.
+        value: String,
+    },
+    /// Load a kernel module.
+    LoadModule(String),
+    /// `swapoff --all`.
+    SwapOff,
+    /// Pull an image into containerd's `k8s.io` namespace, from the configured mirrors.
+    PullImage(String),
+    /// Make a private key on the host if it is missing (it never leaves it), ask for a certificate, and
+    /// write what the authority answered. Ends a segment of the apply program: the request travels back
+    /// before the steps after it run.
+    IssueCertificate(CertificateRequest),
+    /// Add or replace a route of the main table.
+    ReplaceRoute {
+        /// In CIDR form.
+        destination: String,
+        /// `dev eth0`, `via 10.0.0.1`.
+        via: String,
+    },
+    /// Run a shell command; its guard was already asked.
+    Run {
+        /// Text for `sh -c`.
+        script: String,
+    },
+}
+
+/// Owner, group and permission bits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access {
+    /// User name.
+    pub owner: String,
+    /// Group name.
+    pub group: String,
+    /// 0 to 0o7777.
+    pub mode: u32,
+}
+
+/// A package and the version to bring it to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PackageVersion {
+    /// Its name.
+    pub name: String,
+    /// Exact version; `None` is whatever the repository offers.
+    pub version: Option<String>,
+    /// Whether to hold it afterwards.
+    pub hold: bool,
+}
+
+/// systemctl verbs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnitVerb {
+    /// Enable at boot.
+    Enable,
+    /// Do not start at boot.
+    Disable,
+    /// Start.
+    Start,
+    /// Stop.
+    Stop,
+    /// Stop and start, or start.
+    Restart,
+    /// Reload, or restart where it cannot.
+    ReloadOrRestart,
+    /// Make it impossible to start.
+    Mask,
+    /// Undo a mask.
+    Unmask,
+}
+
+/// What a certificate must say. The key is made on the host (ECDSA P-256, 0600).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CertificateRequest {
+    /// Where the certificate goes (PEM).
+    pub certificate: String,
+    /// Where the private key lies (PEM).
+    pub key: String,
+    /// The authority's name: `kubernetes`, `etcd`, `front-proxy`.
+    pub authority: String,
+    /// Subject common name.
+    pub common_name: String,
+    /// Subject organizations, which Kubernetes reads as groups.
+    pub organizations: Vec<String>,
+    /// Subject alternative names: IP addresses and DNS names.
+    pub names: Vec<String>,
+    /// Extended key usages.
+    pub usages: Vec<KeyUsage>,
+    /// Owner, group and mode of the certificate; the key has the same owner and group, and 0600.
+    pub access: Access,
+    /// Days of validity.
+    pub days: u32,
+}
+
+/// Extended key usages (RFC 5280 section 4.2.1.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyUsage {
+    /// `serverAuth`.
+    Server,
+    /// `clientAuth`.
+    Client,
+}
+

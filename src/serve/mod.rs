@@ -1,0 +1,1 @@
+//! `metalform serve`: package repository, registry front, certificate signing.
