@@ -38,6 +38,7 @@ pub const DEPLOY: &[&dyn Phase] = &[
 pub const BOOTSTRAP: &[&dyn Phase] = &[
     &phases::reachable::Reachable,
     &phases::preflight::Preflight,
+    &phases::authorities::AuthoritiesMade,
     &phases::package_service::PackageService,
     &phases::images_loaded::ImagesLoaded,
     &phases::first_control_plane::FirstControlPlane,

@@ -62,6 +62,8 @@ pub enum Look {
     Api,
     /// Whether `metalform serve` answers.
     PackageService,
+    /// Whether the authorities, and what they issued for this machine, are there.
+    Trust,
     /// Whether the registry holds every image of the bundle.
     Images,
     /// Whether the cluster has the objects that every cluster has.
@@ -85,6 +87,7 @@ impl Look {
             Self::Pods => "the node's pods".to_owned(),
             Self::Api => "the API".to_owned(),
             Self::PackageService => "metalform serve".to_owned(),
+            Self::Trust => "the authorities".to_owned(),
             Self::Images => "the registry's images".to_owned(),
             Self::ClusterObjects => "the objects that every cluster has".to_owned(),
             Self::Proxies => "the API server proxies".to_owned(),
@@ -112,6 +115,8 @@ pub enum Action {
     SetAsideMemberData,
     /// Record on the Node what it is reached by.
     Annotate(Vec<(String, String)>),
+    /// Make the authorities that are missing, and issue what this machine lacks.
+    CreateTrust,
     /// Load the bundle's images into the registry.
     LoadImages,
     /// Create or update the objects that every cluster has.
@@ -142,6 +147,7 @@ impl Action {
             Self::ChangeMembership(Change::Remove { id, why }) => format!("remove etcd member {id:x}: it {why}"),
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
             Self::Annotate(_) => "record the node's addresses".to_owned(),
+            Self::CreateTrust => "make the cluster's authorities".to_owned(),
             Self::LoadImages => "load images into the registry".to_owned(),
             Self::ApplyClusterObjects => "apply access rules and CoreDNS".to_owned(),
             Self::RegisterNode => "create the Node object".to_owned(),
@@ -160,6 +166,7 @@ impl Action {
             Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(_) => vec![Look::Membership],
             Self::SetAsideMemberData => vec![Look::Survey],
             Self::Annotate(_) | Self::RegisterNode => vec![Look::Node, Look::Peers],
+            Self::CreateTrust => vec![Look::Trust],
             Self::LoadImages => vec![Look::Images],
             Self::ApplyClusterObjects => vec![Look::ClusterObjects],
             Self::RestartKubelet => vec![Look::Survey],

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::goal::{Goal, address_in, contains};
+use super::goal::{Goal, address_in};
 use super::survey::Survey;
 use super::world::Peer;
 use crate::model::facts::Facts;
@@ -117,18 +117,18 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
 
 fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
     let mut found = Vec::new();
-    for (plane, networks) in [("control", &goal.control_plane), ("workload", &goal.workload_plane)] {
+    for (plane, networks) in [("control", &goal.networks.control_plane), ("workload", &goal.networks.workload_plane.cidrs)] {
         if address_in(facts, networks).is_none() {
             found.push(failure(
-                format!("it has no address on the {plane} plane ({})", networks.join(", ")),
+                format!("it has no address on the {plane} plane ({})", join(networks)),
                 "give it one, or correct networks in /etc/metalform/bootstrap.yaml",
             ));
         }
     }
     for (interface, address) in facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address))) {
-        for (what, network) in [("pods", &goal.pods), ("services", &goal.services)] {
+        for (what, network) in [("pods", goal.networks.pods), ("services", goal.networks.services)] {
             // The bridge of the pod network has an address of it, rightly.
-            if interface != "cni0" && contains(network, address) {
+            if interface != "cni0" && network.contains(&address) {
                 found.push(failure(
                     format!("its address {address} ({interface}) lies in the network of {what}, {network}"),
                     "choose another network in /etc/metalform/bootstrap.yaml before the cluster exists",
@@ -175,7 +175,7 @@ fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
 
 /// Ports that this node's roles need.
 fn ports(goal: &Goal) -> Vec<u16> {
-    use crate::model::node::Role;
+    use crate::model::role::Role;
     let mut ports = vec![7443, 10249, 10250, 10256];
     if goal.has(Role::Etcd) {
         ports.extend([2379, 2380, 2381]);
@@ -187,6 +187,6 @@ fn ports(goal: &Goal) -> Vec<u16> {
     ports
 }
 
-fn join(set: &std::collections::BTreeSet<String>) -> String {
-    set.iter().cloned().collect::<Vec<_>>().join(", ")
+fn join<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -35,6 +35,8 @@ pub struct World {
     pub api: Option<Option<String>>,
     /// Why `metalform serve` does not answer, or `None` when it does.
     pub package_service: Option<Option<String>>,
+    /// Files of the authorities, and of what they issued for this machine, that are missing.
+    pub missing_trust: Option<BTreeSet<String>>,
     /// Images of the bundle that the registry lacks.
     pub missing_images: Option<BTreeSet<String>>,
     /// Objects of the cluster that are missing or differ.
@@ -131,6 +133,7 @@ pub enum Seen {
     Pods(BTreeMap<String, Option<String>>),
     Api(Option<String>),
     PackageService(Option<String>),
+    MissingTrust(BTreeSet<String>),
     MissingImages(BTreeSet<String>),
     MissingObjects(BTreeSet<String>),
     Proxies(Proxies),
@@ -159,6 +162,7 @@ impl World {
             Seen::Pods(pods) => self.pods = Some(pods),
             Seen::Api(api) => self.api = Some(api),
             Seen::PackageService(complaint) => self.package_service = Some(complaint),
+            Seen::MissingTrust(files) => self.missing_trust = Some(files),
             Seen::MissingImages(images) => self.missing_images = Some(images),
             Seen::MissingObjects(objects) => self.missing_objects = Some(objects),
             Seen::Proxies(proxies) => self.proxies = Some(proxies),
@@ -183,6 +187,7 @@ impl World {
             Look::Pods => self.pods = None,
             Look::Api => self.api = None,
             Look::PackageService => self.package_service = None,
+            Look::Trust => self.missing_trust = None,
             Look::Images => self.missing_images = None,
             Look::ClusterObjects => self.missing_objects = None,
             Look::Proxies => self.proxies = None,

@@ -5,7 +5,7 @@ use crate::expand::goal::Goal;
 use crate::expand::layer::Layer;
 use crate::expand::phase::{Action, Look, Next, Phase};
 use crate::expand::world::World;
-use crate::model::node::Role;
+use crate::model::role::Role;
 use crate::seen;
 
 /// Nodes that cannot be reached do not stop it: they have a proxy that works, and get the new list when they

@@ -7,7 +7,7 @@ use crate::expand::goal::Goal;
 use crate::expand::layer::Layer;
 use crate::expand::phase::{Action, Condition, Look, Next, Phase};
 use crate::expand::world::World;
-use crate::model::node::Role;
+use crate::model::role::Role;
 use crate::seen;
 
 /// Annotation: the node's API server was proved once, so proxies may use it.

@@ -7,7 +7,7 @@ use crate::etcd::membership::{MemberGoal, Move, Progress, next};
 use crate::expand::goal::Goal;
 use crate::expand::phase::{Action, Condition, Look, Next, Phase};
 use crate::expand::world::{Reach, World};
-use crate::model::node::Role;
+use crate::model::role::Role;
 use crate::seen;
 
 /// Ready as that machine, its pods ready, its etcd member voting, a pod on it reached from this one.

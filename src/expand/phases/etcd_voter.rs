@@ -9,7 +9,7 @@ use crate::expand::layer::Layer;
 use crate::expand::phase::{Action, Blocker, Condition, Look, Next, Phase};
 use crate::expand::survey::Survey;
 use crate::expand::world::World;
-use crate::model::node::Role;
+use crate::model::role::Role;
 use crate::seen;
 
 /// How long a learner may take to start and catch up before it is taken out again.

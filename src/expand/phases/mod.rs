@@ -1,6 +1,7 @@
 //! One phase a file; the lists in [`super`] put them in order.
 
 pub mod apiserver_proxies;
+pub mod authorities;
 pub mod base_system;
 pub mod cluster_objects;
 pub mod control_plane;

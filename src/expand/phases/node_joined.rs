@@ -27,7 +27,7 @@ impl Phase for NodeJoined {
         let facts = seen!(world.facts, Look::Facts);
         let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
         let addresses: Vec<(String, String)> =
-            [(CONTROL_PLANE_IP, &goal.control_plane), (WORKLOAD_PLANE_IP, &goal.workload_plane)]
+            [(CONTROL_PLANE_IP, &goal.networks.control_plane), (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs)]
                 .into_iter()
                 .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
                 .collect();
