@@ -107,7 +107,10 @@ def known():
 def enter(host):
     """Put this process under the host's power switch, before it enters the host."""
     for directory in directories(host):
-        _write(os.path.join(directory, "cgroup.procs"), str(os.getpid()))
+        # Where nspawn manages the hierarchy, the host's root is one level down.
+        payload = os.path.join(directory, "payload")
+        inner = payload if os.path.isdir(payload) else directory
+        _write(os.path.join(inner, "cgroup.procs"), str(os.getpid()))
 
 
 def _members(directory):

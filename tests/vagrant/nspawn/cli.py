@@ -142,15 +142,13 @@ def _power_on(arguments):
 
 
 def _escapes(_):
-    from . import escapes, network
+    from . import escapes
 
-    tried = 0
-    for where, counts in [("switch", escapes.at_switch())] + [
-        (station, escapes.at_station(station)) for station in network.known() if station != "switch"
-    ]:
-        tried += sum(counts.values())
-        print(f"{where}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
-    return 1 if tried else 0
+    counted = {"switch": escapes.at_switch()}
+    counted.update((station, escapes.at_station(station)) for station in escapes.stations())
+    for place, counts in counted.items():
+        print(f"{place}: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    return 1 if any(sum(counts.values()) for counts in counted.values()) else 0
 
 
 def _image(_):

@@ -14,7 +14,8 @@ import os
 import subprocess
 
 from . import network
-from .place import run_directory
+from .failure import LabError
+from .place import RUN, run_directory
 
 # Multicast, broadcast and link-local packets are local by definition.
 _LOCAL_IPV4 = ["224.0.0.0/4", "255.255.255.255", "169.254.0.0/16", "0.0.0.0"]
@@ -39,6 +40,8 @@ def watch(topology):
 
 def at_switch():
     """Packets dropped since the lab is up, by protocol."""
+    if not os.path.ismount(network.path_of("switch")):
+        raise LabError("the lab is down", "lab up")
     command = ["nsenter", f"--net={network.path_of('switch')}", "nft", "--json", "list", "table", "bridge", "escapes"]
     rules = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["nftables"]
     counts = {}
@@ -46,6 +49,14 @@ def at_switch():
         counter = next(step["counter"] for step in rule["expr"] if "counter" in step)
         counts[rule["comment"]] = counter["packets"]
     return counts
+
+
+def stations():
+    """The operator and every host that is on or has been."""
+    found = set(network.known())
+    with contextlib.suppress(FileNotFoundError):
+        found.update(entry.name for entry in os.scandir(RUN) if os.path.exists(_file(entry.name)))
+    return sorted(found - {"switch"})
 
 
 def at_station(station):
@@ -76,18 +87,13 @@ def _read(station):
     command = ["nsenter", f"--net={network.path_of(station)}", "cat"]
     command += ["/proc/net/snmp", "/proc/net/netstat", "/proc/net/snmp6"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    counts, heading = {}, None
-    for words in (line.split() for line in text.splitlines()):
-        if words[0] in ("Ip:", "IpExt:"):
-            # Two lines each: the names, then the values.
-            if heading and heading[0] == words[0]:
-                counts.update((f"ipv4 {name}", int(value)) for name, value in zip(heading[1:], words[1:]) if name.endswith("NoRoutes"))
-                heading = None
-            else:
-                heading = words
-        elif words[0] in ("Ip6InNoRoutes", "Ip6OutNoRoutes"):
-            counts[f"ipv6 {words[0][3:]}"] = int(words[1])
-    return counts
+    lines = [line.split() for line in text.splitlines()]
+    counts = {f"ipv6 {words[0][3:]}": int(words[1]) for words in lines if words[0].startswith("Ip6")}
+    for names, values in zip(lines, lines[1:]):
+        # IPv4 counters come as two lines with one heading: the names, then the values.
+        if names[0] == values[0] and names[0] in ("Ip:", "IpExt:"):
+            counts.update((f"ipv4 {name}", int(value)) for name, value in zip(names[1:], values[1:]))
+    return {name: count for name, count in counts.items() if name.endswith("NoRoutes")}
 
 
 def _file(station):

@@ -8,7 +8,7 @@ import time
 
 from . import cgroup, disk, entry, escapes, host, image, network
 from .failure import LabError
-from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, name_of, prepare
+from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, prepare
 
 
 def up(topology, hosts, say):
@@ -33,7 +33,9 @@ def up(topology, hosts, say):
 
 def power_off(hosts):
     with locked():
-        _each(hosts, lambda wanted: host.power_off(wanted.name))
+        for wanted in hosts:
+            escapes.remember(wanted.name)
+        _each([wanted.name for wanted in hosts], host.power_off)
 
 
 def power_on(topology, hosts, say):
@@ -56,7 +58,7 @@ def down(say):
         names = (set(cgroup.known()) | set(network.known()) | _entries(RUN)) - set(network.NOT_HOSTS)
         for state in states:
             names |= _entries(os.path.join(state, "hosts"))
-        _each(sorted(names), _remove_host)
+        _each(sorted(names), host.power_off)
         for thing in network.NOT_HOSTS:
             network.remove(thing)
         for state in states:
@@ -78,14 +80,6 @@ def status(topology):
         rows.append((known.name, state, known.os, *known.addresses.values(), ",".join(cut) or "-"))
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-
-
-def _remove_host(name):
-    cgroup.kill(name)
-    cgroup.remove(name)
-    network.remove(name)
-    # nspawn's own bookkeeping, which it has no time to clear when it is killed.
-    shutil.rmtree(f"/run/systemd/nspawn/propagate/{name_of(name)}", ignore_errors=True)
 
 
 def _state_noted():

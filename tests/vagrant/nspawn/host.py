@@ -66,12 +66,11 @@ def power_on(host, topology, lock, say):
 
 def power_off(host_name):
     """The plug is pulled: nothing in the host gets to say goodbye."""
-    escapes.remember(host_name)
     cgroup.kill(host_name)
     cgroup.remove(host_name)
     network.remove(host_name)
-    for path in (f"/run/systemd/nspawn/propagate/{name_of(host_name)}",):
-        shutil.rmtree(path, ignore_errors=True)
+    # nspawn's own bookkeeping, which it has no time to clear when it is killed.
+    shutil.rmtree(f"/run/systemd/nspawn/propagate/{name_of(host_name)}", ignore_errors=True)
 
 
 def await_ready(host, began=None):
@@ -95,9 +94,9 @@ def await_ready(host, began=None):
 
 def inside(pid, *command):
     """A command line that runs in the host whose init is `pid`, with nothing of ours in its environment."""
-    namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root", "--wd=/root"]
+    namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root"]
     environment = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"]
-    return ["nsenter", f"--target={pid}", *namespaces, "env", "-i", *environment, *command]
+    return ["nsenter", f"--target={pid}", *namespaces, "env", "-i", "--chdir=/root", *environment, *command]
 
 
 def _system_state(pid):
