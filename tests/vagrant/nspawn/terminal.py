@@ -14,6 +14,8 @@ import sys
 import termios
 import tty
 
+# Linux has them since 2.2 and 4.13; Python names them since 3.13.
+_TIOCSPTLCK = 0x40045431
 _TIOCGPTPEER = 0x5441
 
 
@@ -24,7 +26,7 @@ def present():
 def run(pid, command):
     """Run a command line that enters the host whose init is `pid`; returns its exit code."""
     master = os.open(f"/proc/{pid}/root/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY)
-    fcntl.ioctl(master, termios.TIOCSPTLCK, struct.pack("i", 0))
+    fcntl.ioctl(master, _TIOCSPTLCK, struct.pack("i", 0))
     # By descriptor: the path of the other end means something else out here.
     slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
     _copy_size(master)
