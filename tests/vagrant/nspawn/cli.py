@@ -31,8 +31,10 @@ def _parser():
     def command(name, act, about, *, hosts=None):
         made = commands.add_parser(name, help=about, description=about)
         made.set_defaults(act=act)
-        if hosts:
-            made.add_argument("hosts" if hosts in "*+" else "host", metavar="HOST", **({"nargs": hosts} if hosts in "*+" else {}))
+        if hosts == "1":
+            made.add_argument("host", metavar="HOST")
+        elif hosts:
+            made.add_argument("hosts", metavar="HOST", nargs=hosts)
         return made
 
     command("up", _up, "start hosts (the default ones) and wait until they are ready", hosts="*")

@@ -70,9 +70,9 @@ def host_key(host_name):
 
 def write_known_hosts(topology):
     """The keys of all hosts that have a disk; written by `up`, so that `ssh` checks them for real."""
-    lines = [f"{host.addresses['control-plane']} {host_key(host.name)}\n" for host in topology.hosts if disk.exists(host.name)]
+    made = [host for host in topology.hosts if disk.exists(host.name)]
     with open(f"{_known_hosts()}.new", "w", encoding="ascii") as file:
-        file.writelines(lines)
+        file.writelines(f"{host.addresses['control-plane']} {host_key(host.name)}\n" for host in made)
     os.replace(f"{_known_hosts()}.new", _known_hosts())
 
 

@@ -22,7 +22,6 @@ _LOCAL_IPV4 = ["224.0.0.0/4", "255.255.255.255", "169.254.0.0/16", "0.0.0.0"]
 _LOCAL_IPV6 = ["fe80::/10", "ff00::/8"]
 
 
-
 def watch(topology):
     """The switch's rules, in nftables' own language."""
     networks = ", ".join([str(network) for network in topology.inside()] + _LOCAL_IPV4)

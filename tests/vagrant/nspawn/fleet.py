@@ -65,6 +65,8 @@ def down(say):
             shutil.rmtree(os.path.join(state, "hosts"), ignore_errors=True)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(state, "known_hosts"))
+            with contextlib.suppress(OSError):
+                os.rmdir(state)  # unless the key is in it
         shutil.rmtree(RUN, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.rmdir(RUN_ROOT)

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from . import cgroup, disk, escapes, network
+from . import cgroup, disk, network
 from .failure import LabError
 from .place import name_of, run_directory
 
@@ -54,7 +54,7 @@ def power_on(host, topology, lock, say):
     legacy = "yes" if cgroup.is_legacy() else "no"
     words = [host.name, name_of(host.name), disk.image_of(host.name), disk.disk_directory(host.name)]
     with open(os.path.join(run, "console.log"), "ab") as console:
-        subprocess.Popen(
+        launching = subprocess.Popen(
             [os.path.join(_HERE, "launch"), *words, run, str(lock), legacy, *groups],
             stdin=subprocess.DEVNULL,
             stdout=console,
@@ -62,6 +62,9 @@ def power_on(host, topology, lock, say):
             pass_fds=[lock],
             start_new_session=True,
         )
+    # From here on a host without processes is one that failed, not one to wait for.
+    while launching.poll() is None and not cgroup.direct_processes(host.name):
+        time.sleep(0.005)
 
 
 def power_off(host_name):
@@ -73,23 +76,20 @@ def power_off(host_name):
     shutil.rmtree(f"/run/systemd/nspawn/propagate/{name_of(host_name)}", ignore_errors=True)
 
 
-def await_ready(host, began=None):
+def await_ready(host):
     """Wait until the host is booted and reachable; returns what systemd calls its state."""
-    began = began or time.monotonic()
     deadline = time.monotonic() + PATIENCE
-    state, pid = "off", None
+    state, pid = "nothing yet", None
     while time.monotonic() < deadline:
-        pid = pid or init_pid(host.name)
-        if pid and not os.path.exists(f"/proc/{pid}"):
-            raise LabError(f"{host.name} went down while booting", _console_hint(host.name))
+        pid = pid if pid and os.path.exists(f"/proc/{pid}") else init_pid(host.name)
         if pid:
-            state = _system_state(pid)
+            state = _system_state(pid, deadline - time.monotonic())
             if state in ("running", "degraded") and _sshd_answers(host):
                 return state if state == "running" else f"degraded: {_failed_units(pid)}"
+        elif not cgroup.direct_processes(host.name):
+            raise LabError(f"{host.name} went off while it was booting", _console_hint(host.name))
         time.sleep(0.05)
-    raise LabError(
-        f"{host.name} is not ready after {PATIENCE} s: systemd says {state or 'nothing'}", _console_hint(host.name)
-    )
+    raise LabError(f"{host.name} is not ready after {PATIENCE} s: systemd says {state}", _console_hint(host.name))
 
 
 def inside(pid, *command):
@@ -99,13 +99,14 @@ def inside(pid, *command):
     return ["nsenter", f"--target={pid}", *namespaces, "env", "-i", "--chdir=/root", *environment, *command]
 
 
-def _system_state(pid):
+def _system_state(pid, patience):
     # --wait returns when booting is over, so this costs no polling; before
     # the bus is there it fails at once, and we ask again.
-    done = subprocess.run(
-        inside(pid, "systemctl", "is-system-running", "--wait"),
-        capture_output=True, text=True, check=False, timeout=PATIENCE,
-    )
+    command = inside(pid, "systemctl", "is-system-running", "--wait")
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)
+    except subprocess.TimeoutExpired:
+        return "starting"
     return done.stdout.strip()
 
 

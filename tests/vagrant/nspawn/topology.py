@@ -49,9 +49,6 @@ class Topology:
             return [self.host(name) for name in dict.fromkeys(names)]
         return [host for host in self.hosts if host.default]
 
-    def plane(self, name):
-        return next(plane for plane in self.planes if plane.name == name)
-
     def inside(self):
         """Every network a packet of the lab may be addressed to."""
         return [plane.cidr for plane in self.planes] + list(self.cluster_networks)
