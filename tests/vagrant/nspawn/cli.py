@@ -6,7 +6,7 @@ import sys
 
 from . import entry
 from .failure import LabError
-from .place import KEY, prepare
+from .place import KEY, locked
 
 PLANES = ["control-plane", "workload-plane"]
 
@@ -14,6 +14,8 @@ PLANES = ["control-plane", "workload-plane"]
 def main(words):
     arguments = _parser().parse_args(words)
     try:
+        if os.geteuid() != 0:
+            raise LabError("the lab makes namespaces and mounts, which only root may", "run it with sudo")
         return arguments.act(arguments) or 0
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -163,8 +165,8 @@ def _image(_):
 def _key(_):
     from . import disk
 
-    prepare()
-    disk.ensure_key()
+    with locked():
+        disk.ensure_key()
     print(KEY)
 
 

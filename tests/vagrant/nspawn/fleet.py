@@ -13,12 +13,12 @@ from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, prepare
 
 def up(topology, hosts, say):
     """Start the hosts that are off and wait until all are ready."""
-    prepare()
     # Before the lock: making an image takes a minute, and `down` must not wait for it.
     for suite in sorted({wanted.suite for wanted in hosts if not disk.exists(wanted.name)}):
         image.ensure(suite, say)
     began = time.monotonic()
     with locked() as lock:
+        prepare()
         disk.ensure_key()
         network.ensure_switch(topology, escapes.watch(topology))
         # Alive without an init is a host that another `up` is just booting.
@@ -65,8 +65,6 @@ def down(say):
             shutil.rmtree(os.path.join(state, "hosts"), ignore_errors=True)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(state, "known_hosts"))
-            with contextlib.suppress(OSError):
-                os.rmdir(state)  # unless the key is in it
         shutil.rmtree(RUN, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.rmdir(RUN_ROOT)

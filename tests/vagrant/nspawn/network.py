@@ -69,15 +69,17 @@ def remove(station):
 
 
 def cut(host_name, plane_name):
-    """Pull a cable, at the switch; it stays pulled through power cycles."""
+    """Pull a cable, at the switch; it stays pulled through power cycles, and can be when the host is off."""
+    if not os.path.isdir(run_directory(host_name)):
+        raise LabError(f"{host_name} has never been started", f"lab up {host_name}")
     open(_mark(host_name, plane_name), "w", encoding="ascii").close()
-    _ip("-n", SWITCH, "link", "set", cable(plane_name, host_name), "down")
+    _set(host_name, plane_name, "down")
 
 
 def heal(host_name, plane_name):
-    _ip("-n", SWITCH, "link", "set", cable(plane_name, host_name), "up")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(_mark(host_name, plane_name))
+    _set(host_name, plane_name, "up")
 
 
 def is_cut(host_name, plane_name):
@@ -90,6 +92,11 @@ def known():
         names = [entry.name for entry in os.scandir(NETNS) if entry.name.startswith(f"{PREFIX}-")]
         return sorted(name[len(PREFIX) + 1 :] for name in names)
     return []
+
+
+def _set(host_name, plane_name, state):
+    if os.path.ismount(path_of(host_name)):
+        _ip("-n", SWITCH, "link", "set", cable(plane_name, host_name), state)
 
 
 def _mark(host_name, plane_name):
