@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 
-from . import cgroup, disk, entry, escapes, host, image, network
+from . import cgroup, disk, entry, escapes, host, image, kernel, network
 from .failure import LabError
 from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, prepare
 
@@ -19,6 +19,7 @@ def up(topology, hosts, say):
     began = time.monotonic()
     with locked() as lock:
         prepare()
+        kernel.remember()
         disk.ensure_key()
         network.ensure_switch(topology, escapes.watch(topology))
         # Alive without an init is a host that another `up` is just booting.
@@ -59,6 +60,7 @@ def down(say):
         for state in states:
             names |= _entries(os.path.join(state, "hosts"))
         _each(sorted(names), host.power_off)
+        kernel.put_back()
         for thing in network.NOT_HOSTS:
             network.remove(thing)
         for state in states:
