@@ -56,6 +56,9 @@ def _parser():
         ("heal", _heal, "plug a host's cables in again"),
     ):
         command(name, act, about, hosts="1").add_argument("--plane", choices=PLANES, help="only this one")
+    made = command("slow", _slow, "give a host less; without options, all there is again", hosts="1")
+    made.add_argument("--cpu", type=_positive, metavar="PERCENT", help="of one processor")
+    made.add_argument("--line", type=_positive, metavar="MBIT", help="a second towards the host, on each plane")
     command("power-off", _power_off, "pull the plug: SIGKILL to everything in the hosts", hosts="+")
     command("power-on", _power_on, "boot hosts again from their disks and wait until they are ready", hosts="+")
     command("escapes", _escapes, "attempts to reach anything outside the lab; exit 1 if there were any")
@@ -68,6 +71,13 @@ def _parser():
     made.set_defaults(act=_replug)
     made.add_argument("host")
     return parser
+
+
+def _positive(word):
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
 
 
 def _say(line):
@@ -130,6 +140,14 @@ def _cables(arguments, what):
     host = _topology().host(arguments.host)
     for plane in [arguments.plane] if arguments.plane else PLANES:
         getattr(network, what)(host.name, plane)
+
+
+def _slow(arguments):
+    from . import host, slowness
+
+    host.running_init(_topology().host(arguments.host).name)
+    slowness.limit_processor(arguments.host, arguments.cpu)
+    slowness.limit_line(arguments.host, PLANES, arguments.line)
 
 
 def _power_off(arguments):
