@@ -21,6 +21,10 @@ impl Phase for FirstControlPlane {
 
     fn next(&self, goal: &Goal, world: &World) -> Next {
         let survey = seen!(world.survey, Look::Survey);
+        // Once there is a cluster, the proxy must not forget its other API servers.
+        if survey.joined {
+            seen!(world.peers, Look::Peers);
+        }
         if let Err(first) = applied(world, first_layer(goal, survey)) {
             return first;
         }
