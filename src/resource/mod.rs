@@ -5,5 +5,6 @@
 //! enum, so a new kind does not compile until every question about it is answered.
 
 pub mod change;
+pub mod field;
 pub mod probe;
 pub mod step;
