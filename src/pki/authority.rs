@@ -102,13 +102,15 @@ impl Authority {
         if !parsed.is_ca() {
             return Err(AuthorityError::NotAnAuthority { subject: parsed.subject().to_string() });
         }
-        let pair = KeyPair::from_pem(key).map_err(|error| AuthorityError::Key { reason: error.to_string() })?;
+        let pair =
+            KeyPair::from_pem(key).map_err(|error| AuthorityError::Key { reason: error.to_string() })?;
         if pair.subject_public_key_info() != parsed.public_key().raw {
             return Err(AuthorityError::Mismatch);
         }
         Ok(Self {
             validity: validity(&parsed).map_err(|error| unreadable(error.to_string()))?,
-            issuer: Issuer::from_ca_cert_pem(certificate, pair).map_err(|error| unreadable(error.to_string()))?,
+            issuer: Issuer::from_ca_cert_pem(certificate, pair)
+                .map_err(|error| unreadable(error.to_string()))?,
             certificate: certificate.to_owned(),
             key: key.to_owned(),
         })
@@ -150,7 +152,12 @@ impl Authority {
     ///
     /// # Errors
     /// As [`Authority::issue`].
-    pub fn issue_pair(&self, leaf: &Leaf, now: Timestamp, serial: Serial) -> Result<LeafPair, AuthorityError> {
+    pub fn issue_pair(
+        &self,
+        leaf: &Leaf,
+        now: Timestamp,
+        serial: Serial,
+    ) -> Result<LeafPair, AuthorityError> {
         let key = KeyPair::generate().map_err(signing)?;
         let certificate = self.sign(leaf, &key, now, serial)?;
         Ok(LeafPair { certificate, key: key.serialize_pem() })

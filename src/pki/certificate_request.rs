@@ -44,7 +44,9 @@ pub enum CsrError {
         attribute: String,
     },
     /// An alternative name that is neither a DNS name nor an IP address: a URI, an e-mail address.
-    #[error("the certificate request asks for the name {name}, but only DNS names and IP addresses are allowed")]
+    #[error(
+        "the certificate request asks for the name {name}, but only DNS names and IP addresses are allowed"
+    )]
     AlternativeName {
         /// As the parser shows it.
         name: String,

@@ -157,13 +157,36 @@ mod tests {
     #[test]
     fn a_kubeconfig_names_one_cluster_one_user_and_their_context() {
         let credentials = Credentials::Embedded { certificate: "CERT".into(), key: "KEY".into() };
-        insta::assert_snapshot!(text(credentials), @"");
+        insta::assert_snapshot!(text(credentials), @r"
+        apiVersion: v1
+        kind: Config
+        clusters:
+        - name: metal
+          cluster:
+            certificate-authority-data: Q0E=
+            server: https://127.0.0.1:7443
+        users:
+        - name: system:node:node-1
+          user:
+            client-certificate-data: Q0VSVA==
+            client-key-data: S0VZ
+        contexts:
+        - name: system:node:node-1@metal
+          context:
+            cluster: metal
+            user: system:node:node-1
+        current-context: system:node:node-1@metal
+        ");
     }
 
     #[test]
     fn credentials_may_lie_in_files_or_be_a_token() {
         let files = text(Credentials::Files { certificate: "/a.crt".into(), key: "/a.key".into() });
         assert!(files.contains("client-certificate: /a.crt\n") && files.contains("client-key: /a.key\n"));
+        // Real certificates are long; a folded line would be another text.
+        let long = text(Credentials::Embedded { certificate: "x".repeat(2000), key: String::new() });
+        let data = STANDARD.encode("x".repeat(2000));
+        assert!(long.contains(&format!("client-certificate-data: {data}\n")), "{long}");
         // A token of digits must stay a string for every YAML reader.
         let token = text(Credentials::Token("123456".into()));
         assert!(token.contains("token: \"123456\"\n"), "{token}");

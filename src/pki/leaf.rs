@@ -62,7 +62,8 @@ impl Leaf {
 
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = subject;
-        parameters.subject_alt_names = self.names.iter().map(|name| alternative_name(name)).collect::<Result<_, _>>()?;
+        parameters.subject_alt_names =
+            self.names.iter().map(|name| alternative_name(name)).collect::<Result<_, _>>()?;
         parameters.is_ca = IsCa::ExplicitNoCa;
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         parameters.extended_key_usages = self
