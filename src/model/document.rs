@@ -42,6 +42,16 @@ pub struct Problems(pub Vec<Problem>);
 
 impl std::error::Error for Problems {}
 
+impl Problems {
+    /// By file, and by place in it.
+    pub fn in_order(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by(|one, other| {
+            (&one.file, one.line, one.column).cmp(&(&other.file, other.line, other.column))
+        });
+        Self(problems)
+    }
+}
+
 impl<'a> Document<'a> {
     /// Reads it. Duplicate keys are errors; unknown fields are where the type denies them.
     ///

@@ -105,7 +105,7 @@ impl Roster {
                 }
             }
         }
-        if problems.is_empty() { Ok(Self(hosts)) } else { Err(Problems(problems)) }
+        if problems.is_empty() { Ok(Self(hosts)) } else { Err(Problems::in_order(problems)) }
     }
 }
 

@@ -71,7 +71,9 @@ impl Selector {
     /// # Errors
     /// When a term means no host at all (so that a misspelt name is not a silent success), or none is left.
     pub fn select<'a>(&self, roster: &'a Roster) -> Result<Vec<&'a Host>, SelectorError> {
-        for term in self.plain.iter().chain(&self.negated) {
+        // A negated role cannot be misspelt, and to have no such host is then what was wanted.
+        let negated = self.negated.iter().filter(|term| !matches!(term, Term::Role(_)));
+        for term in self.plain.iter().chain(negated) {
             if !roster.0.values().any(|host| term.means(host)) {
                 return Err(SelectorError::NothingIs { term: term.to_string() });
             }
@@ -155,6 +157,8 @@ hosts:
             ("!boot", Ok("node-1 node-10 node-2")),
             ("rack=b", Ok("node-1 node-2")),
             ("rack=b,!role:etcd", Ok("node-2")),
+            ("node-2,!role:bootstrap", Ok("node-2")),
+            ("boot,!rack=c", Err("no host of the roster is rack=c")),
             ("role:control-plane", Ok("boot node-1")),
             ("role:node,role:infra", Ok("node-10 node-2")),
             ("node-3", Err("no host of the roster is node-3")),

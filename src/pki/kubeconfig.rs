@@ -61,7 +61,10 @@ impl Kubeconfig {
             }],
             current_context: &context,
         };
-        serde_saphyr::to_string(&file).expect("a kubeconfig serializes because it is made of strings only")
+        // Certificates stay on one line, as kubectl writes them and people search for them.
+        let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+        serde_saphyr::to_string_with_options(&file, options)
+            .expect("a kubeconfig serializes because it is made of strings only")
     }
 }
 

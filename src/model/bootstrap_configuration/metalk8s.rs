@@ -138,7 +138,7 @@ fn at<T>(field: Option<Spanned<T>>) -> Option<Location> {
 /// A plane: a bare CIDR, as in v1alpha2, or a mapping.
 enum Plane {
     Bare(String),
-    Mapping(PlaneFields),
+    Mapping(Box<PlaneFields>),
 }
 
 #[derive(Deserialize)]
@@ -153,7 +153,7 @@ struct PlaneFields {
 
 fn fields(plane: Spanned<Plane>) -> PlaneFields {
     match plane.value {
-        Plane::Mapping(fields) => fields,
+        Plane::Mapping(fields) => *fields,
         Plane::Bare(cidr) => {
             let cidr = OneOrMany(vec![Spanned::new(cidr, plane.referenced, plane.defined)]);
             let cidr = Spanned::new(cidr, plane.referenced, plane.defined);
@@ -178,7 +178,8 @@ impl<'de> Deserialize<'de> for Plane {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Plane, A::Error> {
-                PlaneFields::deserialize(MapAccessDeserializer::new(map)).map(Plane::Mapping)
+                PlaneFields::deserialize(MapAccessDeserializer::new(map))
+                    .map(|fields| Plane::Mapping(Box::new(fields)))
             }
         }
 

@@ -23,10 +23,7 @@ pub(super) fn validate(
         Some(networks) if problems.is_empty() => {
             Ok(BootstrapConfiguration { networks, ca_node, bundles, kubernetes, warnings })
         }
-        _ => {
-            problems.sort_by_key(|problem| (problem.line, problem.column));
-            Err(Problems(problems))
-        }
+        _ => Err(Problems::in_order(problems)),
     }
 }
 

@@ -120,7 +120,20 @@ spec:
 "#,
     )
     .unwrap_err();
-    insta::assert_snapshot!(found.join("\n"), @"");
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    node Node_1: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
+    node Node_1: label node-role.kubernetes.io/etcd has the value "false"; write "", or remove the label if the role is not wanted
+    node Node_1: label node-role.kubernetes.io/worker: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
+    node Node_1: annotation metalform.dev/ssh-hots is not known; known are ssh-host, ssh-port, ssh-user, ssh-key-path, ssh-sudo, ssh-host-key, ssh-bastion
+    node Node_1: annotation metalform.dev/ssh-host is missing
+    node Node_1: annotation metalform.dev/ssh-port is "0"; a number from 1 to 65535 is expected
+    node Node_1: annotation metalform.dev/ssh-user is ""; a text without blanks is expected
+    node Node_1: annotation metalk8s.scality.com/ssh-key-path: "id" is not an absolute path
+    node Node_1: annotation metalform.dev/ssh-sudo is "yes"; true or false is expected
+    node Node_1: annotation metalform.dev/ssh-host-key: "abc" is not a public host key, such as "ssh-ed25519 AAAA..."
+    node Node_1: annotation metalform.dev/ssh-bastion: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the nearest first
+    node Node_1: taint a:NoRun: its effect is not NoSchedule, PreferNoSchedule or NoExecute
+    "#);
     assert_eq!(
         node("metadata: {annotations: {metalform.dev/ssh-host: a}}").unwrap_err(),
         ["node (without a name): metadata.name is missing"]
