@@ -69,7 +69,7 @@ pub async fn run(client: Client, sign: Arc<Sign>) {
         .run(answer, |_, _, _| Action::requeue(RETRY), context)
         .for_each(async |outcome| {
             if let Err(error) = outcome {
-                tracing::warn!(error = &error as &dyn std::error::Error, "certificate request");
+                tracing::warn!(%error, "certificate request");
             }
         })
         .await;
@@ -91,8 +91,11 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
         Err(_) if verdict(&csr, &CsrFacts::default(), None) == Verdict::Ignore => Verdict::Ignore,
         Err(error) => Verdict::Deny { reason: error.to_string() },
     };
-    carry_out(&csr, &context, step(&csr, judged)).await?;
-    Ok(Action::await_change())
+    match carry_out(&csr, &context, step(&csr, judged)).await {
+        // Who was faster has left a newer version, which is on its way here.
+        Ok(()) | Err(RequestError::Api(ApiError::Conflict { .. })) => Ok(Action::await_change()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether nothing more can be done: it has its certificate, or was refused.
@@ -132,15 +135,11 @@ async fn carry_out(
                 Decision::Approve => condition("Approved", "the kubelet's own certificate"),
                 Decision::Deny(reason) => condition("Denied", &reason),
             };
-            tracing::info!(
-                request = name,
-                decision = condition.type_,
-                reason = condition.message,
-                "certificate request"
-            );
+            let (decision, reason) = (condition.type_.clone(), condition.message.clone());
             let patch = patch(json!({ "conditions": with(csr, condition) }));
             let decided = api.patch_approval(&name, &parameters, &patch).await;
             decided.map_err(|error| ApiError::new("approve", object(), error))?;
+            tracing::info!(request = name, decision, reason, "certificate request");
         }
         Step::Issue(profile) => {
             let pem = String::from_utf8_lossy(&csr.spec.request.0);

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::cri_attributes::ParsedCriAttribute;
+use x509_parser::extensions::{GeneralName, ParsedExtension, X509Extension};
+use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::X509Name;
 
@@ -56,12 +58,12 @@ impl CsrFacts {
         request.verify_signature().map_err(|_| CsrError::NotSigned)?;
         let mut facts = Self::default();
         facts.read_subject(&request.certification_request_info.subject);
-        for extension in request.requested_extensions().into_iter().flatten() {
-            match extension {
-                ParsedExtension::SubjectAlternativeName(names) => {
-                    names.general_names.iter().for_each(|name| facts.read_name(name));
+        for attribute in request.certification_request_info.iter_attributes() {
+            match attribute.parsed_attribute() {
+                ParsedCriAttribute::ExtensionRequest(asked) => {
+                    asked.extensions.iter().for_each(|extension| facts.read(extension))
                 }
-                other => facts.others.push(format!("extension {}", sort(other))),
+                _ => facts.others.push(format!("attribute {}", attribute.oid)),
             }
         }
         Ok(facts)
@@ -71,14 +73,23 @@ impl CsrFacts {
         for attribute in subject.iter_attributes() {
             let oid = attribute.attr_type();
             match attribute.as_str() {
-                Ok(text) if *oid == x509_parser::oid_registry::OID_X509_COMMON_NAME => {
+                Ok(text) if *oid == OID_X509_COMMON_NAME => {
                     self.common_names.push(text.to_owned());
                 }
-                Ok(text) if *oid == x509_parser::oid_registry::OID_X509_ORGANIZATION_NAME => {
+                Ok(text) if *oid == OID_X509_ORGANIZATION_NAME => {
                     self.organizations.push(text.to_owned());
                 }
                 Ok(_) | Err(_) => self.others.push(format!("subject attribute {oid}")),
             }
+        }
+    }
+
+    fn read(&mut self, extension: &X509Extension<'_>) {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(names) => {
+                names.general_names.iter().for_each(|name| self.read_name(name));
+            }
+            _ => self.others.push(format!("extension {}", extension.oid)),
         }
     }
 
@@ -103,16 +114,6 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
         return Some(four.into());
     }
     <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
-}
-
-fn sort(extension: &ParsedExtension<'_>) -> String {
-    match extension {
-        ParsedExtension::UnsupportedExtension { oid } => oid.to_string(),
-        other => {
-            let text = format!("{other:?}");
-            text.split(['(', ' ']).next().unwrap_or_default().to_owned()
-        }
-    }
 }
 
 #[cfg(test)]
@@ -146,7 +147,7 @@ mod tests {
         let facts = CsrFacts::parse(pem.as_bytes()).unwrap();
         assert_eq!(
             facts.others,
-            ["subject attribute 2.5.4.11", "extension KeyUsage", "name RFC822Name(a@b.example)"]
+            ["subject attribute 2.5.4.11", "extension 2.5.29.15", "name RFC822Name(a@b.example)"]
         );
     }
 

@@ -30,7 +30,8 @@ pub enum ActError {
     },
 }
 
-/// What etcd says (`api/v3rpc/rpctypes/error.go`), for refusals that pass by themselves.
+/// What etcd says (`api/v3rpc/rpctypes/error.go`), for refusals that pass by themselves. `unhealthy cluster` is
+/// said for five seconds after any two members began to talk (`HealthInterval`), so after every promotion.
 const NOT_YET: &[&str] = &[
     "etcdserver: too many learner members in cluster",
     "etcdserver: unhealthy cluster",
@@ -50,8 +51,8 @@ const OVERTAKEN: &[&str] = &[
 ];
 
 impl ActError {
-    /// Whether observing, deciding and trying again is all there is to do. It always is: what can be refused
-    /// for good was refused before, by deciding. A caller bounds it with its deadline.
+    /// There is no variant for a refusal that lasts: what can never be done was refused before, by deciding. A
+    /// caller observes and decides again, at a pace and up to a deadline of its own (`apiserver::wait`).
     fn from_call(error: CallError) -> Self {
         let CallError::Failed(etcd_client::Error::GRpcStatus(status)) = &error else {
             return Self::Unconfirmed { source: error };
