@@ -1,0 +1,177 @@
+//! Steps of many resources as fewer tasks: what costs much and can be done together is done together.
+//!
+//! # Guarantees
+//! The order of effects that can be told apart stays: only resources that stand next to each other and
+//! consist of nothing but package steps, or nothing but image pulls, become one task.
+
+use super::{Task, Work};
+use crate::resource::step::{PackageVersion, Step};
+
+/// One task for each resource, or for each run of resources that can be done together.
+pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
+    let works = without_repetition(works);
+    works
+        .chunk_by(|a, b| matches!((batch(a), batch(b)), (Some(a), Some(b)) if a == b))
+        .map(|run| {
+            let steps: Vec<Step> = run.iter().flat_map(|work| work.steps.iter().cloned()).collect();
+            let steps = match run.first().and_then(batch) {
+                Some(Batch::Packages) if run.len() > 1 => transaction(steps),
+                _ => steps,
+            };
+            Task { ids: run.iter().map(|work| work.id.clone()).collect(), begins: true, ends: true, steps }
+        })
+        .collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Batch {
+    Packages,
+    Images,
+}
+
+fn batch(work: &Work) -> Option<Batch> {
+    let package = |step: &Step| {
+        matches!(step, Step::RefreshPackageIndex | Step::InstallPackages(_) | Step::HoldPackage { .. })
+    };
+    if work.steps.is_empty() {
+        None
+    } else if work.steps.iter().all(package) {
+        Some(Batch::Packages)
+    } else if work.steps.iter().all(|step| matches!(step, Step::PullImage(_))) {
+        Some(Batch::Images)
+    } else {
+        None
+    }
+}
+
+/// Refresh, then install everything at once, then holds.
+fn transaction(steps: Vec<Step>) -> Vec<Step> {
+    let mut refresh = Vec::new();
+    let mut packages: Vec<PackageVersion> = Vec::new();
+    let mut rest = Vec::new();
+    for step in steps {
+        match step {
+            Step::RefreshPackageIndex => refresh = vec![step],
+            Step::InstallPackages(more) => {
+                for package in more {
+                    if !packages.contains(&package) {
+                        packages.push(package);
+                    }
+                }
+            }
+            other => rest.push(other),
+        }
+    }
+    let install = if packages.is_empty() { None } else { Some(Step::InstallPackages(packages)) };
+    refresh.into_iter().chain(install).chain(rest).collect()
+}
+
+/// Leaves out a refresh of the package index, or a reload of unit files, when nothing between it and the
+/// last one can have changed what it reads.
+fn without_repetition(works: &[Work]) -> Vec<Work> {
+    let (mut index_is_fresh, mut units_are_fresh) = (false, false);
+    let mut keep = |step: &Step| match step {
+        Step::RefreshPackageIndex => !std::mem::replace(&mut index_is_fresh, true),
+        Step::ReloadUnitFiles => !std::mem::replace(&mut units_are_fresh, true),
+        other => {
+            index_is_fresh &= !changes(other, &["/etc/apt/", "/etc/yum.repos.d/", "/etc/dnf/"], false);
+            units_are_fresh &= !changes(other, &["/systemd/"], true);
+            true
+        }
+    };
+    works
+        .iter()
+        .map(|work| {
+            let steps = work.steps.iter().filter(|step| keep(step)).cloned().collect();
+            Work { id: work.id.clone(), steps }
+        })
+        .collect()
+}
+
+/// Whether a step can change what lies below one of `places`.
+fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
+    match step {
+        Step::WriteFile { path, .. } | Step::Symlink { path, .. } | Step::Remove { path, .. } => {
+            places.iter().any(|place| format!("{path}/").contains(place))
+        }
+        Step::Run { .. } => true,
+        Step::InstallPackages(_) | Step::RemovePackages(_) => packages_do,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::step::Access;
+
+    fn work(id: &str, steps: Vec<Step>) -> Work {
+        Work { id: id.to_owned(), steps }
+    }
+
+    fn install(names: &[&str]) -> Step {
+        let package = |name: &&str| PackageVersion { name: (*name).to_owned(), version: None, hold: false };
+        Step::InstallPackages(names.iter().map(package).collect())
+    }
+
+    fn write(path: &str) -> Step {
+        let access = Access { owner: "root".into(), group: "root".into(), mode: 0o644 };
+        Step::WriteFile { path: path.to_owned(), content: Vec::new(), access, sensitive: false }
+    }
+
+    fn merged(works: &[Work]) -> Vec<(Vec<String>, Vec<Step>)> {
+        tasks(works).into_iter().map(|task| (task.ids, task.steps)).collect()
+    }
+
+    fn ids(ids: &[&str]) -> Vec<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    #[test]
+    fn packages_that_follow_each_other_are_one_transaction() {
+        let works = [
+            work("package:a", vec![Step::RefreshPackageIndex, install(&["a"])]),
+            work("package:b", vec![Step::RefreshPackageIndex, install(&["b", "a"])]),
+            work("file:/x", vec![write("/x")]),
+            work("package:c", vec![Step::RefreshPackageIndex, install(&["c"])]),
+        ];
+        let expected = [
+            (ids(&["package:a", "package:b"]), vec![Step::RefreshPackageIndex, install(&["a", "b"])]),
+            (ids(&["file:/x"]), vec![write("/x")]),
+            (ids(&["package:c"]), vec![install(&["c"])]),
+        ];
+        assert_eq!(merged(&works), expected);
+    }
+
+    #[test]
+    fn a_new_package_source_makes_the_index_stale() {
+        let source = write("/etc/apt/sources.list.d/metalform.sources");
+        let works = [
+            work("package:a", vec![Step::RefreshPackageIndex]),
+            work("file:source", vec![source.clone()]),
+            work("package:b", vec![Step::RefreshPackageIndex]),
+        ];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        assert_eq!(steps, [Step::RefreshPackageIndex, source, Step::RefreshPackageIndex]);
+    }
+
+    #[test]
+    fn unit_files_are_read_again_only_when_one_has_changed() {
+        let unit = write("/etc/systemd/system/a.service");
+        let works = [
+            work("a", vec![unit.clone(), Step::ReloadUnitFiles]),
+            work("b", vec![write("/etc/b.conf"), Step::ReloadUnitFiles]),
+            work("c", vec![unit.clone(), Step::ReloadUnitFiles]),
+        ];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        let reload = Step::ReloadUnitFiles;
+        assert_eq!(steps, [unit.clone(), reload.clone(), write("/etc/b.conf"), unit, reload]);
+    }
+
+    #[test]
+    fn image_pulls_are_one_task() {
+        let pull = |image: &str| Step::PullImage(image.to_owned());
+        let works = [work("image:a", vec![pull("a")]), work("image:b", vec![pull("b")])];
+        assert_eq!(merged(&works), [(ids(&["image:a", "image:b"]), vec![pull("a"), pull("b")])]);
+    }
+}

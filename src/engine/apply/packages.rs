@@ -1,0 +1,80 @@
+//! Which package manager a host has, and how package steps are written for it.
+
+use crate::engine::quote::{quote, quote_all};
+use crate::resource::step::PackageVersion;
+
+/// A package manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackageManager {
+    /// Debian and its relatives.
+    Apt,
+    /// Red Hat and its relatives.
+    Dnf,
+}
+
+impl PackageManager {
+    /// By `facts.os.family`; `None` for a family that is not supported.
+    pub fn of_family(family: &str) -> Option<Self> {
+        match family {
+            "debian" => Some(Self::Apt),
+            "redhat" => Some(Self::Dnf),
+            _ => None,
+        }
+    }
+
+    /// Shell functions that the commands below call.
+    pub(super) fn functions(self) -> &'static str {
+        match self {
+            Self::Apt => include_str!("apt.sh"),
+            Self::Dnf => include_str!("dnf.sh"),
+        }
+    }
+
+    /// Commands that install all of `packages` in one transaction, then set and release holds.
+    pub(super) fn install(self, packages: &[PackageVersion]) -> Vec<String> {
+        let exact: Vec<String> = packages.iter().map(|package| self.exactly(package)).collect();
+        let names = |hold: bool| -> Vec<&str> {
+            packages.iter().filter(|package| package.hold == hold).map(|package| package.name.as_str()).collect()
+        };
+        let mut commands = vec![format!("install_packages {}", quote_all(exact.iter().map(String::as_str)))];
+        for (function, names) in [("hold_packages", names(true)), ("release_packages", names(false))] {
+            if !names.is_empty() {
+                commands.push(format!("{function} {}", quote_all(names)));
+            }
+        }
+        commands
+    }
+
+    /// The command that sets or releases one hold.
+    pub(super) fn hold(name: &str, hold: bool) -> String {
+        format!("{} {}", if hold { "hold_packages" } else { "release_packages" }, quote(name))
+    }
+
+    fn exactly(self, package: &PackageVersion) -> String {
+        match (self, &package.version) {
+            (_, None) => package.name.clone(),
+            (Self::Apt, Some(version)) => format!("{}={version}", package.name),
+            (Self::Dnf, Some(version)) => format!("{}-{version}", package.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_transaction_then_holds() {
+        let package = |name: &str, version: Option<&str>, hold| PackageVersion {
+            name: name.to_owned(),
+            version: version.map(str::to_owned),
+            hold,
+        };
+        let packages = [package("kubelet", Some("1.35.4-1"), true), package("socat", None, false)];
+        assert_eq!(
+            PackageManager::Apt.install(&packages),
+            ["install_packages 'kubelet=1.35.4-1' 'socat'", "hold_packages 'kubelet'", "release_packages 'socat'"]
+        );
+        assert_eq!(PackageManager::Dnf.install(&packages)[0], "install_packages 'kubelet-1.35.4-1' 'socat'");
+    }
+}

@@ -1,0 +1,81 @@
+# Functions of every apply program. POSIX sh and GNU coreutils only. `nonce` is set before, file descriptor 3
+# is the payload, and `log` holds what the current task has printed.
+
+export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
+unset POSIXLY_CORRECT
+umask 022
+
+log=$(mktemp) || exit 1
+trap 'rm -f -- "$log"' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+
+say() { printf '%s %s\n' "$nonce" "$*"; }
+
+# task number, exit status
+fail() {
+    say fail "$1" "$2" "$(tail -c 4096 -- "$log" | base64 -w0)"
+    exit 1
+}
+
+# start of the names of temporary files: what a killed run has left of them goes
+sweep() {
+    for old in "$1"*; do
+        if [ -f "$old" ] || [ -L "$old" ]; then rm -f -- "$old"; fi
+    done
+}
+
+# bytes, directory, start of the temporary name, path, owner:group, mode
+put() {
+    [ -d "$2" ] || mkdir -p -- "$2" || return
+    sweep "$3"
+    {
+        # -C: a file or link that someone else has put there is not followed.
+        (umask 077 && set -C && head -c "$1" <&3 >"$3$$") &&
+            arrived "$1" "$3$$" &&
+            chown -- "$5" "$3$$" && chmod -- "$6" "$3$$" &&
+            sync -- "$3$$" && mv -fT -- "$3$$" "$4"
+    } || {
+        set -- "$?" "$3$$"
+        rm -f -- "$2"
+        return "$1"
+    }
+}
+
+# bytes, file: a connection that broke looks like the end of a shorter payload
+arrived() {
+    size=$(stat -c %s -- "$2") || return
+    [ "$size" = "$1" ] || { echo "only $size of $1 bytes arrived"; return 1; }
+}
+
+# directory, start of the temporary name, path, target
+link() {
+    [ -d "$1" ] || mkdir -p -- "$1" || return
+    sweep "$2"
+    { ln -s -- "$4" "$2$$" && mv -fT -- "$2$$" "$3"; } || {
+        set -- "$?" "$2$$"
+        rm -f -- "$2"
+        return "$1"
+    }
+}
+
+# directory, start of the temporary name, key, owner:group, subject; prints the request
+request() {
+    if [ ! -s "$3" ]; then
+        [ -d "$1" ] || mkdir -p -- "$1" || return
+        sweep "$2"
+        (umask 077 && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$2$$") &&
+            sync -- "$2$$" && mv -fT -- "$2$$" "$3" || return
+    fi
+    chown -- "$4" "$3" && chmod 0600 -- "$3" && openssl req -new -sha256 -key "$3" -subj "$5"
+}
+
+# verb, unit: when systemd refuses, the unit's last words say more than systemctl does
+unit() {
+    systemctl "$1" -- "$2" && return
+    set -- "$?" "$2"
+    journalctl --no-pager -q -o cat -n 15 -u "$2"
+    return "$1"
+}

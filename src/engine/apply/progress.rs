@@ -1,0 +1,102 @@
+//! The lines that an apply program prints about itself.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::engine::nonce::Nonce;
+
+/// One line. Numbers are those of tasks, then those of certificate requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Work on a task begins.
+    Begin(usize),
+    /// The task is done.
+    Done(usize),
+    /// The task failed; the program ends.
+    Fail {
+        number: usize,
+        status: i32,
+        /// The end of what the task printed.
+        output: String,
+    },
+    /// A certificate signing request, PEM.
+    Request { number: usize, pem: String },
+    /// Everything was done.
+    End,
+}
+
+/// Reads one line; `None` when it is not one of ours.
+pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<Line> {
+    let (_, ours) = line.split_once(nonce.as_str())?;
+    let words: Vec<&str> = ours.split_whitespace().collect();
+    match words.as_slice() {
+        ["begin", number] => Some(Line::Begin(number.parse().ok()?)),
+        ["done", number] => Some(Line::Done(number.parse().ok()?)),
+        ["fail", number, status, output @ ..] => Some(Line::Fail {
+            number: number.parse().ok()?,
+            status: status.parse().ok()?,
+            output: decoded(output.first().unwrap_or(&""))?,
+        }),
+        ["request", number, pem] => Some(Line::Request { number: number.parse().ok()?, pem: decoded(pem)? }),
+        ["end"] => Some(Line::End),
+        _ => None,
+    }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(&BASE64_STANDARD.decode(text).ok()?).into_owned())
+}
+
+/// What a program that has ended said in all.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// The task that failed: its number, status and output.
+    pub(crate) failed: Option<(usize, i32, String)>,
+    /// Requests by number.
+    pub(crate) requests: BTreeMap<usize, String>,
+    /// Whether it came to its end.
+    pub(crate) ended: bool,
+}
+
+impl Summary {
+    /// Of all that the program printed.
+    pub(crate) fn of(nonce: &Nonce, stdout: &[u8]) -> Self {
+        let mut summary = Self::default();
+        for line in String::from_utf8_lossy(stdout).lines().filter_map(|line| parse(nonce, line)) {
+            match line {
+                Line::Fail { number, status, output } => summary.failed = Some((number, status, output)),
+                Line::Request { number, pem } => {
+                    summary.requests.insert(number, pem);
+                }
+                Line::End => summary.ended = true,
+                Line::Begin(_) | Line::Done(_) => {}
+            }
+        }
+        summary
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_with_the_nonce_count() {
+        let nonce = Nonce::new(9);
+        let cases = [
+            ("NONCE begin 0", Some(Line::Begin(0))),
+            ("motd without newlineNONCE done 12", Some(Line::Done(12))),
+            ("NONCE fail 3 100 bm8=", Some(Line::Fail { number: 3, status: 100, output: "no".into() })),
+            ("NONCE fail 3 1 ", Some(Line::Fail { number: 3, status: 1, output: String::new() })),
+            ("NONCE request 1 UEVN", Some(Line::Request { number: 1, pem: "PEM".into() })),
+            ("NONCE end", Some(Line::End)),
+            ("begin 0", None),
+            ("NONCE begin x", None),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(parse(&nonce, &line.replace("NONCE", nonce.as_str())), expected, "{line}");
+        }
+    }
+}

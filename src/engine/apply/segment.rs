@@ -1,0 +1,108 @@
+//! Where the work on a host must pause: a certificate is signed on our side, with what the host sent.
+
+use super::{CertificateWork, Segment, Task};
+use crate::resource::step::Step;
+
+/// Tasks as segments. Each ends with certificate requests, except the last, which has none.
+pub(super) fn segments(tasks: Vec<Task>) -> Vec<Segment> {
+    let mut segments = vec![Segment::default()];
+    for task in tasks {
+        for part in parts(task) {
+            let pausing = segments.last().is_some_and(|segment| !segment.requests.is_empty());
+            if pausing && matches!(part, Part::Steps(_)) {
+                segments.push(Segment::default());
+            }
+            if let Some(segment) = segments.last_mut() {
+                match part {
+                    Part::Steps(task) => segment.tasks.push(task),
+                    Part::Request(request) => segment.requests.push(request),
+                }
+            }
+        }
+    }
+    if segments.last().is_some_and(|segment| !segment.requests.is_empty()) {
+        segments.push(Segment::default());
+    }
+    segments
+}
+
+enum Part {
+    Steps(Task),
+    Request(CertificateWork),
+}
+
+/// A task cut at its certificates; the first part begins it, the last one ends it.
+fn parts(task: Task) -> Vec<Part> {
+    let issues = |step: &Step| matches!(step, Step::IssueCertificate(_));
+    let pieces: Vec<&[Step]> = task.steps.chunk_by(|a, b| !issues(a) && !issues(b)).collect();
+    let count = pieces.len();
+    if count <= 1 && !task.steps.iter().any(issues) {
+        return vec![Part::Steps(task)];
+    }
+    pieces
+        .into_iter()
+        .enumerate()
+        .map(|(at, piece)| {
+            let (begins, ends) = (task.begins && at == 0, task.ends && at + 1 == count);
+            match piece {
+                [Step::IssueCertificate(request)] => {
+                    let request = request.clone();
+                    Part::Request(CertificateWork { ids: task.ids.clone(), begins, ends, request })
+                }
+                steps => Part::Steps(Task { ids: task.ids.clone(), begins, ends, steps: steps.to_vec() }),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::step::{Access, CertificateRequest};
+
+    fn issue(name: &str) -> Step {
+        Step::IssueCertificate(CertificateRequest {
+            certificate: format!("/{name}.crt"),
+            key: format!("/{name}.key"),
+            authority: "etcd".into(),
+            common_name: name.into(),
+            organizations: Vec::new(),
+            names: Vec::new(),
+            usages: Vec::new(),
+            access: Access { owner: "root".into(), group: "root".into(), mode: 0o644 },
+            days: 1,
+        })
+    }
+
+    /// `id` with `^` where it begins and `$` where it ends; certificates in brackets, segments between bars.
+    fn outline(tasks: &[(&str, Vec<Step>)]) -> String {
+        let marked = |ids: &[String], begins: bool, ends: bool| {
+            format!("{}{}{}", if begins { "^" } else { "" }, ids.join("+"), if ends { "$" } else { "" })
+        };
+        let tasks = tasks
+            .iter()
+            .map(|(id, steps)| Task { ids: vec![(*id).to_owned()], begins: true, ends: true, steps: steps.clone() });
+        let outlines = segments(tasks.collect()).into_iter().map(|segment| {
+            let tasks = segment.tasks.iter().map(|task| marked(&task.ids, task.begins, task.ends));
+            let requests =
+                segment.requests.iter().map(|work| format!("[{}]", marked(&work.ids, work.begins, work.ends)));
+            tasks.chain(requests).collect::<Vec<_>>().join(" ")
+        });
+        outlines.collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn work_pauses_once_for_certificates_that_follow_each_other() {
+        let run = || Step::SwapOff;
+        let cases = [
+            (vec![], ""),
+            (vec![("a", vec![run()]), ("b", vec![])], "^a$ ^b$"),
+            (vec![("a", vec![run()]), ("c", vec![issue("c")]), ("d", vec![issue("d")])], "^a$ [^c$] [^d$] | "),
+            (vec![("c", vec![issue("c")]), ("a", vec![run()])], "[^c$] | ^a$"),
+            (vec![("c", vec![run(), issue("c"), run()]), ("d", vec![issue("d")])], "^c [c] | c$ [^d$] | "),
+        ];
+        for (tasks, expected) in cases {
+            assert_eq!(outline(&tasks), expected);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Each step as one shell command that calls a function of the prelude. Content goes to the payload, in the
+//! order in which it will be read.
+
+use super::packages::PackageManager;
+use crate::engine::quote::{quote, quote_all};
+use crate::engine::sysctl_path::sysctl_path;
+use crate::resource::step::{Access, Step, UnitVerb};
+
+/// Commands, to be joined by `&&`.
+pub(super) fn commands(steps: &[Step], packages: PackageManager, payload: &mut Vec<u8>) -> Vec<String> {
+    steps
+        .chunk_by(|a, b| matches!((a, b), (Step::PullImage(_), Step::PullImage(_))))
+        .flat_map(|run| match run {
+            [Step::PullImage(_), ..] => vec![pulls(run)],
+            [Step::InstallPackages(wanted)] => packages.install(wanted),
+            run => run.iter().filter_map(|step| command(step, payload)).collect(),
+        })
+        .collect()
+}
+
+/// `None` for what `commands` renders by itself, and for certificates, which `segment` has cut out.
+fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
+    let command = match step {
+        Step::WriteFile { path, content, access, sensitive: _ } => {
+            payload.extend_from_slice(content);
+            let Place { directory, temporary } = place(path);
+            format!("put {} {directory} {temporary} {} {}", content.len(), quote(path), owner_and_mode(access))
+        }
+        Step::MakeDirectory { path, access } => {
+            format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
+        }
+        Step::SetAccess { path, access } => set_access(path, access),
+        Step::Symlink { path, target } => {
+            let Place { directory, temporary } = place(path);
+            format!("link {directory} {temporary} {} {}", quote(path), quote(target))
+        }
+        // What is mounted below is not ours to remove.
+        Step::Remove { path, recursive: true } => format!("rm -rf --one-file-system -- {}", quote(path)),
+        Step::Remove { path, recursive: false } => format!("rm -fd -- {}", quote(path)),
+        Step::RefreshPackageIndex => "refresh_index".to_owned(),
+        Step::RemovePackages(names) => {
+            format!("remove_packages {}", quote_all(names.iter().map(String::as_str)))
+        }
+        Step::HoldPackage { name, hold } => PackageManager::hold(name, *hold),
+        Step::ReloadUnitFiles => "systemctl daemon-reload".to_owned(),
+        Step::Unit { name, verb } => format!("unit {} {}", systemctl(*verb), quote(name)),
+        Step::SetSysctl { key, value } => format!("printf '%s\\n' {} >{}", quote(value), quote(&sysctl_path(key))),
+        Step::LoadModule(name) => format!("modprobe -- {}", quote(name)),
+        Step::SwapOff => "swapoff --all".to_owned(),
+        Step::ReplaceRoute { destination, via } => {
+            let family = if destination.contains(':') { "-6" } else { "-4" };
+            format!("ip {family} route replace {} {}", quote(destination), quote_all(via.split_whitespace()))
+        }
+        Step::Run { script } => format!("sh -c {} 3<&-", quote(script)),
+        Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) => return None,
+    };
+    Some(command)
+}
+
+/// All at once; the command fails when one of them does.
+fn pulls(steps: &[Step]) -> String {
+    let mut command = "( pids=\n".to_owned();
+    for step in steps {
+        if let Step::PullImage(reference) = step {
+            command.push_str(&format!(
+                "ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d {} 3<&- & pids=\"$pids $!\"\n",
+                quote(reference)
+            ));
+        }
+    }
+    command.push_str("status=0; for pid in $pids; do wait \"$pid\" || status=$?; done; exit \"$status\" )");
+    command
+}
+
+fn set_access(path: &str, access: &Access) -> String {
+    let owner = quote(&format!("{}:{}", access.owner, access.group));
+    let path = quote(path);
+    format!("chown -- {owner} {path} && chmod -- {:04o} {path}", access.mode)
+}
+
+fn owner_and_mode(access: &Access) -> String {
+    format!("{} {:04o}", quote(&format!("{}:{}", access.owner, access.group)), access.mode)
+}
+
+/// Where a file is made before it is renamed, quoted.
+pub(super) struct Place {
+    pub(super) directory: String,
+    /// The shell appends its process id.
+    pub(super) temporary: String,
+}
+
+/// In the same directory, hidden, so that neither conf.d readers nor the kubelet take it for a file of theirs.
+pub(super) fn place(path: &str) -> Place {
+    let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+    // A name has at most 255 bytes (NAME_MAX), and something is put before and after it.
+    let mut end = name.len().min(220);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    Place {
+        directory: quote(if directory.is_empty() { "/" } else { directory }),
+        temporary: quote(&format!("{directory}/.metalform.{}.", &name[..end])),
+    }
+}
+
+fn systemctl(verb: UnitVerb) -> &'static str {
+    match verb {
+        UnitVerb::Enable => "enable",
+        UnitVerb::Disable => "disable",
+        UnitVerb::Start => "start",
+        UnitVerb::Stop => "stop",
+        UnitVerb::Restart => "restart",
+        UnitVerb::ReloadOrRestart => "reload-or-restart",
+        UnitVerb::Mask => "mask",
+        UnitVerb::Unmask => "unmask",
+    }
+}

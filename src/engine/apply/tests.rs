@@ -1,0 +1,220 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+
+use super::progress::Summary;
+use super::*;
+use crate::engine::observe;
+use crate::engine::shells::{run, shells};
+use crate::resource::probe::{Answer, PathState, Probe};
+use crate::resource::step::{Access, PackageVersion, UnitVerb};
+
+fn nonce() -> Nonce {
+    Nonce::new(5)
+}
+
+/// Owned by whoever runs the test.
+fn access(dir: &Path, mode: u32) -> Access {
+    let owner = fs::metadata(dir).unwrap();
+    Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode }
+}
+
+fn segment(steps: &[Step]) -> Segment {
+    let tasks = steps.iter().enumerate().map(|(at, step)| Task {
+        ids: vec![format!("step:{at}")],
+        begins: true,
+        ends: true,
+        steps: vec![step.clone()],
+    });
+    Segment { tasks: tasks.collect(), requests: Vec::new() }
+}
+
+fn applied(shell: &str, steps: &[Step]) -> Summary {
+    let output = run(shell, &program(&segment(steps), PackageManager::Apt, &nonce()));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    Summary::of(&nonce(), &output.stdout)
+}
+
+fn names(dir: &Path) -> BTreeSet<String> {
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn write(dir: &Path, name: &str, content: &[u8]) -> Step {
+    let path = dir.join(name).to_str().unwrap().to_owned();
+    Step::WriteFile { path, content: content.to_vec(), access: access(dir, 0o640), sensitive: false }
+}
+
+fn file_name() -> impl Strategy<Value = String> {
+    let character = prop_oneof![
+        Just(' '), Just('\''), Just('"'), Just('\n'), Just('\\'), Just('$'), Just('`'), Just('-'), Just('*'),
+        Just('?'), Just('['), Just('~'), Just('#'), Just(';'), Just('&'), Just('\r'), Just('\t'), Just('!'),
+        Just('%'), Just('='), Just('ä'), Just('漢'), Just('\u{301}'), Just('🦀'), Just('\u{1}'), Just('n'),
+        Just('.'), Just('a'),
+    ];
+    let name = prop::collection::vec(character, 1..40).prop_map(String::from_iter);
+    name.prop_filter("not a directory's own name", |name| name != "." && name != "..")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is written under any name is found under that name, whole, by every shell.
+    #[test]
+    fn any_name_and_content_survives_both_ways(
+        files in prop::collection::btree_map(file_name(), prop::collection::vec(any::<u8>(), 0..300), 1..5),
+        target in file_name(),
+    ) {
+        for shell in shells() {
+            let dir = tempfile::tempdir().unwrap();
+            let mut steps: Vec<Step> =
+                files.iter().map(|(name, content)| write(&dir.path().join("-new '\ndir"), name, content)).collect();
+            // The directory does not exist before, so ownership is that of the one above.
+            for step in &mut steps {
+                if let Step::WriteFile { access: a, .. } = step { *a = access(dir.path(), 0o604); }
+            }
+            let link = dir.path().join(&target).to_str().unwrap().to_owned();
+            steps.push(Step::Symlink { path: link.clone(), target: target.clone() });
+            prop_assert_eq!(applied(shell, &steps), Summary { ended: true, ..Summary::default() });
+
+            let path_of = |step: &Step| match step {
+                Step::WriteFile { path, .. } | Step::Symlink { path, .. } => path.clone(),
+                _ => unreachable!(),
+            };
+            let probe = |step: &Step| Probe::Path { path: path_of(step), unless_sha256: Some("00".into()) };
+            let probes: BTreeSet<Probe> = steps.iter().map(probe).collect();
+            let output = run(shell, &observe::program(&probes, &nonce()));
+            let observed = observe::parse(&probes, &nonce(), &output).unwrap();
+            for step in &steps {
+                match (step, observed.get(&probe(step)).unwrap()) {
+                    (Step::WriteFile { content, .. }, Answer::Path(PathState::File { mode, content: found, .. })) => {
+                        prop_assert_eq!(found.as_ref(), Some(content));
+                        prop_assert_eq!(*mode, 0o604);
+                    }
+                    (Step::Symlink { target, .. }, Answer::Path(PathState::Symlink { target: found })) => {
+                        prop_assert_eq!(found, target);
+                    }
+                    (step, answer) => prop_assert!(false, "{step:?}: {answer:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_failure_ends_the_program_and_says_what_was_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "for i in 0 1 2 3 4 5 6 7 8 9; do printf '%0999d' 1; done; echo the end >&2; exit 9";
+    let steps = [
+        write(dir.path(), "first", b"1"),
+        Step::Run { script: long.to_owned() },
+        write(dir.path(), "never", b"2"),
+    ];
+    for shell in shells() {
+        let (number, status, output) = applied(shell, &steps).failed.unwrap();
+        assert_eq!((number, status), (1, 9), "{shell}");
+        assert_eq!((output.len(), output.ends_with("the end\n")), (4096, true), "{shell}");
+        assert_eq!(names(dir.path()), BTreeSet::from(["first".to_owned()]));
+    }
+}
+
+#[test]
+fn a_payload_that_breaks_off_leaves_the_old_file() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "old").unwrap();
+    let mut cut = program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, &nonce());
+    cut.payload.truncate(4);
+    for shell in shells() {
+        let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
+        assert_eq!(failed, Some((0, 1, "only 4 of 11 bytes arrived\n".to_owned())), "{shell}");
+        assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "old");
+        assert_eq!(names(dir.path()), BTreeSet::from(["file".to_owned()]));
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_behind_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(".metalform.file.4711"), "half").unwrap();
+    fs::write(dir.path().join(".metalform.other.4711"), "half").unwrap();
+    assert!(applied("sh", &[write(dir.path(), "file", b"x")]).ended);
+    let left = [".metalform.other.4711", "file"].map(str::to_owned);
+    assert_eq!(names(dir.path()), BTreeSet::from(left));
+}
+
+#[test]
+fn a_large_payload_is_compressed_and_arrives_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let (text, name) = ("line of text\n".repeat(10_000), "ä".repeat(120));
+    let steps = [write(dir.path(), "a", text.as_bytes()), write(dir.path(), &name, b"b")];
+    let program = program(&segment(&steps), PackageManager::Apt, &nonce());
+    assert!(program.payload.len() < text.len() / 10);
+    for shell in shells() {
+        assert!(Summary::of(&nonce(), &run(shell, &program).stdout).ended, "{shell}");
+        assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), text);
+        assert_eq!(fs::read_to_string(dir.path().join(&name)).unwrap(), "b");
+    }
+}
+
+#[test]
+fn directories_access_and_removal() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+    fs::create_dir_all(at("full/of/things")).unwrap();
+    fs::create_dir(at("empty")).unwrap();
+    let steps = [
+        Step::MakeDirectory { path: at("a/b"), access: access(dir.path(), 0o700) },
+        write(dir.path(), "file", b""),
+        Step::SetAccess { path: at("file"), access: access(dir.path(), 0o600) },
+        Step::Remove { path: at("full"), recursive: true },
+        Step::Remove { path: at("empty"), recursive: false },
+        Step::Remove { path: at("absent"), recursive: false },
+    ];
+    assert_eq!(applied("sh", &steps), Summary { ended: true, ..Summary::default() });
+    assert_eq!((mode("a"), mode("a/b"), mode("file")), (0o755, 0o700, 0o600));
+    assert_eq!(names(dir.path()), BTreeSet::from(["a".to_owned(), "file".to_owned()]));
+    let refused = applied("sh", &[Step::Remove { path: at("a"), recursive: false }]);
+    assert!(refused.failed.is_some(), "a directory that is not empty goes only when that is asked");
+}
+
+#[test]
+fn a_command_reads_neither_the_payload_nor_disturbs_its_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let steps = [Step::Run { script: "cat; cd /; umask 0".into() }, write(dir.path(), "file", b"x")];
+    assert!(applied("sh", &steps).ended);
+    assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "x");
+}
+
+#[test]
+fn every_step_is_valid_shell() {
+    let package = PackageVersion { name: "it's".into(), version: Some("1".into()), hold: true };
+    let steps = [
+        Step::RefreshPackageIndex,
+        Step::InstallPackages(vec![package]),
+        Step::RemovePackages(vec!["a".into()]),
+        Step::HoldPackage { name: "a".into(), hold: false },
+        Step::ReloadUnitFiles,
+        Step::Unit { name: "a@b.service".into(), verb: UnitVerb::Restart },
+        Step::SetSysctl { key: "net.ipv4.ip_forward".into(), value: "1".into() },
+        Step::LoadModule("overlay".into()),
+        Step::SwapOff,
+        Step::PullImage("a".into()),
+        Step::PullImage("b".into()),
+        Step::ReplaceRoute { destination: "fd00::/8".into(), via: "dev eth0".into() },
+    ];
+    for (shell, manager) in shells().into_iter().flat_map(|s| [(s, PackageManager::Apt), (s, PackageManager::Dnf)]) {
+        let program = program(&segment(&steps), manager, &nonce());
+        let mut words = shell.split(' ');
+        let checked = Command::new(words.next().unwrap())
+            .args(words)
+            .args(["-n", "-c", &program.script])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
+    }
+}

@@ -1,0 +1,182 @@
+//! How answers travel: sections between marks, the whole in base64 between a first and a last line.
+//!
+//! Login scripts may print before, programs may print anything within a section: neither can be mistaken
+//! for a mark, since marks carry the [`Nonce`]. Base64 keeps any byte whole on its way.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::nonce::Nonce;
+
+/// The most that is read of one answer: some thousand resources with their contents.
+const LIMIT: usize = 64 * 1024 * 1024;
+
+/// Why an answer cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// Not one byte came.
+    #[error("the host answered nothing (exit status {status})")]
+    Nothing {
+        /// Of the program.
+        status: i32,
+    },
+    /// There is output, but no first mark in it.
+    #[error("the host answered {start:?} instead of an observation")]
+    Garbage {
+        /// The first 200 characters.
+        start: String,
+    },
+    /// The first mark is there, the last is not.
+    #[error("the answer breaks off after {bytes} bytes (exit status {status})")]
+    Truncated {
+        /// How much came.
+        bytes: usize,
+        /// Of the program.
+        status: i32,
+    },
+    /// More than anything that was asked can need.
+    #[error("the host answered {bytes} bytes, more than {limit}")]
+    TooMuch {
+        /// How much came.
+        bytes: usize,
+        /// How much is read.
+        limit: usize,
+    },
+    /// What lies between the marks is not what our program prints.
+    #[error("the answer is damaged: {reason}")]
+    Damaged {
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// A section that was asked for is not in the answer.
+    #[error("the answer has no section {name}")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+}
+
+/// A program that prints sections: each a name and the shell text that prints it.
+pub(super) fn script(nonce: &Nonce, sections: &[(&'static str, String)]) -> String {
+    let nonce = nonce.as_str();
+    let mut inner = String::new();
+    for (name, text) in sections {
+        inner.push_str(&format!("printf '\\n%s %s\\n' {nonce} {name}\n{text}"));
+    }
+    format!(
+        "(\nexport LC_ALL=C PATH=\"$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin\"\n\
+         unset POSIXLY_CORRECT QUOTING_STYLE\nexec </dev/null\n\
+         echo {nonce} begin\n(\n{inner}printf '\\n%s %s\\n' {nonce} last\n) | base64\necho {nonce} end\n)\n"
+    )
+}
+
+/// The sections of one answer.
+#[derive(Debug)]
+pub(super) struct Sections {
+    names: BTreeMap<String, Vec<u8>>,
+}
+
+impl Sections {
+    /// Reads what [`script`] printed.
+    pub(super) fn parse(nonce: &Nonce, status: i32, stdout: &[u8]) -> Result<Self, FrameError> {
+        if stdout.len() > LIMIT {
+            return Err(FrameError::TooMuch { bytes: stdout.len(), limit: LIMIT });
+        }
+        if stdout.iter().all(u8::is_ascii_whitespace) {
+            return Err(FrameError::Nothing { status });
+        }
+        let text = String::from_utf8_lossy(stdout);
+        let (_, after) = text
+            .split_once(&format!("{} begin\n", nonce.as_str()))
+            .ok_or_else(|| FrameError::Garbage { start: text.chars().take(200).collect() })?;
+        let (encoded, _) = after
+            .split_once(&format!("{} end", nonce.as_str()))
+            .ok_or(FrameError::Truncated { bytes: stdout.len(), status })?;
+        let packed: Vec<u8> = encoded.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+        let inner =
+            BASE64_STANDARD.decode(packed).map_err(|_| FrameError::Damaged { reason: "it is not base64" })?;
+        let sections = Self { names: split(&inner, &format!("\n{} ", nonce.as_str())) };
+        if !sections.names.contains_key("last") {
+            return Err(FrameError::Damaged { reason: "its last section is missing" });
+        }
+        Ok(sections)
+    }
+
+    /// What a section printed.
+    pub(super) fn bytes(&self, name: &'static str) -> Result<&[u8], FrameError> {
+        self.names.get(name).map(Vec::as_slice).ok_or(FrameError::Missing { name })
+    }
+
+    /// As text; bytes that are no UTF-8 are replaced.
+    pub(super) fn text(&self, name: &'static str) -> Result<String, FrameError> {
+        Ok(String::from_utf8_lossy(self.bytes(name)?).into_owned())
+    }
+}
+
+fn split(inner: &[u8], mark: &str) -> BTreeMap<String, Vec<u8>> {
+    pieces(inner, mark.as_bytes())
+        .into_iter()
+        .skip(1)
+        .map(|piece| {
+            let end = piece.iter().position(|b| *b == b'\n').unwrap_or(piece.len());
+            let name = String::from_utf8_lossy(&piece[..end]).into_owned();
+            (name, piece.get(end + 1..).unwrap_or_default().to_vec())
+        })
+        .collect()
+}
+
+/// `bytes` cut at every `mark`; what stands before the first is the first piece.
+pub(super) fn pieces<'a>(mut bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
+    let mut pieces = Vec::new();
+    while let Some(at) = bytes.windows(mark.len()).position(|window| window == mark) {
+        pieces.push(&bytes[..at]);
+        bytes = &bytes[at + mark.len()..];
+    }
+    pieces.push(bytes);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nonce() -> Nonce {
+        Nonce::new(7)
+    }
+
+    fn answer(inner: &str) -> String {
+        let inner = inner.replace("MARK", nonce().as_str());
+        let encoded = BASE64_STANDARD.encode(inner);
+        format!("{0} begin\n{encoded}\n{0} end\n", nonce().as_str())
+    }
+
+    #[test]
+    fn noise_before_and_after_is_skipped() {
+        let noisy = format!("Welcome!\r\nno newline{}bye\n", answer("\nMARK a\n1\n2\n\nMARK last\n"));
+        let sections = Sections::parse(&nonce(), 0, noisy.as_bytes()).unwrap();
+        assert_eq!(sections.text("a").unwrap(), "1\n2\n");
+        assert_eq!(sections.bytes("b"), Err(FrameError::Missing { name: "b" }));
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_trusted_is_refused() {
+        let whole = answer("\nMARK last\n");
+        let cases: [(String, &str); 6] = [
+            (" \n".into(), "the host answered nothing (exit status 3)"),
+            (
+                "This account is disabled.".into(),
+                "the host answered \"This account is disabled.\" instead of an observation",
+            ),
+            (whole[..60].into(), "the answer breaks off after 60 bytes (exit status 3)"),
+            (whole.replace("\n", "\n!"), "the answer is damaged: it is not base64"),
+            (answer("\nMARK a\n"), "the answer is damaged: its last section is missing"),
+            ("x".repeat(LIMIT + 1), "the host answered 67108865 bytes, more than 67108864"),
+        ];
+        for (stdout, message) in cases {
+            let error = Sections::parse(&nonce(), 3, stdout.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Many small files of /proc and /etc through one process.
+//!
+//! `head -v` names each file before its content. Used for files whose content cannot look like such a
+//! heading followed by a path of ours: kernel parameters and system identification. The shell's own `read`
+//! is no substitute: dash reads byte by byte, and files below /proc/sys answer only the first read.
+
+use std::collections::BTreeMap;
+
+use super::quote::quote_all;
+
+/// More than any of these files holds.
+const LIMIT: usize = 256 * 1024;
+
+/// The command; files that are missing or cannot be read are left out of its output.
+pub(super) fn head<'a>(paths: impl IntoIterator<Item = &'a str>) -> String {
+    format!("head -v -c {LIMIT} -- {} 2>/dev/null\n", quote_all(paths))
+}
+
+/// Content by path, for those of `paths` that are there.
+pub(super) fn split<'a>(text: &str, paths: impl IntoIterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
+    let headings: BTreeMap<String, &str> =
+        paths.into_iter().map(|path| (format!("==> {path} <=="), path)).collect();
+    let mut contents: BTreeMap<&str, String> = BTreeMap::new();
+    let mut current = None;
+    for line in text.split_inclusive('\n') {
+        if let Some(path) = headings.get(line.trim_end_matches('\n')) {
+            contents.insert(path, String::new());
+            current = Some(*path);
+        } else if let Some(content) = current.and_then(|path| contents.get_mut(path)) {
+            content.push_str(line);
+        }
+    }
+    contents
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_apart_by_their_headings() {
+        let text = "==> /a <==\n1\n\n==> /b <==\n\n==> /c <==\nx\ty\n";
+        let split = split(text, ["/a", "/b", "/c", "/d"]);
+        assert_eq!(split["/a"].trim(), "1");
+        assert_eq!(split["/b"].trim(), "");
+        assert_eq!(split["/c"].trim(), "x\ty");
+        assert_eq!(split.get("/d"), None);
+    }
+}

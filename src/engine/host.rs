@@ -1,0 +1,137 @@
+//! One host: ask, compare, do, and ask again until nothing differs.
+
+mod converge;
+mod work;
+
+use std::collections::BTreeSet;
+
+pub use self::converge::Outcome;
+use super::Desired;
+use super::facts::{self, FactsError};
+use super::nonce::Nonce;
+use super::observe::{self, ObserveError};
+use super::plan::Plan;
+use crate::model::event::Event;
+use crate::model::facts::Facts;
+use crate::model::name::HostName;
+use crate::resource::change::Verdict;
+use crate::resource::probe::{Observed, Probe};
+use crate::resource::step::CertificateRequest;
+use crate::transport::error::TransportError;
+use crate::transport::{Output, Program, Transport};
+
+/// Who signs: gets what the certificate must say and the host's request (PEM), and gives the certificate
+/// (PEM, with its chain) or the reason why not.
+pub type Signer<'a> = &'a (dyn Fn(&CertificateRequest, &str) -> Result<String, String> + Sync);
+
+/// Who is told what happens.
+pub type Events<'a> = &'a (dyn Fn(Event) + Sync);
+
+/// Why a host is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// It could not be reached, or not to the end.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// What it answered about itself cannot be used.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// What it answered about its resources cannot be used.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+    /// The plan says that something must not be done; nothing was.
+    #[error("refused: {}", refusals.iter().map(|(id, reason)| format!("{id}: {reason}")).collect::<Vec<_>>().join("; "))]
+    Refused {
+        /// Resource ids and reasons.
+        refusals: Vec<(String, String)>,
+    },
+    /// A step failed; what was before it is done, what is after it is not.
+    #[error("{} failed with status {status}: {}", resources.join(", "), output.trim_end())]
+    Failed {
+        /// The resources that the step was for.
+        resources: Vec<String>,
+        /// Its exit status.
+        status: i32,
+        /// The end of what it printed, at most 4 KiB.
+        output: String,
+    },
+    /// The program ended without saying how.
+    #[error("the program ended early with status {status}: {}", stderr.trim_end())]
+    EndedEarly {
+        /// Of its shell.
+        status: i32,
+        /// What the shell printed.
+        stderr: String,
+    },
+    /// A certificate was not signed.
+    #[error("certificate {certificate}: {reason}")]
+    NotSigned {
+        /// Path of the certificate.
+        certificate: String,
+        /// What the signer said.
+        reason: String,
+    },
+    /// Everything was done, and still these are not what they should be.
+    #[error("still not as it should be after it was changed: {}", resources.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", "))]
+    StillDiffers {
+        /// Resource ids, and what is still to be done for them.
+        resources: Vec<(String, Verdict)>,
+    },
+}
+
+/// One host, for the length of a session.
+pub struct Host<'t> {
+    name: HostName,
+    transport: &'t dyn Transport,
+    nonce: Nonce,
+}
+
+impl<'t> Host<'t> {
+    /// A host that `transport` reaches. `nonce` marks our lines in its output.
+    pub fn new(name: HostName, transport: &'t dyn Transport, nonce: Nonce) -> Self {
+        Self { name, transport, nonce }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &HostName {
+        &self.name
+    }
+
+    /// What it is. One round trip.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or lacks what every supported host has.
+    pub async fn facts(&self) -> Result<Facts, HostError> {
+        let output = self.run(&facts::program(&self.nonce)).await?;
+        Ok(facts::parse(&self.nonce, &output)?)
+    }
+
+    /// The answers to `probes`. One round trip, none when there is nothing to ask. Changes nothing.
+    ///
+    /// # Errors
+    /// When it cannot be reached or its answer is not one.
+    pub async fn observe(&self, probes: &BTreeSet<Probe>) -> Result<Observed, HostError> {
+        if probes.is_empty() {
+            return Ok(Observed::default());
+        }
+        let output = self.run(&observe::program(probes, &self.nonce)).await?;
+        Ok(observe::parse(probes, &self.nonce, &output)?)
+    }
+
+    /// What would make it what it should be. One round trip. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Host::observe`]. Refusals are in the plan.
+    pub async fn plan(&self, desired: &dyn Desired) -> Result<Plan, HostError> {
+        let probes = desired.items().into_iter().flat_map(|item| item.probes).collect();
+        let observed = self.observe(&probes).await?;
+        Ok(Plan { verdicts: desired.verdicts(&observed) })
+    }
+
+    async fn run(&self, program: &Program) -> Result<Output, TransportError> {
+        self.transport.run(program, &mut |_| {}).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::*;
+use crate::engine::Item;
+use crate::engine::apply::PackageManager;
+use crate::engine::shells::Here;
+use crate::resource::change::Change;
+use crate::resource::probe::{Answer, PathState};
+use crate::resource::step::{Access, Step};
+
+/// Files that must exist, each made by a step of its own; a file is asked for only when the one before is
+/// there.
+struct Files(Vec<(String, Step)>);
+
+impl Desired for Files {
+    fn items(&self) -> Vec<Item> {
+        let item = |(path, _): &(String, Step)| Item { id: format!("file:{path}"), probes: vec![probe(path)] };
+        self.0.iter().map(item).collect()
+    }
+
+    fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
+        let mut before_is_there = true;
+        let verdict = |(path, step): &(String, Step)| {
+            let there = observed.get(&probe(path)) != Some(&Answer::Path(PathState::Absent));
+            let wanted = before_is_there && !there;
+            before_is_there = there;
+            let verdict = if wanted {
+                Verdict::Change(Change { differences: Vec::new(), steps: vec![step.clone()] })
+            } else {
+                Verdict::NoChange { reason: "it is there, or cannot be yet".into() }
+            };
+            (format!("file:{path}"), verdict)
+        };
+        self.0.iter().map(verdict).collect()
+    }
+}
+
+fn probe(path: &str) -> Probe {
+    Probe::Path { path: path.to_owned(), unless_sha256: None }
+}
+
+fn touch(path: &str) -> (String, Step) {
+    (path.to_owned(), Step::Run { script: format!("touch '{path}'") })
+}
+
+fn host() -> Host<'static> {
+    Host::new("here".parse().unwrap(), &Here, Nonce::new(11))
+}
+
+fn at(dir: &Path, name: &str) -> String {
+    dir.join(name).to_str().unwrap().to_owned()
+}
+
+fn nobody(_: &CertificateRequest, _: &str) -> Result<String, String> {
+    Err("nobody signs here".into())
+}
+
+async fn converged(files: &Files, events: Events<'_>) -> Result<Outcome, HostError> {
+    host().converge(files, PackageManager::Apt, &nobody, events).await
+}
+
+#[tokio::test]
+async fn a_host_converges_over_passes_and_then_needs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = [at(dir.path(), "a"), at(dir.path(), "b")];
+    let files = Files(names.iter().map(|name| touch(name)).collect());
+    let seen = Mutex::new(Vec::new());
+    let outcome = converged(&files, &|event| seen.lock().unwrap().push(event)).await.unwrap();
+    let ids: Vec<String> = names.iter().map(|name| format!("file:{name}")).collect();
+    assert_eq!(outcome, Outcome { changed: ids.clone(), unchanged: 0 });
+    let host: HostName = "here".parse().unwrap();
+    let of = |id: &String, unchanged| {
+        [
+            Event::Planned { host: host.clone(), changes: vec![id.clone()], unchanged },
+            Event::ResourceBegun { host: host.clone(), resource: id.clone() },
+            Event::ResourceDone { host: host.clone(), resource: id.clone() },
+        ]
+    };
+    assert_eq!(seen.into_inner().unwrap(), [of(&ids[0], 1), of(&ids[1], 1)].concat());
+    let again = converged(&files, &|event| panic!("{event:?}")).await.unwrap();
+    assert_eq!(again, Outcome { changed: Vec::new(), unchanged: 2 });
+}
+
+#[tokio::test]
+async fn a_resource_that_stays_different_is_named_and_not_changed_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = at(dir.path(), "a");
+    let files = Files(vec![(path.clone(), Step::Run { script: ":".into() })]);
+    let error = converged(&files, &|_| {}).await.unwrap_err();
+    let message = format!("still not as it should be after it was changed: file:{path}");
+    assert_eq!(error.to_string(), message);
+}
+
+#[tokio::test]
+async fn more_than_three_passes_are_a_fault_of_the_states() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..4).map(|n| at(dir.path(), &n.to_string())).collect();
+    let error = converged(&Files(names.iter().map(|name| touch(name)).collect()), &|_| {}).await.unwrap_err();
+    assert!(matches!(error, HostError::StillDiffers { resources } if resources[0].0.ends_with("/3")));
+}
+
+#[tokio::test]
+async fn a_failed_step_names_its_resource() {
+    let files = Files(vec![("/absent/x".into(), Step::Run { script: "echo no room >&2; exit 28".into() })]);
+    let error = converged(&files, &|_| {}).await.unwrap_err();
+    assert_eq!(error.to_string(), "file:/absent/x failed with status 28: no room");
+}
+
+#[tokio::test]
+async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = fs::metadata(dir.path()).unwrap();
+    let access =
+        Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o644 };
+    let issue = |name: &str| {
+        let (certificate, key) = (at(dir.path(), &format!("{name}.crt")), at(dir.path(), &format!("{name}.key")));
+        let request = CertificateRequest {
+            certificate: certificate.clone(),
+            key,
+            authority: "kubernetes".into(),
+            common_name: format!("system:node:{name}/x"),
+            organizations: vec!["system:nodes".into()],
+            names: Vec::new(),
+            usages: Vec::new(),
+            access: access.clone(),
+            days: 1,
+        };
+        (certificate, Verdict::Change(Change { differences: Vec::new(), steps: vec![Step::IssueCertificate(request)] }))
+    };
+    let plan = Plan { verdicts: vec![issue("a"), issue("b")] };
+    let sign = |request: &CertificateRequest, pem: &str| {
+        assert!(pem.starts_with("-----BEGIN CERTIFICATE REQUEST-----"));
+        assert!(pem.ends_with("-----END CERTIFICATE REQUEST-----\n"));
+        Ok(format!("signed {}", request.common_name))
+    };
+    let seen = Mutex::new(Vec::new());
+    let record = |event: Event| {
+        seen.lock().unwrap().push(match event {
+            Event::ResourceBegun { resource, .. } => format!("begun {}", resource.rsplit('/').next().unwrap()),
+            Event::ResourceDone { resource, .. } => format!("done {}", resource.rsplit('/').next().unwrap()),
+            other => panic!("{other:?}"),
+        });
+    };
+    let host = host();
+    host.apply(&plan, PackageManager::Apt, &sign, &record).await.unwrap();
+    assert_eq!(seen.into_inner().unwrap(), ["begun a.crt", "begun b.crt", "done a.crt", "done b.crt"]);
+    assert_eq!(fs::read_to_string(at(dir.path(), "a.crt")).unwrap(), "signed system:node:a/x");
+    let key = fs::read(at(dir.path(), "a.key")).unwrap();
+    assert_eq!(fs::metadata(at(dir.path(), "a.key")).unwrap().permissions().mode() & 0o7777, 0o600);
+    host.apply(&plan, PackageManager::Apt, &sign, &|_| {}).await.unwrap();
+    assert_eq!(fs::read(at(dir.path(), "a.key")).unwrap(), key, "a key that is there is kept");
+    let refused = host.apply(&plan, PackageManager::Apt, &nobody, &|_| {}).await.unwrap_err();
+    assert_eq!(refused.to_string(), format!("certificate {}: nobody signs here", at(dir.path(), "a.crt")));
+}
+
+#[tokio::test]
+async fn a_refusal_stops_before_anything_is_done() {
+    let steps = vec![Step::Run { script: "exit 1".into() }];
+    let change = Verdict::Change(Change { differences: Vec::new(), steps });
+    let refuse = Verdict::Refuse { reason: "it is a directory".into() };
+    let plan = Plan { verdicts: vec![("command:x".into(), change), ("file:/etc".into(), refuse)] };
+    let error = host().apply(&plan, PackageManager::Apt, &nobody, &|_| {}).await.unwrap_err();
+    assert_eq!(error.to_string(), "refused: file:/etc: it is a directory");
+}

@@ -1,0 +1,108 @@
+//! Carrying out a plan.
+
+use super::{Events, Host, HostError, Signer};
+use crate::engine::apply::progress::{self, Line, Summary};
+use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
+use crate::engine::plan::Plan;
+use crate::model::event::Event;
+
+impl Host<'_> {
+    /// Does what the plan says, in its order, up to the first failure. One round trip, and one more for each
+    /// group of certificates.
+    ///
+    /// # Errors
+    /// When the plan refuses something (then nothing is done), a step fails, or the host is lost.
+    pub async fn apply(
+        &self,
+        plan: &Plan,
+        packages: PackageManager,
+        signer: Signer<'_>,
+        events: Events<'_>,
+    ) -> Result<(), HostError> {
+        let refusals = plan.refusals();
+        if !refusals.is_empty() {
+            return Err(HostError::Refused { refusals });
+        }
+        let works = plan.works();
+        if works.is_empty() {
+            return Ok(());
+        }
+        let mut signed: Vec<Task> = Vec::new();
+        for mut segment in apply::segments(&works) {
+            segment.tasks.splice(0..0, signed);
+            let summary = self.run_segment(&segment, packages, events).await?;
+            signed = sign(&segment, &summary, signer)?;
+        }
+        Ok(())
+    }
+
+    async fn run_segment(
+        &self,
+        segment: &Segment,
+        packages: PackageManager,
+        events: Events<'_>,
+    ) -> Result<Summary, HostError> {
+        let program = apply::program(segment, packages, &self.nonce);
+        let mut report = |line: &str| {
+            if let Some(line) = progress::parse(&self.nonce, line) {
+                self.tell(segment, line, events);
+            }
+        };
+        let output = self.transport.run(&program, &mut report).await?;
+        let summary = Summary::of(&self.nonce, &output.stdout);
+        match &summary.failed {
+            Some((number, status, output)) => {
+                let resources = resources(segment, *number).to_vec();
+                Err(HostError::Failed { resources, status: *status, output: output.clone() })
+            }
+            None if !summary.ended => {
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                Err(HostError::EndedEarly { status: output.status, stderr })
+            }
+            None => Ok(summary),
+        }
+    }
+
+    fn tell(&self, segment: &Segment, line: Line, events: Events<'_>) {
+        let host = || self.name.clone();
+        let (number, event): (usize, Box<dyn Fn(String) -> Event + '_>) = match line {
+            Line::Begin(number) => {
+                (number, Box::new(move |resource| Event::ResourceBegun { host: host(), resource }))
+            }
+            Line::Done(number) => {
+                (number, Box::new(move |resource| Event::ResourceDone { host: host(), resource }))
+            }
+            Line::Fail { number, status, output } => (
+                number,
+                Box::new(move |resource| {
+                    Event::ResourceFailed { host: host(), resource, status, output: output.clone() }
+                }),
+            ),
+            Line::Request { .. } | Line::End => return,
+        };
+        resources(segment, number).iter().cloned().map(event).for_each(events);
+    }
+}
+
+/// Whom a line's number is about.
+fn resources(segment: &Segment, number: usize) -> &[String] {
+    let task = segment.tasks.get(number).map(|task| &task.ids);
+    let request = || number.checked_sub(segment.tasks.len()).and_then(|number| segment.requests.get(number));
+    task.or_else(|| request().map(|work| &work.ids)).map_or(&[], Vec::as_slice)
+}
+
+fn sign(segment: &Segment, summary: &Summary, signer: Signer<'_>) -> Result<Vec<Task>, HostError> {
+    let not_signed = |work: &CertificateWork, reason: String| HostError::NotSigned {
+        certificate: work.request.certificate.clone(),
+        reason,
+    };
+    (segment.tasks.len()..)
+        .zip(&segment.requests)
+        .map(|(number, work)| {
+            let pem = summary.requests.get(&number);
+            let pem = pem.ok_or_else(|| not_signed(work, "the host sent no request".to_owned()))?;
+            let certificate = signer(&work.request, pem).map_err(|reason| not_signed(work, reason))?;
+            Ok(work.written(certificate))
+        })
+        .collect()
+}

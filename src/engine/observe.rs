@@ -1,0 +1,90 @@
+//! All questions about a host in one program, all answers in one stream.
+//!
+//! # Guarantees
+//! - Nothing on the host changes.
+//! - The number of processes depends on which sorts of probe are asked, not on how many, with two
+//!   exceptions: a key pair costs two `openssl`, a guard is a shell of its own.
+//! - Every probe asked has an answer; what could not be found out is [`Answer::Failed`], never a guess.
+//!
+//! # Assumptions
+//! A POSIX shell, GNU coreutils, and what is asked about (systemd for units, `ip` for routes). All names of
+//! one sort are arguments of one process, so they may take about 2 MB together.
+
+mod guards;
+mod images;
+mod kernel;
+mod key_pairs;
+mod packages;
+mod paths;
+mod routes;
+mod units;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::frame::{self, FrameError, Sections};
+use super::nonce::Nonce;
+use crate::resource::probe::{Answer, Observed, Probe};
+use crate::transport::{Output, Program};
+
+/// Why an observation cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ObserveError {
+    /// The stream is not an answer of ours.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// One section cannot be read.
+    #[error("the answer about {section} cannot be read: {found:?}")]
+    Unreadable {
+        /// What was asked.
+        section: &'static str,
+        /// The part that does not fit.
+        found: String,
+    },
+}
+
+/// Answers, while they are collected.
+type Answers = BTreeMap<Probe, Answer>;
+
+/// A section's name and the shell text that prints it.
+type Section = (&'static str, String);
+
+/// The program that answers all of `probes`. Its payload is empty.
+pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
+    let sections = [
+        paths::ask(probes),
+        packages::ask(probes),
+        units::ask(probes),
+        kernel::ask(probes),
+        images::ask(probes),
+        key_pairs::ask(probes),
+        routes::ask(probes),
+        guards::ask(probes),
+    ]
+    .concat();
+    Program { script: frame::script(nonce, &sections), payload: Vec::new() }
+}
+
+/// The answers to `probes` in what the program for the same probes and nonce left.
+///
+/// # Errors
+/// When the host printed nothing, too much, or something else than our program does.
+pub fn parse(probes: &BTreeSet<Probe>, nonce: &Nonce, output: &Output) -> Result<Observed, ObserveError> {
+    let sections = Sections::parse(nonce, output.status, &output.stdout)?;
+    let mut answers = Answers::new();
+    for answer in [
+        paths::answer,
+        packages::answer,
+        units::answer,
+        kernel::answer,
+        images::answer,
+        key_pairs::answer,
+        routes::answer,
+        guards::answer,
+    ] {
+        answer(probes, &sections, &mut answers)?;
+    }
+    Ok(Observed(answers))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The kernel: parameters, modules and swap.
+
+use std::collections::BTreeSet;
+
+use super::{Answers, ObserveError, Section};
+use crate::engine::frame::Sections;
+use crate::engine::headed;
+use crate::engine::quote::quote;
+use crate::engine::sysctl_path::sysctl_path;
+use crate::resource::probe::{Answer, Probe};
+
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let parameters: Vec<String> = parameters(probes).into_iter().map(sysctl_path).collect();
+    if !parameters.is_empty() {
+        sections.push(("parameters", headed::head(parameters.iter().map(String::as_str))));
+    }
+    let modules = modules(probes);
+    if !modules.is_empty() {
+        // A loaded module has a directory in /sys/module; a built-in one has it only if it has parameters.
+        let loaded = modules.iter().map(|name| {
+            format!("[ -d {} ] && echo yes || echo no\n", quote(&format!("/sys/module/{}", underscored(name))))
+        });
+        sections.push(("modules", loaded.collect()));
+        sections.push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
+    }
+    if probes.contains(&Probe::Swap) {
+        sections.push(("swap", "cat /proc/swaps\n".to_owned()));
+    }
+    sections
+}
+
+pub(super) fn answer(
+    probes: &BTreeSet<Probe>,
+    sections: &Sections,
+    answers: &mut Answers,
+) -> Result<(), ObserveError> {
+    let keys = parameters(probes);
+    if !keys.is_empty() {
+        let text = sections.text("parameters")?;
+        for key in keys {
+            let path = sysctl_path(key);
+            let value = headed::split(&text, [path.as_str()]).remove(path.as_str());
+            answers
+                .insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value.as_deref().map(single_spaced)));
+        }
+    }
+    let names = modules(probes);
+    if !names.is_empty() {
+        let (loaded, built_in) = (sections.text("modules")?, sections.text("built-in")?);
+        let built_in: BTreeSet<String> = built_in.lines().filter_map(module_of).collect();
+        if loaded.lines().count() < names.len() {
+            return Err(ObserveError::Unreadable { section: "modules", found: loaded });
+        }
+        for (name, loaded) in names.into_iter().zip(loaded.lines()) {
+            let there = loaded == "yes" || built_in.contains(&underscored(name));
+            answers.insert(Probe::Module { name: name.to_owned() }, Answer::Module(there));
+        }
+    }
+    if probes.contains(&Probe::Swap) {
+        let heading_and_devices = sections.text("swap")?.trim().lines().count();
+        answers.insert(Probe::Swap, Answer::Swap(heading_and_devices > 1));
+    }
+    Ok(())
+}
+
+fn parameters(probes: &BTreeSet<Probe>) -> Vec<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Sysctl { key } => Some(key.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn modules(probes: &BTreeSet<Probe>) -> Vec<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Module { name } => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The kernel separates the fields of a value with tabs, people write spaces.
+fn single_spaced(value: &str) -> String {
+    value.trim().lines().map(|line| line.replace('\t', " ")).collect::<Vec<_>>().join("\n")
+}
+
+fn underscored(module: &str) -> String {
+    module.replace('-', "_")
+}
+
+/// `kernel/net/bridge/br_netfilter.ko` → `br_netfilter`.
+fn module_of(line: &str) -> Option<String> {
+    let file = line.rsplit('/').next()?;
+    Some(underscored(file.split(".ko").next()?))
+}

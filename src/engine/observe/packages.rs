@@ -1,0 +1,115 @@
+//! Packages: one query of dpkg's or rpm's database.
+
+use std::collections::BTreeSet;
+
+use super::{Answers, ObserveError, Section};
+use crate::engine::frame::Sections;
+use crate::engine::quote::quote_all;
+use crate::resource::probe::{Answer, InstalledPackage, Probe};
+
+/// A line: name, architecture, hold, status, version.
+const DPKG: &str = r"${Package}\t${Architecture}\t${db:Status-Want}\t${db:Status-Status}\t${Version}\n";
+
+/// The same fields; rpm lists only what is installed. The epoch is printed only where there is one, as
+/// dnf takes it.
+const RPM: &str = r"%{NAME}\t%{ARCH}\tinstall\tinstalled\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n";
+
+fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Package { name } => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let names = names(probes);
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let words = quote_all(names);
+    let query = format!(
+        "if command -v dpkg-query >/dev/null; then dpkg-query -W -f='{DPKG}' -- {words} 2>/dev/null\n\
+         elif command -v rpm >/dev/null; then rpm -q --qf '{RPM}' -- {words} 2>/dev/null\n\
+         else echo none; fi\n"
+    );
+    let locks = "[ ! -f /etc/dnf/plugins/versionlock.list ] || cat /etc/dnf/plugins/versionlock.list\n";
+    vec![("packages", query), ("version-locks", locks.to_owned())]
+}
+
+pub(super) fn answer(
+    probes: &BTreeSet<Probe>,
+    sections: &Sections,
+    answers: &mut Answers,
+) -> Result<(), ObserveError> {
+    let names = names(probes);
+    if names.is_empty() {
+        return Ok(());
+    }
+    let (text, locks) = (sections.text("packages")?, sections.text("version-locks")?);
+    for name in names {
+        let answer = if text.trim() == "none" {
+            Answer::Failed("the host has neither dpkg nor rpm".to_owned())
+        } else {
+            Answer::Package(text.lines().find_map(|line| installed(line, name, &locks)))
+        };
+        answers.insert(Probe::Package { name: name.to_owned() }, answer);
+    }
+    Ok(())
+}
+
+/// A package that is unpacked but not configured does not count: installing it again configures it.
+fn installed(line: &str, name: &str, locks: &str) -> Option<InstalledPackage> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [package, architecture, want, status, version] = fields.as_slice() else { return None };
+    let same = match name.split_once(':') {
+        Some((wanted, of)) => wanted == *package && of == *architecture,
+        None => name == *package,
+    };
+    (same && *status == "installed").then(|| InstalledPackage {
+        version: (*version).to_owned(),
+        held: *want == "hold" || locks.lines().any(|line| locked(line, package)),
+    })
+}
+
+/// A line of versionlock.list is `NAME-EPOCH:VERSION-RELEASE.*`, or a pattern of names.
+fn locked(line: &str, package: &str) -> bool {
+    let line = line.trim();
+    line == package
+        || line
+            .strip_prefix(package)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) || rest == "*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_answers_for_its_own_package_only() {
+        let dpkg = "containerd\tamd64\thold\tinstalled\t1.7.24~ds1-6+b4";
+        let rpm = "kubelet\tx86_64\tinstall\tinstalled\t1.35.4-1";
+        let lock = "# added\nkubelet-0:1.35.4-1.*\n";
+        let cases = [
+            (dpkg, "containerd", "", Some(("1.7.24~ds1-6+b4", true))),
+            (dpkg, "containerd:amd64", "", Some(("1.7.24~ds1-6+b4", true))),
+            (dpkg, "containerd:arm64", "", None),
+            (dpkg, "container", "", None),
+            ("runc\tamd64\tinstall\thalf-configured\t1.1", "runc", "", None),
+            ("runc\tamd64\tdeinstall\tconfig-files\t1.1", "runc", "", None),
+            (rpm, "kubelet", "", Some(("1.35.4-1", false))),
+            (rpm, "kubelet", lock, Some(("1.35.4-1", true))),
+            (rpm, "kubelet", "kubelet-extra-0:1-1.*", Some(("1.35.4-1", false))),
+            ("package kubelet is not installed", "kubelet", "", None),
+        ];
+        for (line, name, locks, expected) in cases {
+            let found = installed(line, name, locks);
+            let expected =
+                expected.map(|(version, held)| InstalledPackage { version: version.to_owned(), held });
+            assert_eq!(found, expected, "{line} {name} {locks}");
+        }
+    }
+}

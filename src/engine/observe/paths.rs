@@ -1,0 +1,285 @@
+//! Paths and contents: one `stat`, one `readlink`, one `sha256sum` and one `head` for all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use super::{Answers, ObserveError, Section};
+use crate::engine::frame::{Sections, pieces};
+use crate::engine::quote::{quote, quote_all};
+use crate::resource::probe::{Answer, PathState, Probe};
+
+/// The largest content that travels.
+const CONTENT_LIMIT: usize = 1024 * 1024;
+
+/// What separates contents in the output of one `head`: a file that every Linux host has, that differs
+/// with every boot, and that no other file has a reason to contain.
+const SEPARATOR: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Mode (hexadecimal, with the sort of file), numeric owner and group, size, owner, group, name.
+const STAT: &str = r"%f\0%u\0%g\0%s\0%U\0%G\0%n\0";
+const STAT_FIELDS: usize = 7;
+
+/// Paths asked for what they are; links are not followed.
+fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Path { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Probes that may bring content back, in the order in which it is asked.
+fn readings(probes: &BTreeSet<Probe>) -> Vec<&Probe> {
+    probes
+        .iter()
+        .filter(|probe| {
+            matches!(probe, Probe::Path { unless_sha256: Some(_), .. } | Probe::Content { .. })
+        })
+        .collect()
+}
+
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let (stated, readings) = (stated(probes), readings(probes));
+    if stated.is_empty() && readings.is_empty() {
+        return Vec::new();
+    }
+    let mut sections = Vec::new();
+    let paths = quote_all(stated.iter().copied());
+    if !stated.is_empty() {
+        let stat = format!("{{ errors=$(stat --printf='{STAT}' -- {paths} 2>&1 >&3); }} 3>&1\n");
+        sections.push(("stat", stat));
+        sections.push(("stat-errors", "printf '%s\\n' \"$errors\"\n".to_owned()));
+        sections.push(("links", format!("readlink -z -- {paths} 2>/dev/null\n")));
+    }
+    let followed = quote_all(readings.iter().filter_map(|probe| match probe {
+        Probe::Content { path } => Some(path.as_str()),
+        _ => None,
+    }));
+    // Only regular files: reading a pipe or a device might never end.
+    let sums = format!(
+        "set --\n\
+         for p in {paths}; do [ -L \"$p\" ] || [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
+         for p in {followed}; do [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
+         sums=; [ $# = 0 ] || sums=$(sha256sum -- \"$@\" 2>/dev/null)\n\
+         printf '%s\\n' \"$sums\"\n"
+    );
+    sections.push(("sums", sums));
+    if !readings.is_empty() {
+        sections.push(("contents", ask_contents(&readings)));
+    }
+    sections
+}
+
+/// First line: the numbers of the readings that follow; then the contents between separators.
+fn ask_contents(readings: &[&Probe]) -> String {
+    let mut script = format!(
+        "set -- {SEPARATOR}\nn=\nsame() {{ case \"\n$sums\n\" in *\"\n$1\n\"*) ;; *) return 1 ;; esac; }}\n"
+    );
+    for (number, probe) in readings.iter().enumerate() {
+        let (path, wanted) = match probe {
+            Probe::Path { path, unless_sha256: Some(sha256) } => {
+                let line = quote(&sum_line(sha256, path));
+                (path, format!("[ ! -L \"$p\" ] && [ -f \"$p\" ] && ! same {line}"))
+            }
+            Probe::Content { path } => (path, "[ -f \"$p\" ]".to_owned()),
+            _ => continue,
+        };
+        script.push_str(&format!(
+            "p={}; if {wanted}; then n=\"$n {number}\"; set -- \"$@\" \"$p\" {SEPARATOR}; fi\n",
+            quote(path)
+        ));
+    }
+    let limit = CONTENT_LIMIT + 1;
+    script.push_str(&format!("echo $n\nhead -q -c {limit} -- \"$@\" 2>/dev/null\n"));
+    script
+}
+
+/// The line that sha256sum prints. Since coreutils 9.0 a carriage return is escaped too; where it is not,
+/// the line is not recognised and content comes back needlessly.
+fn sum_line(sha256: &str, path: &str) -> String {
+    let escaped = path.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
+    if escaped == path { format!("{sha256}  {path}") } else { format!("\\{sha256}  {escaped}") }
+}
+
+fn parse_sum(line: &str) -> Option<(String, String)> {
+    let (escaped, line) = match line.strip_prefix('\\') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
+    let (sha256, path) = line.split_once("  ")?;
+    let path = if escaped { unescape(path) } else { path.to_owned() };
+    Some((path, sha256.to_owned()))
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        plain.push(match c {
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                _ => '\\',
+            },
+            other => other,
+        });
+    }
+    plain
+}
+
+pub(super) fn answer(
+    probes: &BTreeSet<Probe>,
+    sections: &Sections,
+    answers: &mut Answers,
+) -> Result<(), ObserveError> {
+    let (stated, readings) = (stated(probes), readings(probes));
+    if stated.is_empty() && readings.is_empty() {
+        return Ok(());
+    }
+    let sums: BTreeMap<String, String> = sections.text("sums")?.lines().filter_map(parse_sum).collect();
+    let contents = if readings.is_empty() { BTreeMap::new() } else { contents(sections, &readings)? };
+    let stats = if stated.is_empty() { BTreeMap::new() } else { stats(sections, &stated)? };
+    for probe in probes {
+        let answer = match probe {
+            Probe::Path { path, .. } => {
+                let Some(stat) = stats.get(path.as_str()) else { continue };
+                path_state(stat, sums.get(path), contents.get(probe).copied())
+            }
+            Probe::Content { path } => content(sums.get(path), contents.get(probe).copied()),
+            _ => continue,
+        };
+        answers.insert(probe.clone(), answer);
+    }
+    Ok(())
+}
+
+/// What `stat` and `readlink` say about one path.
+enum Stat {
+    Found { mode: u32, size: u64, owner: String, group: String, target: Option<String> },
+    Absent,
+    Failed(String),
+}
+
+fn stats<'a>(
+    sections: &Sections,
+    stated: &BTreeSet<&'a str>,
+) -> Result<BTreeMap<&'a str, Stat>, ObserveError> {
+    let unreadable = |found: &str| ObserveError::Unreadable { section: "stat", found: found.to_owned() };
+    let (text, links, errors) =
+        (sections.text("stat")?, sections.text("links")?, sections.text("stat-errors")?);
+    let fields: Vec<&str> = text.split_terminator('\0').collect();
+    let mut targets = links.split_terminator('\0');
+    let mut stats: BTreeMap<&'a str, Stat> = BTreeMap::new();
+    for record in fields.chunks(STAT_FIELDS) {
+        let [mode, uid, gid, size, user, group, name] = record else {
+            return Err(unreadable(&record.join(" ")));
+        };
+        let name: &'a str = stated.get::<str>(name).copied().ok_or_else(|| unreadable(name))?;
+        let mode = u32::from_str_radix(mode, 16).map_err(|_| unreadable(mode))?;
+        let size = size.parse().map_err(|_| unreadable(size))?;
+        let named = |name: &str, number: &str| if name == "UNKNOWN" { number.to_owned() } else { name.to_owned() };
+        let target = if sort_of(mode) == LINK { targets.next().map(str::to_owned) } else { None };
+        let stat = Stat::Found { mode, size, owner: named(user, uid), group: named(group, gid), target };
+        stats.insert(name, stat);
+    }
+    let absences = |line: &&str| line.ends_with(": No such file or directory") || line.ends_with(": Not a directory");
+    let others: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !absences(line)).collect();
+    for path in stated.iter().copied() {
+        // stat names paths in a quoting of its own, so an error is not pinned on one path: as long as there
+        // is any but absence, nothing is taken for absent.
+        stats.entry(path).or_insert_with(|| match others.first() {
+            None => Stat::Absent,
+            Some(error) => Stat::Failed((*error).to_owned()),
+        });
+    }
+    Ok(stats)
+}
+
+/// S_IFMT and two of its values (inode(7)).
+fn sort_of(mode: u32) -> u32 {
+    mode & 0o170_000
+}
+const LINK: u32 = 0o120_000;
+const REGULAR: u32 = 0o100_000;
+const DIRECTORY: u32 = 0o040_000;
+
+fn path_state(stat: &Stat, sha256: Option<&String>, content: Option<&[u8]>) -> Answer {
+    let (mode, size, owner, group, target) = match stat {
+        Stat::Absent => return Answer::Path(PathState::Absent),
+        Stat::Failed(reason) => return Answer::Failed(reason.clone()),
+        Stat::Found { mode, size, owner, group, target } => (*mode, *size, owner, group, target),
+    };
+    let (owner, group, bits) = (owner.clone(), group.clone(), mode & 0o7777);
+    match (sort_of(mode), sha256, target) {
+        (REGULAR, None, _) => Answer::Failed("it cannot be read".to_owned()),
+        (REGULAR, Some(sha256), _) => {
+            let content = content.filter(|content| content.len() <= CONTENT_LIMIT);
+            if content.is_some_and(|content| digest(content) != *sha256) {
+                return changed();
+            }
+            let content = content.map(<[u8]>::to_vec);
+            Answer::Path(PathState::File { mode: bits, owner, group, sha256: sha256.clone(), size, content })
+        }
+        (DIRECTORY, _, _) => Answer::Path(PathState::Directory { mode: bits, owner, group }),
+        (LINK, _, Some(target)) => Answer::Path(PathState::Symlink { target: target.clone() }),
+        (LINK, _, None) => changed(),
+        _ => Answer::Path(PathState::Other),
+    }
+}
+
+fn content(sha256: Option<&String>, content: Option<&[u8]>) -> Answer {
+    match (content, sha256) {
+        (None, _) => Answer::Content(None),
+        (Some(_), None) => Answer::Failed("it cannot be read".to_owned()),
+        (Some(content), _) if content.len() > CONTENT_LIMIT => {
+            Answer::Failed(format!("it is larger than {CONTENT_LIMIT} bytes"))
+        }
+        (Some(content), Some(sha256)) if digest(content) == *sha256 => Answer::Content(Some(content.to_vec())),
+        (Some(_), Some(_)) => changed(),
+    }
+}
+
+fn contents<'a>(
+    sections: &'a Sections,
+    readings: &[&'a Probe],
+) -> Result<BTreeMap<&'a Probe, &'a [u8]>, ObserveError> {
+    let unreadable = |found: &str| ObserveError::Unreadable { section: "contents", found: found.to_owned() };
+    let bytes = sections.bytes("contents")?;
+    let mut lines = bytes.splitn(3, |b| *b == b'\n');
+    let numbers = String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned();
+    let separator = lines.next().unwrap_or_default();
+    let mut separated = separator.to_vec();
+    separated.push(b'\n');
+    let found = pieces(lines.next().unwrap_or_default(), &separated);
+    let numbers: Vec<usize> =
+        numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| unreadable(&numbers))?;
+    // After the last separator there is one more piece, the empty one.
+    if separator.is_empty() || found.len() != numbers.len() + 1 {
+        return Err(unreadable("contents and numbers do not match"));
+    }
+    Ok(numbers.iter().filter_map(|number| readings.get(*number).copied()).zip(found).collect())
+}
+
+fn digest(content: &[u8]) -> String {
+    hex::encode(Sha256::digest(content))
+}
+
+fn changed() -> Answer {
+    Answer::Failed("it changed while it was being read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_sum_is_read_back_whatever_the_name() {
+        for path in ["/etc/hosts", "/a b", "/a\nb", r"/a\nb", "/a\\", "/ä\r"] {
+            let read = parse_sum(&sum_line("00ff", path));
+            assert_eq!(read, Some((path.to_owned(), "00ff".to_owned())), "{path:?}");
+        }
+    }
+}

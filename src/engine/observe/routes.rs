@@ -1,0 +1,82 @@
+//! Routes of the main table, both families.
+
+use std::collections::BTreeSet;
+
+use super::{Answers, ObserveError, Section};
+use crate::engine::frame::Sections;
+use crate::resource::probe::{Answer, Probe};
+
+fn destinations(probes: &BTreeSet<Probe>) -> Vec<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Route { destination } => Some(destination.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let destinations = destinations(probes);
+    if destinations.is_empty() {
+        return Vec::new();
+    }
+    let mut script = "ip -4 route show table main 2>&1 || echo failed\n".to_owned();
+    if destinations.iter().any(|destination| destination.contains(':')) {
+        script.push_str("echo inet6\nip -6 route show table main 2>&1 || echo failed\n");
+    }
+    vec![("routes", script)]
+}
+
+pub(super) fn answer(
+    probes: &BTreeSet<Probe>,
+    sections: &Sections,
+    answers: &mut Answers,
+) -> Result<(), ObserveError> {
+    let destinations = destinations(probes);
+    if destinations.is_empty() {
+        return Ok(());
+    }
+    let text = sections.text("routes")?;
+    let (v4, v6) = text.split_once("inet6\n").unwrap_or((text.as_str(), ""));
+    for destination in destinations {
+        let table = if destination.contains(':') { v6 } else { v4 };
+        let answer = match table.trim_end().strip_suffix("failed") {
+            Some(said) => Answer::Failed(said.trim().to_owned()),
+            None => Answer::Route(table.lines().find_map(|line| rest_of(line, destination))),
+        };
+        answers.insert(Probe::Route { destination: destination.to_owned() }, answer);
+    }
+    Ok(())
+}
+
+/// `ip` prints `default` for an empty prefix and leaves out the length of a full one.
+fn rest_of(line: &str, destination: &str) -> Option<String> {
+    let printed = match destination.rsplit_once('/') {
+        Some((_, "0")) => "default",
+        Some((address, "32")) if !address.contains(':') => address,
+        Some((address, "128")) => address,
+        _ => destination,
+    };
+    let (first, rest) = line.split_once(' ')?;
+    (first == printed).then(|| rest.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_is_found_as_ip_prints_it() {
+        let cases = [
+            ("default via 10.0.0.1 dev eth0 ", "0.0.0.0/0", Some("via 10.0.0.1 dev eth0")),
+            ("10.96.0.0/12 dev eth0 scope link ", "10.96.0.0/12", Some("dev eth0 scope link")),
+            ("10.96.0.0/16 dev eth0", "10.96.0.0/12", None),
+            ("10.0.0.9 dev eth0", "10.0.0.9/32", Some("dev eth0")),
+            ("fd00::1 dev eth0 metric 1024", "fd00::1/128", Some("dev eth0 metric 1024")),
+        ];
+        for (line, destination, rest) in cases {
+            assert_eq!(rest_of(line, destination).as_deref(), rest, "{line}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use super::*;
+use crate::engine::shells::{run, shells};
+use crate::resource::probe::{PathState, UnitState};
+
+fn nonce() -> Nonce {
+    Nonce::new(3)
+}
+
+fn observed(shell: &str, probes: &[Probe]) -> Vec<Answer> {
+    let set: BTreeSet<Probe> = probes.iter().cloned().collect();
+    let observed = parse(&set, &nonce(), &run(shell, &program(&set, &nonce()))).unwrap();
+    assert_eq!(observed.0.len(), set.len(), "every probe has an answer");
+    probes.iter().map(|probe| observed.get(probe).unwrap().clone()).collect()
+}
+
+/// What a host would have to print for its answer to have these sections.
+fn answered(probes: &[Probe], sections: &[(&'static str, &str)]) -> Vec<Answer> {
+    let sections: Vec<Section> =
+        sections.iter().map(|(name, text)| (*name, format!("cat <<'END'\n{text}\nEND\n"))).collect();
+    let program = Program { script: frame::script(&nonce(), &sections), payload: Vec::new() };
+    let set: BTreeSet<Probe> = probes.iter().cloned().collect();
+    let observed = parse(&set, &nonce(), &run("sh", &program)).unwrap();
+    probes.iter().map(|probe| observed.get(probe).unwrap().clone()).collect()
+}
+
+fn path(path: impl Into<String>, unless: Option<&str>) -> Probe {
+    Probe::Path { path: path.into(), unless_sha256: unless.map(str::to_owned) }
+}
+
+/// Of `hello\n`.
+const HELLO: &str = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+
+#[test]
+fn paths_are_told_by_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("file"), "hello\n").unwrap();
+    fs::set_permissions(at("file"), fs::Permissions::from_mode(0o4640)).unwrap();
+    fs::create_dir(at("dir")).unwrap();
+    symlink("no where\n", at("link")).unwrap();
+    symlink(at("file"), at("good link")).unwrap();
+    fs::write(at("large"), vec![b'x'; 1024 * 1024 + 1]).unwrap();
+    assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    let probes = [
+        path(at("file"), None),
+        path(at("file"), Some(HELLO)),
+        path(at("file"), Some("00")),
+        path(at("dir"), Some("00")),
+        path(at("link"), Some("00")),
+        path(at("good link"), None),
+        path(at("pipe"), Some("00")),
+        path(at("absent"), Some("00")),
+        path(at("file/below"), None),
+        path(at("large"), Some("00")),
+        Probe::Content { path: at("good link") },
+        Probe::Content { path: at("absent") },
+        Probe::Content { path: at("large") },
+        Probe::Content { path: "/proc/sys/kernel/ostype".into() },
+    ];
+    for shell in shells() {
+        let answers = observed(shell, &probes);
+        let Answer::Path(PathState::File { mode: 0o4640, sha256, size: 6, content: None, owner, .. }) = &answers[0]
+        else {
+            panic!("{shell}: {:?}", answers[0]);
+        };
+        assert_eq!((sha256.as_str(), owner.is_empty()), (HELLO, false));
+        assert_eq!(answers[1], answers[0], "{shell}: content that is right does not travel");
+        let Answer::Path(PathState::File { content, .. }) = &answers[2] else { panic!("{:?}", answers[2]) };
+        assert_eq!(content.as_deref(), Some(&b"hello\n"[..]));
+        assert!(matches!(answers[3], Answer::Path(PathState::Directory { .. })), "{shell}");
+        assert_eq!(answers[4], Answer::Path(PathState::Symlink { target: "no where\n".into() }));
+        assert_eq!(answers[5], Answer::Path(PathState::Symlink { target: at("file") }));
+        assert_eq!(answers[6], Answer::Path(PathState::Other));
+        assert_eq!(answers[7], Answer::Path(PathState::Absent));
+        assert_eq!(answers[8], Answer::Path(PathState::Absent));
+        let Answer::Path(PathState::File { size, content: None, .. }) = answers[9] else { panic!("{shell}") };
+        assert_eq!(size, 1024 * 1024 + 1);
+        assert_eq!(answers[10], Answer::Content(Some(b"hello\n".to_vec())));
+        assert_eq!(answers[11], Answer::Content(None));
+        assert_eq!(answers[12], Answer::Failed("it is larger than 1048576 bytes".into()));
+        assert_eq!(answers[13], Answer::Content(Some(b"Linux\n".to_vec())));
+    }
+}
+
+#[test]
+fn the_kernel_and_guards_answer() {
+    let guard = |script: &str| Probe::Guard { script: script.into() };
+    let probes = [
+        Probe::Sysctl { key: "kernel.ostype".into() },
+        Probe::Sysctl { key: "net.ipv4.ip_local_port_range".into() },
+        Probe::Sysctl { key: "no.such.key".into() },
+        Probe::Module { name: "no-such-module".into() },
+        Probe::Module { name: "kernel".into() },
+        guard("exit 7"),
+        guard("-x; it's \"here\"\nexit 3"),
+        guard("cat; echo noise; echo noise >&2; test ! -t 0"),
+    ];
+    for shell in shells() {
+        let answers = observed(shell, &probes);
+        assert_eq!(answers[0], Answer::Sysctl(Some("Linux".into())), "{shell}");
+        let Answer::Sysctl(Some(range)) = &answers[1] else { panic!("{shell}: {:?}", answers[1]) };
+        assert_eq!(range.split(' ').count(), 2);
+        assert_eq!(answers[2], Answer::Sysctl(None));
+        assert_eq!(answers[3], Answer::Module(false));
+        assert!(matches!(answers[4], Answer::Module(_)));
+        assert_eq!(answers[5], Answer::Guard(7));
+        assert_eq!(answers[6], Answer::Guard(2), "an unclosed quote is a syntax error of the guard alone");
+        assert_eq!(answers[7], Answer::Guard(0));
+    }
+}
+
+#[test]
+fn a_key_pair_belongs_together_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    for name in ["a", "it's b"] {
+        let made = rcgen::generate_simple_self_signed(["x".to_owned()]).unwrap();
+        fs::write(at(&format!("{name}.key")), made.signing_key.serialize_pem()).unwrap();
+        fs::write(at(&format!("{name}.crt")), made.cert.pem()).unwrap();
+    }
+    fs::write(at("broken.key"), "no key").unwrap();
+    let pair = |key: &str, certificate: &str| Probe::KeyPair { key: at(key), certificate: at(certificate) };
+    let probes = [
+        pair("a.key", "a.crt"),
+        pair("it's b.key", "it's b.crt"),
+        pair("a.key", "it's b.crt"),
+        pair("broken.key", "a.crt"),
+        pair("absent.key", "a.crt"),
+    ];
+    let expected = [true, true, false, false, false].map(Answer::KeyPair);
+    assert_eq!(observed("sh", &probes), expected);
+}
+
+#[test]
+fn units_are_matched_by_their_order() {
+    let unit = |name: &str| Probe::Unit { name: name.into() };
+    let probes = [unit("a.service"), unit("b.service")];
+    let block = |id: &str, load: &str, active: &str, reload: &str| {
+        format!(
+            "Id={id}\nLoadState={load}\nActiveState={active}\nSubState=dead\nUnitFileState=\nNeedDaemonReload={reload}\n"
+        )
+    };
+    let two = format!(
+        "{}\n{}",
+        block("a.service", "loaded", "active", "yes"),
+        block("alias.service", "not-found", "inactive", "no")
+    );
+    let state = |load: &str, active: &str, needs_daemon_reload| {
+        Answer::Unit(UnitState {
+            load: load.into(),
+            active: active.into(),
+            sub: "dead".into(),
+            unit_file: String::new(),
+            needs_daemon_reload,
+        })
+    };
+    assert_eq!(
+        answered(&probes, &[("units", &two)]),
+        [state("loaded", "active", true), state("not-found", "inactive", false)]
+    );
+    let refused = "System has not been booted with systemd as init system (PID 1). Can't operate.";
+    let failed = Answer::Failed(refused.into());
+    assert_eq!(answered(&probes, &[("units", refused)]), [failed.clone(), failed]);
+}
+
+#[test]
+fn images_routes_and_swap_are_read_from_listings() {
+    let image = |reference: &str| Probe::Image { reference: reference.into() };
+    let route = |destination: &str| Probe::Route { destination: destination.into() };
+    let probes =
+        [image("registry.k8s.io/pause:3.10"), image("registry.k8s.io/pause:3"), route("10.96.0.0/12"), Probe::Swap];
+    let sections = [
+        ("images", "registry.k8s.io/pause:3.10"),
+        ("routes", "default via 10.0.0.1 dev eth0\n10.96.0.0/12 dev eth1 scope link"),
+        ("swap", "Filename Type Size Used Priority"),
+    ];
+    let expected = [
+        Answer::Image(true),
+        Answer::Image(false),
+        Answer::Route(Some("dev eth1 scope link".into())),
+        Answer::Swap(false),
+    ];
+    assert_eq!(answered(&probes, &sections), expected);
+    let failed = answered(&[route("10.96.0.0/12")], &[("routes", "sh: ip: not found\nfailed")]);
+    assert_eq!(failed, [Answer::Failed("sh: ip: not found".into())]);
+}

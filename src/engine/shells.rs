@@ -1,0 +1,60 @@
+//! For tests: programs run by the shells of this machine, as they are run on a host.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use async_trait::async_trait;
+
+use crate::transport::error::TransportError;
+use crate::transport::{Output, Program, Transport};
+
+/// Runs `program` by `shell` (a command line: `bash --posix`).
+pub(crate) fn run(shell: &str, program: &Program) -> Output {
+    let mut script = tempfile::NamedTempFile::new().unwrap();
+    script.write_all(program.script.as_bytes()).unwrap();
+    let mut words = shell.split(' ');
+    let mut child = Command::new(words.next().unwrap())
+        .args(words)
+        .args(["-c", "eval \"$(cat \"$0\")\""])
+        .arg(script.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdin, payload) = (child.stdin.take().unwrap(), program.payload.clone());
+    // A program that fails leaves the rest of its payload unread.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&payload)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
+    Output { status, stdout: output.stdout, stderr: output.stderr }
+}
+
+/// The POSIX shells that are installed here.
+pub(crate) fn shells() -> Vec<&'static str> {
+    ["dash", "bash --posix", "busybox sh"]
+        .into_iter()
+        .filter(|shell| {
+            let program = shell.split(' ').next().unwrap();
+            std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|dir| dir.join(program).exists())
+        })
+        .collect()
+}
+
+/// This machine as a host, as the current user.
+pub(crate) struct Here;
+
+#[async_trait]
+impl Transport for Here {
+    async fn run(
+        &self,
+        program: &Program,
+        progress: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Output, TransportError> {
+        let output = run("sh", program);
+        String::from_utf8_lossy(&output.stdout).lines().for_each(progress);
+        Ok(output)
+    }
+}
