@@ -47,8 +47,9 @@ impl<'a> Capture<'a> {
     pub fn push(&mut self, source: Source, data: &[u8]) -> Result<(), TooMuch> {
         match source {
             Source::Stdout => {
+                let seen = self.stdout.output().map_or(0, <[u8]>::len);
                 self.stdout.push(data);
-                self.report_lines();
+                self.report_lines(seen);
             }
             Source::Stderr => self.stderr.push(data),
         }
@@ -81,14 +82,16 @@ impl<'a> Capture<'a> {
         Err(TransportError::NoShell { host: host.to_owned(), reason })
     }
 
-    fn report_lines(&mut self) {
+    /// `seen`: how much of the output was searched for line breaks before, so that a long line costs no more
+    /// than many short ones.
+    fn report_lines(&mut self, seen: usize) {
         let Some(stdout) = self.stdout.output() else { return };
-        let fresh = stdout.get(self.reported..).unwrap_or_default();
-        let Some(end) = fresh.iter().rposition(|byte| *byte == b'\n') else { return };
-        for line in String::from_utf8_lossy(&fresh[..end]).split('\n') {
+        let Some(last) = stdout[seen..].iter().rposition(|byte| *byte == b'\n') else { return };
+        let end = seen + last;
+        for line in String::from_utf8_lossy(&stdout[self.reported..end]).split('\n') {
             (self.progress)(line);
         }
-        self.reported += end + 1;
+        self.reported = end + 1;
     }
 }
 
@@ -96,7 +99,9 @@ impl<'a> Capture<'a> {
 /// that names sudo.
 fn sudo_complaint(said: &str) -> Option<&str> {
     let lines = || {
-        said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains("unable to resolve host"))
+        said.lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.contains("unable to resolve host"))
     };
     lines().find(|line| line.contains("sudo")).or_else(|| lines().next())
 }
@@ -143,5 +148,98 @@ impl Marked {
 
     fn output(&self) -> Option<&[u8]> {
         (self.sections.len() > self.wanted).then(|| self.last())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(sudo: bool) -> Frame {
+        Frame { mark: "MARK".to_owned(), ..Frame::new("", sudo) }
+    }
+
+    /// Feeds both streams, in pieces of one byte too, and gives what came of it.
+    fn capture(
+        sudo: bool,
+        stdout: &str,
+        stderr: &str,
+    ) -> Result<(String, String, Vec<String>), TransportError> {
+        let mut results = [1, 5, 1000].map(|piece| {
+            let mut lines = Vec::new();
+            let mut progress = |line: &str| lines.push(line.to_owned());
+            let frame = frame(sudo);
+            let mut capture = Capture::new(&frame, &mut progress);
+            for (source, text) in [(Source::Stdout, stdout), (Source::Stderr, stderr)] {
+                text.as_bytes().chunks(piece).for_each(|data| capture.push(source, data).unwrap());
+            }
+            let output = capture.finish(1, "h:22", "admin")?;
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            Ok((text(output.stdout), text(output.stderr), lines))
+        });
+        results.sort_by_key(|result| format!("{result:?}"));
+        let [first, second, third] = results;
+        assert_eq!(first, second);
+        assert_eq!(second, third);
+        first
+    }
+
+    #[test]
+    fn only_what_follows_the_mark_is_output() {
+        for (sudo, stdout, stderr, expected) in [
+            (false, "MARK\na\nb\n", "MARK\nerr", ("a\nb\n", "err", vec!["a", "b"])),
+            (false, "Welcome!\nMARK\na", "tput: no\nMARK\n", ("a", "", vec!["a"])),
+            (false, "no line breakMARK\n\nx", "MARK\n", ("\nx", "", vec!["", "x"])),
+            (false, "MARK\nMARK\n", "MARK\nMARK\n", ("MARK\n", "MARK\n", vec!["MARK"])),
+            (false, "MARK\n", "+ echo MARK >&2\nMARK\nx", ("", "x", vec![])),
+            (true, "MARK\na\n", "MARK\nsudo: unable to resolve host h\nMARK\nerr", ("a\n", "err", vec!["a"])),
+        ] {
+            let (out, err, lines) = capture(sudo, stdout, stderr).unwrap();
+            assert_eq!((out.as_str(), err.as_str()), (expected.0, expected.1), "{stdout:?} {stderr:?}");
+            assert_eq!(lines, expected.2, "{stdout:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_did_not_start_says_who_stopped_it() {
+        for (sudo, stdout, stderr, expected) in [
+            (
+                true,
+                "",
+                "MARK\nsudo: a password is required\n",
+                "sudo is refused to user admin: sudo: a password is required",
+            ),
+            (
+                true,
+                "",
+                "motd\nMARK\nsudo: unable to resolve host h: Name unknown\nadmin is not in the sudoers file.\nReported.\n",
+                "sudo is refused to user admin: admin is not in the sudoers file.",
+            ),
+            (
+                true,
+                "",
+                "MARK\nsh: 1: exec: sudo: not found\n",
+                "sudo is refused to user admin: sh: 1: exec: sudo: not found",
+            ),
+            (true, "", "MARK\n", "sudo is refused to user admin: it said nothing"),
+            (
+                true,
+                "",
+                "MARK\nMARK\nsh: head: not found\n",
+                "no usable shell: sh: head: not found (exit status 1)",
+            ),
+            (true, "", "sh: not found\n", "no usable shell: sh: not found (exit status 1)"),
+            (
+                false,
+                "This account is not available.\n",
+                "",
+                "no usable shell: This account is not available. (exit status 1)",
+            ),
+            (false, "", "", "no usable shell: exit status 1, and nothing was said"),
+        ] {
+            let error = capture(sudo, stdout, stderr).unwrap_err();
+            assert_eq!(error.to_string(), format!("h:22: {expected}"));
+            assert!(error.is_permanent());
+        }
     }
 }

@@ -52,7 +52,10 @@ impl KnownHosts {
             let kept = if line.starts_with('@') { 4 } else { 3 };
             fields.get(..kept)?.join(" ").parse().ok()
         };
-        let lines = text.lines().zip(1..).filter_map(|(line, number)| Some(Line { number, entry: entry(line.trim())? }));
+        let lines = text
+            .lines()
+            .zip(1..)
+            .filter_map(|(line, number)| Some(Line { number, entry: entry(line.trim())? }));
         Self(lines.collect())
     }
 
@@ -66,16 +69,26 @@ impl KnownHosts {
 
 /// Judges a key. A revoked key is never accepted, not even a pinned one; a host that is known by any key is
 /// never taken for a new one, whatever sort of key it shows.
-pub fn verdict(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16, key: &PublicKey) -> KeyVerdict {
+pub fn verdict(
+    policy: &HostKeyPolicy,
+    known: &KnownHosts,
+    host: &str,
+    port: u16,
+    key: &PublicKey,
+) -> KeyVerdict {
     let same = |line: &&Line| line.entry.public_key().key_data() == key.key_data();
     if let Some(line) = known.of(host, port, Some(Marker::Revoked)).find(same) {
-        return KeyVerdict::Mismatch { expected: format!("another (this one is revoked in line {})", line.number) };
+        return KeyVerdict::Mismatch {
+            expected: format!("another (this one is revoked in line {})", line.number),
+        };
     }
     if let HostKeyPolicy::Pinned(text) = policy {
         return match PublicKey::from_openssh(text) {
             Ok(pinned) if pinned.key_data() == key.key_data() => KeyVerdict::Accept,
             Ok(pinned) => KeyVerdict::Mismatch { expected: format!("{} (pinned)", describe(&pinned)) },
-            Err(error) => KeyVerdict::Mismatch { expected: format!("a pinned key that cannot be read ({error})") },
+            Err(error) => {
+                KeyVerdict::Mismatch { expected: format!("a pinned key that cannot be read ({error})") }
+            }
         };
     }
     let mut lines = known.of(host, port, None);
@@ -98,7 +111,9 @@ pub fn describe(key: &PublicKey) -> String {
 /// would show another one than was remembered.
 pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> Vec<Algorithm> {
     let known: Vec<Algorithm> = match policy {
-        HostKeyPolicy::Pinned(text) => PublicKey::from_openssh(text).iter().map(PublicKey::algorithm).collect(),
+        HostKeyPolicy::Pinned(text) => {
+            PublicKey::from_openssh(text).iter().map(PublicKey::algorithm).collect()
+        }
         _ => known.of(host, port, None).map(|line| line.entry.public_key().algorithm()).collect(),
     };
     // SHA-1 signatures (ssh-rsa) are left out: RFC 8332 keys are the same, with a sound signature.

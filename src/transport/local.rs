@@ -108,8 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn progress_sees_whole_lines() {
-        let program =
-            Program { script: "printf 'a\\nb'; printf 'c\\nd'".to_owned(), payload: Vec::new() };
+        let program = Program { script: "printf 'a\\nb'; printf 'c\\nd'".to_owned(), payload: Vec::new() };
         let mut lines = Vec::new();
         LocalTransport.run(&program, &mut |line| lines.push(line.to_owned())).await.unwrap();
         assert_eq!(lines, ["a", "bc", "d"]);

@@ -93,7 +93,10 @@ impl SshTransport {
         let channel = match opened {
             Ok(Ok(channel)) => channel,
             Ok(Err(Error::ChannelOpenFailure(refusal))) => {
-                return Err(TransportError::NoShell { host, reason: format!("no session: {}", refusal.description()) });
+                return Err(TransportError::NoShell {
+                    host,
+                    reason: format!("no session: {}", refusal.description()),
+                });
             }
             Ok(Err(_)) => return Err(TransportError::Lost { host, reason: connection.ending() }),
             Err(_) => {
@@ -125,7 +128,9 @@ impl Transport for SshTransport {
                 self.forget(&session.connection).await;
                 Err(TransportError::Lost { host, reason: session.connection.ending() })
             }
-            End::Refused => Err(TransportError::NoShell { host, reason: "it refuses to run commands".to_owned() }),
+            End::Refused => {
+                Err(TransportError::NoShell { host, reason: "it refuses to run commands".to_owned() })
+            }
             End::TooMuch => {
                 let reason = format!("more than {} MiB of output", OUTPUT_LIMIT >> 20);
                 Err(TransportError::NoShell { host, reason })

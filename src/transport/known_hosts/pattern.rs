@@ -14,7 +14,8 @@ pub fn host_field(host: &str, port: u16) -> String {
 pub fn matches(patterns: &HostPatterns, name: &str) -> bool {
     match patterns {
         HostPatterns::Patterns(patterns) => {
-            let (negated, plain): (Vec<&String>, Vec<&String>) = patterns.iter().partition(|p| p.starts_with('!'));
+            let (negated, plain): (Vec<&String>, Vec<&String>) =
+                patterns.iter().partition(|p| p.starts_with('!'));
             plain.iter().any(|pattern| glob(&pattern.to_lowercase(), name))
                 && !negated.iter().any(|pattern| glob(&pattern[1..].to_lowercase(), name))
         }

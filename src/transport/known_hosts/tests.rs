@@ -2,7 +2,8 @@ use super::*;
 
 const HOST: &str = "node-1";
 const ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIO0ubXmGlV+Z11bVrL3Po0Yurj5GXN8MM08ZsMJ1E5A9";
-const OTHER_ED25519: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFYKH7Ht8psbw8GwQn2feX5JU1NOYwqRy7jlq6cb4uTM";
+const OTHER_ED25519: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFYKH7Ht8psbw8GwQn2feX5JU1NOYwqRy7jlq6cb4uTM";
 const P256: &str = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBLRt/BSLmtkW3XvfD23cR2RNwnJRVDX7y20xlIXZi4Kf/nTLq+PjmAB5qfJM5NRU9hD1dhfeKjTfla5yMrxDz1M=";
 const P384: &str = "ecdsa-sha2-nistp384 AAAAE2VjZHNhLXNoYTItbmlzdHAzODQAAAAIbmlzdHAzODQAAABhBH0DQqbXCDXOuwK4a36i1XzN94S3Y31WYYOFwXTwmTN4i+WJkxKOz2ERkW9rg3VI6v08Vqy6lEQ+J2be9rFRB8QOcx4HqjQkSH6EAklU3LnQxJgx4eaKmOMgU2lr39nZ+g==";
 const P521: &str = "ecdsa-sha2-nistp521 AAAAE2VjZHNhLXNoYTItbmlzdHA1MjEAAAAIbmlzdHA1MjEAAACFBAHp+6Nf3AgRkoUMVjAWKu6JuwyTucnk/FXSJTYSPFqYfAmlmxbbJMaY3zrNsQwz/tik2DgrpOPs65UoFTw5uV9TfQCDD1aMIhWcnMJQjaxkvfGbKu07Sz0JpUyKHZzLsGANMFADgpn/NtPPVZB0pbNHN4NkcdukngqDnXrPgfM0vwBfVw==";
@@ -85,7 +86,13 @@ fn a_key_is_judged_by_policy_and_known_lines() {
 #[test]
 fn a_mismatch_says_what_was_expected_and_where_that_is_from() {
     let fingerprint = "ssh-ed25519 SHA256:l8L34c6uyhPYbH3KUdhXQRONkEjP2M1SODsQqVylS7I";
-    let expected = |policy: &HostKeyPolicy, file: &str| match verdict(policy, &KnownHosts::parse(file), HOST, 22, &key(OTHER_ED25519)) {
+    let expected = |policy: &HostKeyPolicy, file: &str| match verdict(
+        policy,
+        &KnownHosts::parse(file),
+        HOST,
+        22,
+        &key(OTHER_ED25519),
+    ) {
         KeyVerdict::Mismatch { expected } => expected,
         other => format!("{other:?}"),
     };

@@ -69,12 +69,18 @@ pub(super) fn open<'a>(
         };
         let through = open(bastion, known_hosts, deadline).await?;
         let end = Instant::now() + deadline;
-        let opening = through.handle.channel_open_direct_tcpip(&target.host, u32::from(target.port), "127.0.0.1", 0);
+        let opening =
+            through.handle.channel_open_direct_tcpip(&target.host, u32::from(target.port), "127.0.0.1", 0);
         let via = bastion.address();
         let stream = match timeout_at(end, opening).await {
             Ok(Ok(channel)) => channel.into_stream(),
             Ok(Err(error)) => return Err(unreachable(target, format!("bastion {via}: {error}"))),
-            Err(_) => return Err(unreachable(target, format!("bastion {via}: no TCP connection within {deadline:?}"))),
+            Err(_) => {
+                return Err(unreachable(
+                    target,
+                    format!("bastion {via}: no TCP connection within {deadline:?}"),
+                ));
+            }
         };
         let connection = log_in(stream, target, known_hosts, (deadline, end)).await?;
         Ok(Connection { _bastion: Some(Box::new(through)), ..connection })

@@ -27,7 +27,12 @@ pub(super) enum End {
 }
 
 /// Runs one framed program to its end.
-pub(super) async fn run(channel: Channel<Msg>, frame: &Frame, payload: &[u8], capture: &mut Capture<'_>) -> End {
+pub(super) async fn run(
+    channel: Channel<Msg>,
+    frame: &Frame,
+    payload: &[u8],
+    capture: &mut Capture<'_>,
+) -> End {
     let (mut incoming, outgoing) = channel.split();
     let mut outgoing = CloseOnDrop { channel: Arc::new(outgoing), open: true };
     let channel = Arc::clone(&outgoing.channel);

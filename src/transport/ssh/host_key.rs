@@ -58,8 +58,12 @@ impl Handler for HostKeyCheck {
         let (host, found) = (self.target.address(), describe(&key));
         match self.settle(&key).await? {
             KeyVerdict::Accept => Ok(true),
-            KeyVerdict::Unknown | KeyVerdict::Remember => Err(TransportError::HostKeyUnknown { host, found }.into()),
-            KeyVerdict::Mismatch { expected } => Err(TransportError::HostKeyMismatch { host, found, expected }.into()),
+            KeyVerdict::Unknown | KeyVerdict::Remember => {
+                Err(TransportError::HostKeyUnknown { host, found }.into())
+            }
+            KeyVerdict::Mismatch { expected } => {
+                Err(TransportError::HostKeyMismatch { host, found, expected }.into())
+            }
         }
     }
 

@@ -15,7 +15,10 @@ use crate::transport::error::TransportError;
 ///
 /// # Errors
 /// `AuthenticationRefused`, `IdentityUnreadable`; `Unreachable` when the host hung up before it refused any.
-pub(super) async fn authenticate(handle: &mut Handle<HostKeyCheck>, target: &SshTarget) -> Result<(), TransportError> {
+pub(super) async fn authenticate(
+    handle: &mut Handle<HostKeyCheck>,
+    target: &SshTarget,
+) -> Result<(), TransportError> {
     let mut refused: Vec<String> = Vec::new();
     let mut unreadable = None;
     for path in &target.identity_files {
@@ -56,10 +59,13 @@ pub(super) async fn authenticate(handle: &mut Handle<HostKeyCheck>, target: &Ssh
 
 /// A private key without a passphrase: OpenSSH's format, or PEM.
 async fn read(path: &Path) -> Result<PrivateKey, TransportError> {
-    let unreadable = |reason: String| TransportError::IdentityUnreadable { path: path.display().to_string(), reason };
+    let unreadable =
+        |reason: String| TransportError::IdentityUnreadable { path: path.display().to_string(), reason };
     let text = tokio::fs::read_to_string(path).await.map_err(|error| unreadable(error.to_string()))?;
     decode_secret_key(&text, None).map_err(|error| match error {
-        Error::KeyIsEncrypted => unreadable("it is protected by a passphrase, and nobody is there to type it".to_owned()),
+        Error::KeyIsEncrypted => {
+            unreadable("it is protected by a passphrase, and nobody is there to type it".to_owned())
+        }
         other => unreadable(other.to_string()),
     })
 }
@@ -80,9 +86,13 @@ mod tests {
         let garbage = directory.path().join("garbage");
         std::fs::write(&garbage, "no key").unwrap();
         let missing = directory.path().join("missing");
-        for (path, part) in [(locked, "passphrase"), (garbage, "ould not read key"), (missing, "No such file")] {
+        for (path, part) in
+            [(locked, "passphrase"), (garbage, "ould not read key"), (missing, "No such file")]
+        {
             match read(&path).await {
-                Err(TransportError::IdentityUnreadable { reason, .. }) => assert!(reason.contains(part), "{reason}"),
+                Err(TransportError::IdentityUnreadable { reason, .. }) => {
+                    assert!(reason.contains(part), "{reason}")
+                }
                 other => panic!("{other:?}"),
             }
         }
