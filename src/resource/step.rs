@@ -172,3 +172,4 @@ pub enum KeyUsage {
     /// `clientAuth`.
     Client,
 }
+
