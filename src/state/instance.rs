@@ -129,7 +129,7 @@ impl Evaluator<'_> {
         let mut fields = Map::new();
         for spec in specs {
             let Some(field) = resource.fields.get(spec.name) else { continue };
-            let value = self.field(spec, &field.value, scope)?;
+            let value = self.field(resource, spec, (&field.value, scope))?;
             if let Some(key) = REACTIONS.into_iter().find(|key| *key == spec.name) {
                 let ids = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 let texts = ids.iter().filter_map(Json::as_str);
@@ -163,7 +163,12 @@ impl Evaluator<'_> {
         Ok(Instance { compiled, references })
     }
 
-    fn field(&self, spec: &FieldSpec, node: &Node, scope: &Value) -> Result<Json, StateError> {
+    fn field(
+        &self,
+        resource: &Resource,
+        spec: &FieldSpec,
+        (node, scope): (&Node, &Value),
+    ) -> Result<Json, StateError> {
         let value = self.value(node, spec.sort, scope)?;
         if field::conforms(spec.sort, &value) {
             return Ok(value);
@@ -171,7 +176,7 @@ impl Evaluator<'_> {
         let mismatch = Mismatch {
             what: spec.name.to_owned(),
             expected: field::expected(spec.sort),
-            found: value.to_string(),
+            found: if resource.sensitive { "another value".to_owned() } else { value.to_string() },
             written: None,
         };
         Err(StateError::new(self.file, node.at, FieldFault::from(mismatch)))
