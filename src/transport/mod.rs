@@ -29,12 +29,17 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
+/// Sees standard output as it arrives, in whole lines and without their line breaks.
+///
+/// A type of its own because `async_trait` would tie the lifetime of the lines to that of the whole run.
+pub type Progress<'a> = dyn FnMut(&str) + Send + 'a;
+
 /// A way to run programs on one host.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Runs to the end. `progress` sees standard output as it arrives, in whole lines.
+    /// Runs to the end.
     ///
     /// # Errors
     /// Only when the host could not be reached or the link broke; a failing program is an [`Output`].
-    async fn run(&self, program: &Program, progress: &mut (dyn FnMut(&str) + Send)) -> Result<Output, TransportError>;
+    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError>;
 }

@@ -38,11 +38,11 @@ pub(super) fn answer(
     let keys = parameters(probes);
     if !keys.is_empty() {
         let text = sections.text("parameters")?;
-        for key in keys {
-            let path = sysctl_path(key);
-            let value = headed::split(&text, [path.as_str()]).remove(path.as_str());
-            answers
-                .insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value.as_deref().map(single_spaced)));
+        let paths: Vec<String> = keys.iter().copied().map(sysctl_path).collect();
+        let values = headed::split(&text, paths.iter().map(String::as_str));
+        for (key, path) in keys.into_iter().zip(&paths) {
+            let value = values.get(path.as_str()).map(|value| single_spaced(value));
+            answers.insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value));
         }
     }
     let names = modules(probes);
