@@ -48,11 +48,7 @@ pub(crate) struct Here;
 
 #[async_trait]
 impl Transport for Here {
-    async fn run(
-        &self,
-        program: &Program,
-        progress: &mut Progress<'_>,
-    ) -> Result<Output, TransportError> {
+    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
         let output = run("sh", program);
         String::from_utf8_lossy(&output.stdout).lines().for_each(|line| progress(line));
         Ok(output)

@@ -1,6 +1,16 @@
 //! Plain validated data. No I/O, no clock, no async; every other module may use it.
 
+pub mod bootstrap_configuration;
+pub mod cluster;
+pub mod cluster_networks;
+pub mod document;
 pub mod event;
 pub mod facts;
 pub mod name;
+pub mod node;
+pub mod one_or_many;
+pub mod role;
+pub mod roster;
+pub mod selector;
+pub mod ssh_syntax;
 pub mod ssh_target;

@@ -20,12 +20,34 @@ pub enum Verdict {
 }
 
 /// A change, for people (what differs) and for the engine (the steps).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// What differs, in the order to show it.
     pub differences: Vec<Difference>,
     /// In the order to run.
     pub steps: Vec<Step>,
+}
+
+impl Change {
+    pub(super) fn field(&mut self, name: &str, before: Option<&str>, after: Option<&str>) {
+        let [before, after] = [before, after].map(|value| value.map(str::to_owned));
+        self.differences.push(Difference::Field { name: name.to_owned(), before, after });
+    }
+
+    /// Adds what another part of the same resource needs.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.differences.append(&mut other.differences);
+        self.steps.append(&mut other.steps);
+    }
+
+    /// The verdict; where nothing differs it has this reason.
+    pub(super) fn or(self, reason: impl Into<String>) -> Verdict {
+        if self.steps.is_empty() {
+            Verdict::NoChange { reason: reason.into() }
+        } else {
+            Verdict::Change(self)
+        }
+    }
 }
 
 /// One field that differs.

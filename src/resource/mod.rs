@@ -5,5 +5,253 @@
 //! enum, so a new kind does not compile until every question about it is answered.
 
 pub mod change;
+pub mod context;
+pub mod ensure;
+pub mod field;
+pub mod given;
+pub mod pending;
 pub mod probe;
 pub mod step;
+
+mod contents;
+mod issued;
+mod last_start;
+mod path;
+mod refusal;
+mod seen;
+mod shell;
+mod unit_name;
+
+pub mod certificate;
+pub mod command;
+pub mod directory;
+pub mod file;
+pub mod image;
+pub mod kmod;
+pub mod package;
+pub mod package_repository;
+pub mod route;
+pub mod service;
+pub mod static_pod;
+pub mod swap;
+pub mod symlink;
+pub mod sysctl;
+pub mod unit;
+
+use serde_json::{Map, Value};
+
+use self::change::Verdict;
+use self::context::Context;
+use self::ensure::Ensure;
+use self::field::FieldSpec;
+use self::given::{FieldError, Given};
+use self::probe::{Observed, Probe};
+
+/// A kind, for the check of state files and for the reference page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KindSpec {
+    /// As it is written in a state file.
+    pub name: &'static str,
+    /// One sentence; says what the name of a resource of this kind is.
+    pub about: &'static str,
+    /// What it may be told beside its name and the shared keys.
+    pub fields: &'static [FieldSpec],
+}
+
+const KINDS: &[KindSpec] = &[
+    KindSpec {
+        name: "certificate",
+        about: "A certificate, by its path, and the private key beside it.",
+        fields: certificate::FIELDS,
+    },
+    KindSpec {
+        name: "command",
+        about: "A guarded shell command; its name is a sentence.",
+        fields: command::FIELDS,
+    },
+    KindSpec { name: "directory", about: "A directory, by its path.", fields: directory::FIELDS },
+    KindSpec { name: "file", about: "A regular file, by its path.", fields: file::FIELDS },
+    KindSpec {
+        name: "image",
+        about: "A container image, by its full reference, in containerd.",
+        fields: image::FIELDS,
+    },
+    KindSpec {
+        name: "kmod",
+        about: "A kernel module, by its name, live and persisted.",
+        fields: kmod::FIELDS,
+    },
+    KindSpec {
+        name: "package",
+        about: "A package of the distribution, by its name.",
+        fields: package::FIELDS,
+    },
+    KindSpec {
+        name: "package_repository",
+        about: "A signed APT repository, by the stem of its file name.",
+        fields: package_repository::FIELDS,
+    },
+    KindSpec {
+        name: "route",
+        about: "A live route of the main table, by its destination in CIDR form.",
+        fields: route::FIELDS,
+    },
+    KindSpec { name: "service", about: "A systemd service, by its unit.", fields: service::FIELDS },
+    KindSpec {
+        name: "static_pod",
+        about: "A manifest in the kubelet's directory, by the pod's name.",
+        fields: static_pod::FIELDS,
+    },
+    KindSpec { name: "swap", about: "No swap; its name is off.", fields: swap::FIELDS },
+    KindSpec { name: "symlink", about: "A symbolic link, by its path.", fields: symlink::FIELDS },
+    KindSpec {
+        name: "sysctl",
+        about: "A kernel parameter, by its dotted key, live and persisted.",
+        fields: sysctl::FIELDS,
+    },
+    KindSpec { name: "template", about: "A file made from a template, by its path.", fields: file::FIELDS },
+    KindSpec {
+        name: "unit",
+        about: "A systemd unit file in /etc/systemd/system, by the unit's whole name.",
+        fields: unit::FIELDS,
+    },
+];
+
+/// All kinds, by name.
+pub fn kinds() -> &'static [KindSpec] {
+    KINDS
+}
+
+/// The fields of a kind; `None` when there is no such kind.
+pub fn fields(kind: &str) -> Option<&'static [FieldSpec]> {
+    spec(kind).map(|spec| spec.fields)
+}
+
+fn spec(kind: &str) -> Option<&'static KindSpec> {
+    KINDS.iter().find(|spec| spec.name == kind)
+}
+
+/// One thing on a host, as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resource {
+    /// `certificate`.
+    Certificate(certificate::Certificate),
+    /// `command`.
+    Command(command::Command),
+    /// `directory`.
+    Directory(directory::Directory),
+    /// `file` and `template`.
+    File(file::File),
+    /// `image`.
+    Image(image::Image),
+    /// `kmod`.
+    Kmod(kmod::Kmod),
+    /// `package`.
+    Package(package::Package),
+    /// `package_repository`.
+    PackageRepository(package_repository::PackageRepository),
+    /// `route`.
+    Route(route::Route),
+    /// `service`.
+    Service(service::Service),
+    /// `static_pod`.
+    StaticPod(static_pod::StaticPod),
+    /// `swap`.
+    Swap(swap::Swap),
+    /// `symlink`.
+    Symlink(symlink::Symlink),
+    /// `sysctl`.
+    Sysctl(sysctl::Sysctl),
+    /// `unit`.
+    Unit(unit::Unit),
+}
+
+impl Resource {
+    /// Makes a resource of its rendered fields. The shared keys of the state language are not among them,
+    /// but for `only_if_changed` of a `command`, which is one of its guards.
+    ///
+    /// # Errors
+    /// An unknown kind, or the first field or name that the kind does not take.
+    pub fn parse(
+        kind: &str,
+        name: &str,
+        fields: Map<String, Value>,
+        ensure: Ensure,
+        sensitive: bool,
+    ) -> Result<Self, FieldError> {
+        let unknown = || FieldError::UnknownKind {
+            kind: kind.to_owned(),
+            suggestion: given::nearest(kind, KINDS.iter().map(|spec| spec.name)),
+        };
+        let spec = spec(kind).ok_or_else(unknown)?;
+        if name.is_empty() || name.contains('\0') {
+            let reason = "a name has text, and no NUL character";
+            return Err(FieldError::Name { kind: spec.name, name: name.to_owned(), reason });
+        }
+        let given = Given::check(spec.name, spec.fields, fields, (ensure, sensitive))?;
+        Ok(match spec.name {
+            "certificate" => Self::Certificate(certificate::Certificate::parse(name, &given)?),
+            "command" => Self::Command(command::Command::parse(&given)?),
+            "directory" => Self::Directory(directory::Directory::parse(name, &given)?),
+            "file" | "template" => Self::File(file::File::parse(spec.name, name, &given)?),
+            "image" => Self::Image(image::Image::parse(name, &given)?),
+            "kmod" => Self::Kmod(kmod::Kmod::parse(name, &given)?),
+            "package" => Self::Package(package::Package::parse(name, &given)?),
+            "package_repository" => {
+                Self::PackageRepository(package_repository::PackageRepository::parse(name, &given)?)
+            }
+            "route" => Self::Route(route::Route::parse(name, &given)?),
+            "service" => Self::Service(service::Service::parse(name, &given)?),
+            "static_pod" => Self::StaticPod(static_pod::StaticPod::parse(name, &given)?),
+            "swap" => Self::Swap(swap::Swap::parse(name, &given)?),
+            "symlink" => Self::Symlink(symlink::Symlink::parse(name, &given)?),
+            "sysctl" => Self::Sysctl(sysctl::Sysctl::parse(name, &given)?),
+            "unit" => Self::Unit(unit::Unit::parse(name, &given)?),
+            _ => return Err(unknown()),
+        })
+    }
+
+    /// What to ask the host before [`Self::diff`].
+    pub fn probes(&self) -> Vec<Probe> {
+        match self {
+            Self::Certificate(certificate) => certificate.probes(),
+            Self::Command(command) => command.probes(),
+            Self::Directory(directory) => directory.probes(),
+            Self::File(file) => file.probes(),
+            Self::Image(image) => image.probes(),
+            Self::Kmod(kmod) => kmod.probes(),
+            Self::Package(package) => package.probes(),
+            Self::PackageRepository(package_repository) => package_repository.probes(),
+            Self::Route(route) => route.probes(),
+            Self::Service(service) => service.probes(),
+            Self::StaticPod(static_pod) => static_pod.probes(),
+            Self::Swap(swap) => swap.probes(),
+            Self::Symlink(symlink) => symlink.probes(),
+            Self::Sysctl(sysctl) => sysctl.probes(),
+            Self::Unit(unit) => unit.probes(),
+        }
+    }
+
+    /// What must be done so that the host has it. Of the answers it reads exactly those to
+    /// [`Self::probes`]; where one of them is missing or failed, it refuses.
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Verdict {
+        let verdict = match self {
+            Self::Certificate(certificate) => certificate.diff(observed, context),
+            Self::Command(command) => command.diff(observed, context),
+            Self::Directory(directory) => directory.diff(observed, context),
+            Self::File(file) => file.diff(observed, context),
+            Self::Image(image) => image.diff(observed),
+            Self::Kmod(kmod) => kmod.diff(observed, context),
+            Self::Package(package) => package.diff(observed),
+            Self::PackageRepository(package_repository) => package_repository.diff(observed, context),
+            Self::Route(route) => route.diff(observed),
+            Self::Service(service) => service.diff(observed, context),
+            Self::StaticPod(static_pod) => static_pod.diff(observed, context),
+            Self::Swap(swap) => swap.diff(observed),
+            Self::Symlink(symlink) => symlink.diff(observed, context),
+            Self::Sysctl(sysctl) => sysctl.diff(observed, context),
+            Self::Unit(unit) => unit.diff(observed, context),
+        };
+        verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
+    }
+}

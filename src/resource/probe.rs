@@ -4,6 +4,7 @@
 //! groups probes of one sort so that their number does not change the number of processes much.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// One question. Ordered, so that a set of them is always asked in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +66,25 @@ pub enum Probe {
         /// Shell text that changes nothing.
         script: String,
     },
+}
+
+impl fmt::Display for Probe {
+    /// `path /etc/hosts`, `unit kubelet.service`: what is asked about, for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path { path, .. } => write!(f, "path {path}"),
+            Self::Content { path } => write!(f, "content {path}"),
+            Self::Package { name } => write!(f, "package {name}"),
+            Self::Unit { name } => write!(f, "unit {name}"),
+            Self::Sysctl { key } => write!(f, "sysctl {key}"),
+            Self::Module { name } => write!(f, "module {name}"),
+            Self::Swap => f.write_str("swap"),
+            Self::Image { reference } => write!(f, "image {reference}"),
+            Self::KeyPair { key, certificate } => write!(f, "key pair {key} and {certificate}"),
+            Self::Route { destination } => write!(f, "route {destination}"),
+            Self::Guard { script } => write!(f, "guard {script}"),
+        }
+    }
 }
 
 /// The answer to one probe.

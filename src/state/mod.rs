@@ -1,1 +1,45 @@
 //! State files: parsed, checked and compiled to an ordered list of resources, with no host present.
+//!
+//! [`Tree`] holds the texts, [`Library`] what they say, [`check()`] what is wrong with them for any host, and
+//! [`compile()`] what they come to for one. YAML is read before any template language sees it, so what a
+//! file declares is known before any value is, and every fault has its line and column.
+
+mod check;
+mod compile;
+mod error;
+mod expression;
+mod field;
+mod hint;
+mod instance;
+mod library;
+mod link;
+mod location;
+mod mismatch;
+mod name;
+mod near;
+mod order;
+mod reference;
+mod roots;
+mod syntax;
+mod top;
+mod tree;
+mod yaml;
+
+#[cfg(test)]
+mod cases;
+
+pub use check::check;
+pub use compile::{Compiled, compile};
+pub use error::{Fault, StateError};
+pub use field::{FieldFault, Kinds};
+pub use hint::Hint;
+pub use library::Library;
+pub use location::{Location, Position};
+pub use mismatch::Mismatch;
+pub use name::{NameError, ResourceId, StateName};
+pub use near::Near;
+pub use reference::ReferenceFault;
+pub use syntax::{Ensure, SyntaxFault};
+pub use top::TopFault;
+pub use tree::{Tree, TreeError};
+pub use yaml::YamlError;

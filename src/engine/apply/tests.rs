@@ -50,10 +50,34 @@ fn write(dir: &Path, name: &str, content: &[u8]) -> Step {
 
 fn file_name() -> impl Strategy<Value = String> {
     let character = prop_oneof![
-        Just(' '), Just('\''), Just('"'), Just('\n'), Just('\\'), Just('$'), Just('`'), Just('-'), Just('*'),
-        Just('?'), Just('['), Just('~'), Just('#'), Just(';'), Just('&'), Just('\r'), Just('\t'), Just('!'),
-        Just('%'), Just('='), Just('ä'), Just('漢'), Just('\u{301}'), Just('🦀'), Just('\u{1}'), Just('n'),
-        Just('.'), Just('a'),
+        Just(' '),
+        Just('\''),
+        Just('"'),
+        Just('\n'),
+        Just('\\'),
+        Just('$'),
+        Just('`'),
+        Just('-'),
+        Just('*'),
+        Just('?'),
+        Just('['),
+        Just('~'),
+        Just('#'),
+        Just(';'),
+        Just('&'),
+        Just('\r'),
+        Just('\t'),
+        Just('!'),
+        Just('%'),
+        Just('='),
+        Just('ä'),
+        Just('漢'),
+        Just('\u{301}'),
+        Just('🦀'),
+        Just('\u{1}'),
+        Just('n'),
+        Just('.'),
+        Just('a'),
     ];
     let name = prop::collection::vec(character, 1..40).prop_map(String::from_iter);
     name.prop_filter("not a directory's own name", |name| name != "." && name != "..")
@@ -121,7 +145,8 @@ fn the_first_failure_ends_the_program_and_says_what_was_printed() {
 fn a_payload_that_breaks_off_leaves_the_old_file() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "old").unwrap();
-    let mut cut = program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, &nonce());
+    let mut cut =
+        program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, &nonce());
     cut.payload.truncate(4);
     for shell in shells() {
         let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
@@ -202,7 +227,9 @@ fn every_step_is_valid_shell() {
         Step::PullImage("b".into()),
         Step::ReplaceRoute { destination: "fd00::/8".into(), via: "dev eth0".into() },
     ];
-    for (shell, manager) in shells().into_iter().flat_map(|s| [(s, PackageManager::Apt), (s, PackageManager::Dnf)]) {
+    for (shell, manager) in
+        shells().into_iter().flat_map(|s| [(s, PackageManager::Apt), (s, PackageManager::Dnf)])
+    {
         let program = program(&segment(&steps), manager, &nonce());
         let mut words = shell.split(' ');
         let checked = Command::new(words.next().unwrap())

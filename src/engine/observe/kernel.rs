@@ -19,10 +19,14 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     if !modules.is_empty() {
         // A loaded module has a directory in /sys/module; a built-in one has it only if it has parameters.
         let loaded = modules.iter().map(|name| {
-            format!("[ -d {} ] && echo yes || echo no\n", quote(&format!("/sys/module/{}", underscored(name))))
+            format!(
+                "[ -d {} ] && echo yes || echo no\n",
+                quote(&format!("/sys/module/{}", underscored(name)))
+            )
         });
         sections.push(("modules", loaded.collect()));
-        sections.push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
+        sections
+            .push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
     }
     if probes.contains(&Probe::Swap) {
         sections.push(("swap", "cat /proc/swaps\n".to_owned()));

@@ -1,0 +1,147 @@
+use super::*;
+use crate::etcd::member::{Alarm, AlarmKind, Health};
+use crate::etcd::simulation::{at, down, leading, learner, membership, peer_url, unstarted, voter};
+
+const FRESH: Progress = Progress { started: false, waited: Duration::ZERO, limit: Duration::from_secs(600) };
+const STARTED: Progress = Progress { started: true, ..FRESH };
+const LATE: Progress = Progress { waited: Duration::from_secs(600), ..STARTED };
+
+fn goal() -> MemberGoal {
+    MemberGoal { name: "n".to_owned(), peer_url: peer_url("n") }
+}
+
+fn add() -> Move {
+    Move::Change(Change::AddLearner { peer_url: peer_url("n") })
+}
+
+fn others() -> Vec<Member> {
+    vec![leading(voter(1, "a")), voter(2, "b"), voter(3, "c")]
+}
+
+fn with(mut members: Vec<Member>, more: Member) -> Membership {
+    members.push(more);
+    membership(members)
+}
+
+fn moved(mut member: Member, url: &str) -> Member {
+    member.peer_urls = vec![url.to_owned()];
+    member
+}
+
+#[test]
+fn each_situation_has_one_next_move() {
+    let down_b = || vec![leading(voter(1, "a")), down(voter(2, "b")), voter(3, "c")];
+    let waits_for_b = || Move::WaitForVoters { complaints: vec!["b: no answer".to_owned()] };
+    let start = || Move::StartLearner {
+        id: 9,
+        initial_cluster: "a=https://a:2380,b=https://b:2380,c=https://c:2380,n=https://n:2380".to_owned(),
+    };
+    let late =
+        || Move::Change(Change::Remove { id: 9, why: "did not start and catch up in 600 s".to_owned() });
+    let promote = || Move::Change(Change::Promote { id: 9 });
+
+    let cases: Vec<(&str, Membership, Progress, Move)> = vec![
+        ("not there, all healthy", membership(others()), FRESH, add()),
+        ("not there, a voter is down", membership(down_b()), FRESH, waits_for_b()),
+        (
+            "not there, nobody leads",
+            membership(vec![voter(1, "a")]),
+            FRESH,
+            Move::WaitForVoters { complaints: vec!["no member says that it leads".to_owned()] },
+        ),
+        (
+            "another learner is there",
+            with(others(), learner(4, "d")),
+            FRESH,
+            Move::WaitForLearner { learner: "d".to_owned() },
+        ),
+        (
+            "another learner is there and has not started",
+            with(others(), unstarted(learner(4, "d"))),
+            FRESH,
+            Move::WaitForLearner { learner: peer_url("d") },
+        ),
+        ("added by an earlier run", with(others(), unstarted(learner(9, "n"))), FRESH, start()),
+        ("added as a voter by someone", with(others(), unstarted(voter(9, "n"))), FRESH, start()),
+        ("started before, and stopped", with(others(), down(learner(9, "n"))), FRESH, start()),
+        (
+            "added, while another has not started",
+            with(with(others(), unstarted(voter(4, "d"))).members, unstarted(learner(9, "n"))),
+            FRESH,
+            Move::WaitForVoters { complaints: vec!["https://d:2380: has not started".to_owned()] },
+        ),
+        (
+            "started just now",
+            with(others(), unstarted(learner(9, "n"))),
+            STARTED,
+            Move::WaitForStart { id: 9, reason: "has not started".to_owned() },
+        ),
+        ("never came up", with(others(), unstarted(learner(9, "n"))), LATE, late()),
+        (
+            "never came up, and never started by this run",
+            with(others(), unstarted(learner(9, "n"))),
+            Progress { started: false, ..LATE },
+            late(),
+        ),
+        ("copying", with(others(), at(learner(9, "n"), 5000)), STARTED, Move::WaitForSync { behind: 5000 }),
+        ("copying for too long", with(others(), at(learner(9, "n"), 5000)), LATE, late()),
+        ("close enough", with(others(), at(learner(9, "n"), 9_200)), STARTED, promote()),
+        ("in time at the last moment", with(others(), at(learner(9, "n"), 10_000)), LATE, promote()),
+        ("caught up, a voter is down", with(down_b(), at(learner(9, "n"), 10_000)), STARTED, waits_for_b()),
+        ("a voter", with(others(), voter(9, "n")), FRESH, Move::Holds),
+        ("a voter, others are down", with(down_b(), voter(9, "n")), FRESH, Move::Holds),
+        (
+            "a voter that is down is never removed",
+            with(others(), down(voter(9, "n"))),
+            LATE,
+            Move::WaitForStart { id: 9, reason: "no answer".to_owned() },
+        ),
+        (
+            "our address under another name",
+            with(others(), moved(voter(9, "old"), &peer_url("n"))),
+            FRESH,
+            Move::Blocked(Obstacle::AddressTaken { other: "old".to_owned(), peer_url: peer_url("n") }),
+        ),
+        (
+            "our name at another address",
+            with(others(), moved(voter(9, "n"), "https://x:2380")),
+            FRESH,
+            Move::Blocked(Obstacle::NameTaken {
+                name: "n".to_owned(),
+                there: "https://x:2380".to_owned(),
+                here: peer_url("n"),
+            }),
+        ),
+        (
+            "our name at another address, and our address added",
+            with(with(others(), moved(voter(8, "n"), "https://x:2380")).members, unstarted(learner(9, "n"))),
+            FRESH,
+            Move::Blocked(Obstacle::NameTaken {
+                name: "n".to_owned(),
+                there: "https://x:2380".to_owned(),
+                here: peer_url("n"),
+            }),
+        ),
+    ];
+    for (what, observed, progress, expected) in cases {
+        assert_eq!(next(&goal(), &observed, progress), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_small_log_does_not_make_a_learner_look_close() {
+    let mut observed = with(vec![leading(voter(1, "a"))], at(learner(9, "n"), 3));
+    let Health::Healthy(leader) = &mut observed.members[0].health else { panic!("a is healthy") };
+    leader.raft_applied = 40;
+    assert_eq!(next(&goal(), &observed, STARTED), Move::WaitForSync { behind: 37 });
+}
+
+#[test]
+fn nothing_is_added_while_an_alarm_is_raised() {
+    let mut observed = membership(others());
+    observed.alarms.push(Alarm { member: 2, kind: AlarmKind::NoSpace });
+    assert_eq!(
+        next(&goal(), &observed, FRESH),
+        Move::Blocked(Obstacle::Alarm { alarm: "NOSPACE", member: 2 })
+    );
+}

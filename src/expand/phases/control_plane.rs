@@ -1,0 +1,65 @@
+//! The node's API server, controller manager and scheduler are ready.
+
+use std::time::Duration;
+
+use super::layer_applied::applied;
+use crate::expand::goal::Goal;
+use crate::expand::layer::Layer;
+use crate::expand::phase::{Action, Condition, Look, Next, Phase};
+use crate::expand::world::World;
+use crate::model::role::Role;
+use crate::seen;
+
+/// Annotation: the node's API server was proved once, so proxies may use it.
+pub const API_SERVER: &str = "metalform.dev/api-server";
+
+/// Ends with the API server on record, so that proxies learn of it.
+#[derive(Debug)]
+pub struct ControlPlane;
+
+impl Phase for ControlPlane {
+    fn title(&self) -> &'static str {
+        "Control plane"
+    }
+
+    fn applies(&self, goal: &Goal) -> bool {
+        goal.has(Role::Master)
+    }
+
+    fn next(&self, goal: &Goal, world: &World) -> Next {
+        if let Err(first) = applied(world, Layer::ControlPlane) {
+            return first;
+        }
+        if let Err(first) = static_pods_ready(goal, world) {
+            return first;
+        }
+        let node = seen!(world.node, Look::Node);
+        if node.as_ref().is_none_or(|node| !node.annotations.contains_key(API_SERVER)) {
+            return Next::Act(Action::Annotate(vec![(API_SERVER.to_owned(), "ready".to_owned())]));
+        }
+        Next::Holds
+    }
+}
+
+/// Every static pod that the node's roles bring is Ready; `Err` is what has to come first.
+pub fn static_pods_ready(goal: &Goal, world: &World) -> Result<(), Next> {
+    let Some(pods) = &world.pods else { return Err(Next::Look(Look::Pods)) };
+    let missing: Vec<String> = goal
+        .static_pods()
+        .into_iter()
+        .filter_map(|name| match pods.get(name) {
+            Some(None) => None,
+            Some(Some(complaint)) => Some(format!("{name}: {complaint}")),
+            None => Some(format!("{name}: no such pod")),
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Next::Wait(Condition {
+        sentence: format!("the static pods of {} to be ready", goal.name),
+        last_seen: missing.join("; "),
+        limit: Duration::from_secs(300),
+        looks: vec![Look::Pods],
+    }))
+}

@@ -1,0 +1,14 @@
+//! What phases that apply states have in common.
+
+use crate::expand::layer::Layer;
+use crate::expand::phase::{Action, Blocker, Look, Next};
+use crate::expand::world::World;
+
+/// The host is what a layer's states say; `Err` is what has to come first.
+pub fn applied(world: &World, layer: Layer) -> Result<(), Next> {
+    let Some(plan) = world.plans.get(&layer) else { return Err(Next::Look(Look::Plan(layer))) };
+    if !plan.refused.is_empty() {
+        return Err(Next::Blocked(Blocker::Refused(plan.refused.clone())));
+    }
+    if plan.changes.is_empty() { Ok(()) } else { Err(Next::Act(Action::Apply(layer))) }
+}

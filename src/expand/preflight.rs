@@ -1,0 +1,222 @@
+//! Whether a host is fit to be a node: every reason against it, at once.
+
+use std::net::IpAddr;
+
+use super::goal::{Goal, address_in};
+use super::survey::Survey;
+use super::world::Peer;
+use crate::model::facts::Facts;
+
+/// Free space below /var that images, pods and logs need at least, bytes.
+const DISK: u64 = 4 << 30;
+/// Memory that a node needs at least, bytes. Kubernetes' own minimum is 2 GB; a little goes to the kernel.
+const MEMORY: u64 = 1_700 << 20;
+/// How far clocks may differ, seconds: certificates are backdated by minutes, etcd's leases are not.
+const SKEW: i64 = 30;
+
+/// One reason against a host, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What is wrong.
+    pub what: String,
+    /// What to do; may be a command.
+    pub hint: String,
+}
+
+fn failure(what: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure { what: what.into(), hint: hint.into() }
+}
+
+/// Everything that speaks against this host. Pure; the order is that of this function.
+pub fn failures<'a>(
+    goal: &Goal,
+    facts: &Facts,
+    survey: &Survey,
+    peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
+) -> Vec<Failure> {
+    let mut found = Vec::new();
+    found.extend(identity(goal, facts, peers));
+    found.extend(system(goal, facts, survey));
+    found.extend(networks(goal, facts));
+    found.extend(membership(goal, survey));
+    found.extend(conflicts(goal, survey));
+    found
+}
+
+fn identity<'a>(
+    goal: &Goal,
+    facts: &Facts,
+    peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
+) -> Vec<Failure> {
+    let mut found = Vec::new();
+    if facts.hostname != goal.name.as_str() {
+        found.push(failure(
+            format!("the host calls itself {}, the Node is {}", facts.hostname, goal.name),
+            format!("hostnamectl set-hostname {}, or correct metalform.dev/ssh-host of the Node", goal.name),
+        ));
+    }
+    for (name, peer) in peers {
+        if !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id {
+            found.push(failure(
+                format!("the host has the machine id of node {name}"),
+                "it is that node, or was cloned from it: rm /etc/machine-id && systemd-machine-id-setup"
+                    .to_owned(),
+            ));
+        }
+        if peer.control_plane_ip.is_some_and(|ip| has_address(facts, ip)) {
+            found.push(failure(
+                format!(
+                    "the host has the address {} of node {name}",
+                    peer.control_plane_ip.map_or_else(String::new, |ip| ip.to_string())
+                ),
+                "give it an address of its own, or remove that node first",
+            ));
+        }
+    }
+    found
+}
+
+fn has_address(facts: &Facts, address: IpAddr) -> bool {
+    facts.addresses.values().flatten().any(|cidr| cidr.address == address)
+}
+
+fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
+    let mut found = Vec::new();
+    if !goal.codenames.contains(&facts.os.codename) {
+        found.push(failure(
+            format!(
+                "its operating system, {} {} ({}), is not in the bundle",
+                facts.os.id, facts.os.version, facts.os.codename
+            ),
+            format!("the bundle has: {}", join(&goal.codenames)),
+        ));
+    }
+    if !goal.architectures.contains(&facts.arch) {
+        found.push(failure(
+            format!("its architecture, {}, is not in the bundle", facts.arch),
+            format!("the bundle has: {}", join(&goal.architectures)),
+        ));
+    }
+    if !survey.openssl {
+        found.push(failure(
+            "openssl is not installed",
+            "apt-get install openssl: its keys are made on the host itself",
+        ));
+    }
+    for module in &survey.missing_modules {
+        found.push(failure(
+            format!("the kernel has no module {module}"),
+            "install the kernel that the distribution ships",
+        ));
+    }
+    if facts.memory < MEMORY {
+        found.push(failure(
+            format!("it has {} MiB of memory", facts.memory >> 20),
+            format!("{} MiB are needed", MEMORY >> 20),
+        ));
+    }
+    if facts.disk_free < DISK {
+        found.push(failure(
+            format!("{} MiB are free below /var", facts.disk_free >> 20),
+            format!("{} MiB are needed", DISK >> 20),
+        ));
+    }
+    let skew = facts.clock - goal.clock;
+    if skew.abs() > SKEW {
+        found.push(failure(
+            format!(
+                "its clock is {} s {} this machine's",
+                skew.abs(),
+                if skew > 0 { "ahead of" } else { "behind" }
+            ),
+            "synchronise both (chrony, systemd-timesyncd)",
+        ));
+    }
+    found
+}
+
+fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
+    let mut found = Vec::new();
+    for (plane, networks) in
+        [("control", &goal.networks.control_plane), ("workload", &goal.networks.workload_plane.cidrs)]
+    {
+        if address_in(facts, networks).is_none() {
+            found.push(failure(
+                format!("it has no address on the {plane} plane ({})", join(networks)),
+                "give it one, or correct networks in /etc/metalform/bootstrap.yaml",
+            ));
+        }
+    }
+    for (interface, address) in
+        facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address)))
+    {
+        for (what, network) in [("pods", goal.networks.pods), ("services", goal.networks.services)] {
+            // The bridge of the pod network has an address of it, rightly.
+            if interface != "cni0" && network.contains(&address) {
+                found.push(failure(
+                    format!("its address {address} ({interface}) lies in the network of {what}, {network}"),
+                    "choose another network in /etc/metalform/bootstrap.yaml before the cluster exists",
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn membership(goal: &Goal, survey: &Survey) -> Vec<Failure> {
+    match (&survey.authority, &goal.authority) {
+        (Some(theirs), Some(ours)) if theirs.trim() == ours.trim() => Vec::new(),
+        (Some(_), _) => vec![failure(
+            "it belongs to another cluster: /etc/kubernetes/pki/ca.crt is not of this one",
+            format!("metalform reset-host {}, when that cluster is no more", goal.name),
+        )],
+        (None, _) if survey.etcd_data => vec![failure(
+            "it holds data of an etcd member (/var/lib/etcd/member) but no cluster's authority",
+            "save it and move it away",
+        )],
+        (None, _) => Vec::new(),
+    }
+}
+
+fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
+    let mut found = Vec::new();
+    for package in &survey.packages {
+        found.push(failure(format!("package {package} is installed"), format!("apt-get purge {package}")));
+    }
+    for service in &survey.services {
+        found.push(failure(
+            format!("{service} runs or is enabled"),
+            format!("systemctl disable --now {service}"),
+        ));
+    }
+    // A host that is ours already listens on ports of ours.
+    if survey.authority.is_none() {
+        for port in ports(goal) {
+            if survey.busy_ports.contains(&port) {
+                found.push(failure(
+                    format!("something listens on port {port}"),
+                    format!("ss -ltnp 'sport = :{port}' says what"),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Ports that this node's roles need.
+fn ports(goal: &Goal) -> Vec<u16> {
+    use crate::model::role::Role;
+    let mut ports = vec![7443, 10249, 10250, 10256];
+    if goal.has(Role::Etcd) {
+        ports.extend([2379, 2380, 2381]);
+    }
+    if goal.has(Role::Master) {
+        ports.extend([6443, 10257, 10259]);
+    }
+    ports.sort_unstable();
+    ports
+}
+
+fn join<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|one| one.to_string()).collect::<Vec<_>>().join(", ")
+}

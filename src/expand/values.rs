@@ -1,0 +1,170 @@
+//! What templates and state files see: the four roots `cluster`, `node`, `facts`, `peers`.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::goal::{Goal, address_in};
+use super::layer::Layer;
+use super::survey::Survey;
+use super::world::World;
+use crate::model::cluster::Cluster;
+use crate::model::facts::Facts;
+use crate::model::role::Role;
+
+/// All four.
+#[derive(Debug, Serialize)]
+pub struct Values<'a> {
+    /// The same for every node.
+    pub cluster: &'a Cluster,
+    /// This node.
+    pub node: NodeValues,
+    /// What its host is.
+    pub facts: &'a Facts,
+    /// The others.
+    pub peers: Peers,
+}
+
+/// The `node` of templates and state files.
+#[derive(Debug, Serialize)]
+pub struct NodeValues {
+    /// Its name.
+    pub name: String,
+    /// Its roles, by name.
+    pub roles: Vec<&'static str>,
+    /// Its address on the control plane, and the interface that has it.
+    pub control_plane_ip: IpAddr,
+    /// See above.
+    pub control_plane_interface: String,
+    /// Its address on the workload plane, and the interface that has it.
+    pub workload_plane_ip: IpAddr,
+    /// See above.
+    pub workload_plane_interface: String,
+    /// The part of the pods' network that is its own; empty before it is given one.
+    pub pod_cidr: String,
+    /// With which the kubelet asks for its first certificate; none when it has one.
+    pub join_token: Option<String>,
+    /// Taints that it registers with.
+    pub taints: Vec<Taint>,
+    /// What concerns its etcd member, or its API server's way to etcd.
+    pub etcd: EtcdValues,
+}
+
+/// A taint, as the kubelet's configuration has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Taint {
+    /// Its key.
+    pub key: String,
+    /// Its value, often empty.
+    pub value: String,
+    /// `NoSchedule`, `PreferNoSchedule`, `NoExecute`.
+    pub effect: String,
+}
+
+/// `node.etcd`.
+#[derive(Debug, Serialize)]
+pub struct EtcdValues {
+    /// For the member's first start.
+    pub initial_cluster: String,
+    /// `new` or `existing`.
+    pub initial_cluster_state: String,
+    /// Where the API server finds etcd: its own host's member where there is one, so that either both work or
+    /// the proxies go to another.
+    pub endpoints: Vec<String>,
+}
+
+/// The `peers` of templates and state files.
+#[derive(Debug, Serialize)]
+pub struct Peers {
+    /// Nodes with an API server that was proved, by name.
+    pub masters: Vec<Master>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize)]
+pub struct Master {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub control_plane_ip: IpAddr,
+}
+
+/// What is not part of the goal and may be secret.
+#[derive(Debug, Clone, Copy)]
+pub struct Given<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// The node's taints.
+    pub taints: &'a [Taint],
+    /// A token that was made for this run.
+    pub join_token: &'a str,
+}
+
+/// The values for one layer. Pure.
+pub fn values<'a>(goal: &Goal, facts: &'a Facts, world: &World, layer: &Layer, given: Given<'a>) -> Values<'a> {
+    let survey = world.survey.as_ref();
+    let (control_plane_interface, _) = interface(facts, &goal.networks.control_plane, goal.control_plane_ip);
+    let (workload_plane_interface, workload_plane_ip) =
+        interface(facts, &goal.networks.workload_plane.cidrs, goal.control_plane_ip);
+    let flags = layer.member_flags().unwrap_or_default();
+    Values {
+        cluster: given.cluster,
+        node: NodeValues {
+            name: goal.name.to_string(),
+            roles: goal.roles.iter().map(|role| role.as_str()).collect(),
+            control_plane_ip: goal.control_plane_ip,
+            control_plane_interface,
+            workload_plane_ip,
+            workload_plane_interface,
+            pod_cidr: world.node.as_ref().and_then(Option::as_ref).and_then(|node| node.pod_cidr.clone()).unwrap_or_default(),
+            join_token: join_token(survey, given.join_token),
+            taints: given.taints.to_vec(),
+            etcd: EtcdValues {
+                initial_cluster: flags.0.to_owned(),
+                initial_cluster_state: flags.1.to_owned(),
+                endpoints: etcd_endpoints(goal, world),
+            },
+        },
+        facts,
+        peers: Peers { masters: masters(goal, world) },
+    }
+}
+
+fn interface(facts: &Facts, networks: &[ipnet::IpNet], or: IpAddr) -> (String, IpAddr) {
+    address_in(facts, networks).unwrap_or((String::new(), or))
+}
+
+/// A kubelet that has its certificate needs no token.
+fn join_token(survey: Option<&Survey>, token: &str) -> Option<String> {
+    (!survey.is_some_and(|survey| survey.joined)).then(|| token.to_owned())
+}
+
+fn etcd_endpoints(goal: &Goal, world: &World) -> Vec<String> {
+    if goal.has(Role::Etcd) {
+        return vec![format!("https://{}:2379", goal.control_plane_ip)];
+    }
+    let members = world.membership.iter().flat_map(|membership| membership.voters());
+    members.flat_map(|member| member.client_urls.iter().cloned()).collect()
+}
+
+/// By name. The first node of a cluster is its only one until the API says more.
+fn masters(goal: &Goal, world: &World) -> Vec<Master> {
+    let proved_here = goal.first
+        || world
+            .node
+            .as_ref()
+            .and_then(Option::as_ref)
+            .is_some_and(|node| node.annotations.contains_key(super::phases::control_plane::API_SERVER));
+    let mut masters: Vec<Master> = world
+        .peers
+        .iter()
+        .flatten()
+        .filter(|(_, peer)| peer.api_server)
+        .filter_map(|(name, peer)| Some(Master { name: name.clone(), control_plane_ip: peer.control_plane_ip? }))
+        .collect();
+    if goal.has(Role::Master) && proved_here {
+        masters.push(Master { name: goal.name.to_string(), control_plane_ip: goal.control_plane_ip });
+    }
+    masters.sort_by(|one, other| one.name.cmp(&other.name));
+    masters
+}

@@ -1,0 +1,188 @@
+//! The file's form under MetalK8s' apiVersions. What has no meaning here is read, and said to be ignored;
+//! what MetalK8s does not know either is an error.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+
+use super::syntax;
+use crate::model::document::{Document, Problem};
+use crate::model::one_or_many::OneOrMany;
+
+/// A field without meaning here, and where it stands.
+type Ignored = Option<Spanned<IgnoredAny>>;
+
+/// The whole file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct File {
+    #[serde(rename = "apiVersion")]
+    _api_version: String,
+    #[serde(rename = "kind")]
+    _kind: String,
+    networks: Networks,
+    ca: Ca,
+    // Up to release 2.4 the field had another name.
+    #[serde(alias = "products")]
+    archives: OneOrMany,
+    #[serde(default)]
+    kubernetes: Kubernetes,
+    addons: Ignored,
+    debug: Ignored,
+    proxies: Ignored,
+    salt: Ignored,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Networks {
+    control_plane: Spanned<Plane>,
+    workload_plane: Spanned<Plane>,
+    pods: Option<Spanned<String>>,
+    services: Option<Spanned<String>>,
+    nodeport: Ignored,
+    portmap: Ignored,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ca {
+    minion: Spanned<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Kubernetes {
+    api_server: ApiServer,
+    controller_manager: syntax::Component<syntax::ControllerManager>,
+    #[serde(rename = "coreDNS")]
+    core_dns: CoreDns,
+    kubelet: syntax::Component<syntax::Kubelet>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ApiServer {
+    feature_gates: BTreeMap<String, bool>,
+    host: Ignored,
+    keepalived: Ignored,
+    oidc: Ignored,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct CoreDns {
+    host_forward: Option<bool>,
+    replicas: Option<Spanned<u32>>,
+    affinity: Ignored,
+}
+
+impl File {
+    /// In our own form, with a warning for each field left out.
+    pub(super) fn translate(self, document: &Document<'_>) -> (syntax::File, Vec<Problem>) {
+        let Networks { control_plane, workload_plane, pods, services, nodeport, portmap } = self.networks;
+        let (control, workload) = (fields(control_plane), fields(workload_plane));
+        let ApiServer { feature_gates, host, keepalived, oidc } = self.kubernetes.api_server;
+        let CoreDns { host_forward, replicas, affinity } = self.kubernetes.core_dns;
+
+        let ignored = [
+            ("addons", at(self.addons)),
+            ("debug", at(self.debug)),
+            ("proxies", at(self.proxies)),
+            ("salt", at(self.salt)),
+            ("networks.nodeport", at(nodeport)),
+            ("networks.portmap", at(portmap)),
+            ("networks.controlPlane.ingress", at(control.ingress)),
+            ("networks.controlPlane.metalLB", at(control.metal_lb)),
+            ("networks.controlPlane.mtu", at(control.mtu)),
+            ("networks.workloadPlane.ingress", at(workload.ingress)),
+            ("networks.workloadPlane.metalLB", at(workload.metal_lb)),
+            ("kubernetes.apiServer.host", at(host)),
+            ("kubernetes.apiServer.keepalived", at(keepalived)),
+            ("kubernetes.apiServer.oidc", at(oidc)),
+            ("kubernetes.coreDNS.affinity", at(affinity)),
+        ];
+        let mut warnings: Vec<Problem> = ignored
+            .into_iter()
+            .filter_map(|(name, place)| {
+                Some(document.problem(place?, format!("{name} has no meaning here and is ignored")))
+            })
+            .collect();
+        warnings.sort_by_key(|warning| (warning.line, warning.column));
+
+        let networks = syntax::Networks {
+            control_plane: syntax::ControlPlane { cidr: control.cidr },
+            workload_plane: syntax::WorkloadPlane { cidr: workload.cidr, mtu: workload.mtu },
+            pods,
+            services,
+        };
+        let kubernetes = syntax::Kubernetes {
+            api_server: syntax::ApiServer { feature_gates },
+            controller_manager: self.kubernetes.controller_manager,
+            core_dns: syntax::CoreDns { host_forward, replicas },
+            kubelet: self.kubernetes.kubelet,
+        };
+        let ca = Some(syntax::Ca { node: self.ca.minion });
+        (syntax::File::new(networks, ca, self.archives, kubernetes), warnings)
+    }
+}
+
+fn at<T>(field: Option<Spanned<T>>) -> Option<Location> {
+    field.map(|field| field.referenced)
+}
+
+/// A plane: a bare CIDR, as in v1alpha2, or a mapping.
+enum Plane {
+    Bare(String),
+    Mapping(Box<PlaneFields>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlaneFields {
+    cidr: Spanned<OneOrMany>,
+    mtu: Option<Spanned<u32>>,
+    ingress: Ignored,
+    #[serde(rename = "metalLB")]
+    metal_lb: Ignored,
+}
+
+fn fields(plane: Spanned<Plane>) -> PlaneFields {
+    match plane.value {
+        Plane::Mapping(fields) => *fields,
+        Plane::Bare(cidr) => {
+            let cidr = OneOrMany(vec![Spanned::new(cidr, plane.referenced, plane.defined)]);
+            let cidr = Spanned::new(cidr, plane.referenced, plane.defined);
+            PlaneFields { cidr, mtu: None, ingress: None, metal_lb: None }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Plane {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PlaneVisitor;
+
+        impl<'de> Visitor<'de> for PlaneVisitor {
+            type Value = Plane;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a CIDR, or a mapping with `cidr`")
+            }
+
+            fn visit_str<E: Error>(self, cidr: &str) -> Result<Plane, E> {
+                Ok(Plane::Bare(cidr.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Plane, A::Error> {
+                PlaneFields::deserialize(MapAccessDeserializer::new(map))
+                    .map(|fields| Plane::Mapping(Box::new(fields)))
+            }
+        }
+
+        deserializer.deserialize_any(PlaneVisitor)
+    }
+}

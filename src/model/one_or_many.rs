@@ -1,0 +1,54 @@
+//! A field that is a text or a list of texts.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+/// The texts, each with its place; one text is a list of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OneOrMany(pub Vec<Spanned<String>>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let form = Spanned::<Form>::deserialize(deserializer)?;
+        Ok(Self(match form.value {
+            Form::One(text) => vec![Spanned::new(text, form.referenced, form.defined)],
+            Form::Many(texts) => texts,
+        }))
+    }
+}
+
+/// What stands in the file. The place of a single text is known only to what encloses it.
+enum Form {
+    One(String),
+    Many(Vec<Spanned<String>>),
+}
+
+impl<'de> Deserialize<'de> for Form {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FormVisitor;
+
+        impl<'de> Visitor<'de> for FormVisitor {
+            type Value = Form;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Form, E> {
+                Ok(Form::One(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Form, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = list.next_element()? {
+                    texts.push(text);
+                }
+                Ok(Form::Many(texts))
+            }
+        }
+
+        deserializer.deserialize_any(FormVisitor)
+    }
+}

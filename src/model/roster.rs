@@ -1,0 +1,223 @@
+//! Hosts that metalform may reach without asking an API: YAML files, in `roster/` or given with `--roster`.
+//!
+//! ```yaml
+//! defaults: { user: ops, sudo: true }
+//! hosts:
+//!   node-1: { address: 10.0.0.2, roles: [master, etcd], labels: { rack: a } }
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_saphyr::{Location, Spanned};
+
+use super::document::{Booleans, Document, Problem, Problems};
+use super::name::HostName;
+use super::node::NodeSpec;
+use super::one_or_many::OneOrMany;
+use super::role::Role;
+use super::ssh_syntax::{self, DEFAULT_PORT, DEFAULT_USER, OWN_KEY, SshSyntaxError};
+use super::ssh_target::{HostKeyPolicy, SshTarget};
+
+/// Hosts by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Roster(pub BTreeMap<HostName, Host>);
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// What it is called, and will be called as a Node.
+    pub name: HostName,
+    /// How it is reached.
+    pub ssh: SshTarget,
+    /// What it is for; never empty.
+    pub roles: BTreeSet<Role>,
+    /// For selecting hosts.
+    pub labels: BTreeMap<String, String>,
+    /// For templates.
+    pub vars: BTreeMap<String, serde_json::Value>,
+}
+
+impl From<NodeSpec> for Host {
+    fn from(node: NodeSpec) -> Self {
+        let NodeSpec { name, roles, version: _, ssh, taints: _, labels } = node;
+        Self { name, ssh, roles, labels, vars: BTreeMap::new() }
+    }
+}
+
+impl FromIterator<Host> for Roster {
+    fn from_iter<T: IntoIterator<Item = Host>>(hosts: T) -> Self {
+        Self(hosts.into_iter().map(|host| (host.name.clone(), host)).collect())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    defaults: Entry,
+    #[serde(default)]
+    hosts: Hosts,
+}
+
+/// A host, or what hosts have that do not say otherwise.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Entry {
+    address: Option<Spanned<String>>,
+    port: Option<Spanned<u16>>,
+    user: Option<String>,
+    key: Option<OneOrMany>,
+    sudo: Option<bool>,
+    host_key: Option<Spanned<String>>,
+    bastion: Option<Spanned<String>>,
+    roles: Option<Vec<Spanned<String>>>,
+    labels: BTreeMap<String, String>,
+    vars: BTreeMap<String, serde_json::Value>,
+}
+
+impl Roster {
+    /// Reads files. `defaults` hold for the hosts of the same file: a host's own field takes the place of
+    /// the default, and `labels` and `vars` are merged key by key. An address left out is the name; a role
+    /// left out is [`Role::Node`].
+    ///
+    /// # Errors
+    /// For each file a problem of form alone, or every problem of its values; and names that stand in two
+    /// files.
+    pub fn parse(documents: &[Document<'_>]) -> Result<Self, Problems> {
+        let mut hosts: BTreeMap<HostName, Host> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for document in documents {
+            let file: File = match document.parse(Booleans::Strict) {
+                Ok(file) => file,
+                Err(Problems(found)) => {
+                    problems.extend(found);
+                    continue;
+                }
+            };
+            for (name, entry) in file.hosts.0 {
+                let Some(host) = entry.host(document, &name, &file.defaults, &mut problems) else { continue };
+                if let Some(first) = hosts.insert(host.name.clone(), host) {
+                    let message = format!("host {} stands in another file too", first.name);
+                    problems.push(document.problem(name.referenced, message));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(Self(hosts)) } else { Err(Problems::in_order(problems)) }
+    }
+}
+
+impl Entry {
+    fn host(
+        self,
+        document: &Document<'_>,
+        name: &Spanned<String>,
+        defaults: &Self,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Host> {
+        let before = problems.len();
+        let mut tell = |at: Location, message: String| problems.push(document.problem(at, message));
+        let host_name =
+            name.value.parse::<HostName>().map_err(|error| tell(name.referenced, error.to_string())).ok();
+
+        let address = self.address.as_ref().or(defaults.address.as_ref()).unwrap_or(name);
+        if address.value.is_empty() || address.value.contains(char::is_whitespace) {
+            tell(address.referenced, format!("address {:?} is empty or has blanks", address.value));
+        }
+        let port = self.port.as_ref().or(defaults.port.as_ref());
+        if let Some(port) = port.filter(|port| port.value == 0) {
+            tell(port.referenced, "port 0 is not between 1 and 65535".to_owned());
+        }
+        let mut ssh = SshTarget {
+            host: address.value.clone(),
+            port: port.map_or(DEFAULT_PORT, |port| port.value),
+            user: self
+                .user
+                .as_ref()
+                .or(defaults.user.as_ref())
+                .map_or(DEFAULT_USER, String::as_str)
+                .to_owned(),
+            identity_files: vec![OWN_KEY.into()],
+            sudo: self.sudo.or(defaults.sudo).unwrap_or(false),
+            host_key: HostKeyPolicy::Known,
+            bastion: None,
+        };
+        let mut refuse = |at: Location, error: SshSyntaxError| tell(at, error.to_string());
+        if let Some(keys) = self.key.as_ref().or(defaults.key.as_ref()) {
+            let path = |key: &Spanned<String>| {
+                ssh_syntax::key_path(&key.value).map_err(|error| refuse(key.referenced, error)).ok()
+            };
+            ssh.identity_files = keys.0.iter().filter_map(path).collect();
+        }
+        if let Some(key) = self.host_key.as_ref().or(defaults.host_key.as_ref()) {
+            match ssh_syntax::host_key(&key.value) {
+                Ok(policy) => ssh.host_key = policy,
+                Err(error) => refuse(key.referenced, error),
+            }
+        }
+        if let Some(bastion) = self.bastion.as_ref().or(defaults.bastion.as_ref()) {
+            match ssh_syntax::bastion(&bastion.value, &ssh) {
+                Ok(hop) => ssh.bastion = Some(Box::new(hop)),
+                Err(error) => refuse(bastion.referenced, error),
+            }
+        }
+        let mut roles = BTreeSet::new();
+        for role in self.roles.as_ref().or(defaults.roles.as_ref()).into_iter().flatten() {
+            match role.value.parse::<Role>() {
+                Ok(role) => {
+                    roles.insert(role);
+                }
+                Err(error) => tell(role.referenced, error.to_string()),
+            }
+        }
+        if roles.is_empty() {
+            roles.insert(Role::Node);
+        }
+        let name = host_name.filter(|_| problems.len() == before)?;
+        Some(Host {
+            name,
+            ssh,
+            roles,
+            labels: merged(&defaults.labels, self.labels),
+            vars: merged(&defaults.vars, self.vars),
+        })
+    }
+}
+
+fn merged<T: Clone>(defaults: &BTreeMap<String, T>, own: BTreeMap<String, T>) -> BTreeMap<String, T> {
+    defaults.clone().into_iter().chain(own).collect()
+}
+
+/// Names with their places, in the file's order. A host of which nothing is said is an empty entry.
+#[derive(Default)]
+struct Hosts(Vec<(Spanned<String>, Entry)>);
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct HostsVisitor;
+
+        impl<'de> Visitor<'de> for HostsVisitor {
+            type Value = Hosts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping of host names to hosts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Hosts, A::Error> {
+                let mut hosts = Vec::new();
+                while let Some((name, entry)) = map.next_entry::<_, Option<Entry>>()? {
+                    hosts.push((name, entry.unwrap_or_default()));
+                }
+                Ok(Hosts(hosts))
+            }
+        }
+
+        deserializer.deserialize_map(HostsVisitor)
+    }
+}
+
+#[cfg(test)]
+#[path = "roster_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+//! SSH settings as people write them, in a Node's annotations and in rosters.
+
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::ssh_target::{HostKeyPolicy, SshTarget};
+
+/// The private key that metalform itself makes for reaching hosts.
+pub const OWN_KEY: &str = "/etc/metalform/pki/ssh";
+/// Where MetalK8s' documents and forms put theirs; metalform's own is meant.
+const METALK8S_KEY: &str = "/etc/metalk8s/pki/salt-bootstrap";
+/// The port where nothing else is said.
+pub const DEFAULT_PORT: u16 = 22;
+/// The login user where nothing else is said.
+pub const DEFAULT_USER: &str = "root";
+
+/// Why a text is not the setting that it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SshSyntaxError {
+    /// Of a host key.
+    #[error("{0:?} is not a public host key, such as \"ssh-ed25519 AAAA...\"")]
+    HostKey(String),
+    /// Of a bastion.
+    #[error(
+        "{0:?} is not a bastion, such as \"user@host:22\"; several are separated by commas, the nearest first"
+    )]
+    Bastion(String),
+    /// Of a private key's path.
+    #[error("{0:?} is not an absolute path")]
+    KeyPath(String),
+}
+
+/// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped.
+///
+/// # Errors
+/// When it is not of that form, or the base64 holds another algorithm's key (RFC 4253 section 6.6).
+pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
+    let wrong = || SshSyntaxError::HostKey(text.to_owned());
+    let mut words = text.split_whitespace();
+    let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err(wrong()) };
+    let bytes = STANDARD.decode(key).map_err(|_| wrong())?;
+    let length = u32::try_from(algorithm.len()).map_err(|_| wrong())?;
+    let named = [&length.to_be_bytes(), algorithm.as_bytes()].concat();
+    if bytes.len() > named.len() && bytes.starts_with(&named) {
+        Ok(HostKeyPolicy::Pinned(format!("{algorithm} {key}")))
+    } else {
+        Err(wrong())
+    }
+}
+
+/// A private key's path.
+///
+/// # Errors
+/// When it is not absolute.
+pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
+    match text {
+        METALK8S_KEY => Ok(OWN_KEY.into()),
+        path if path.starts_with('/') => Ok(path.into()),
+        path => Err(SshSyntaxError::KeyPath(path.to_owned())),
+    }
+}
+
+/// The way to a target: `[user@]host[:port]`, several separated by commas as ssh's `ProxyJump` has them. A
+/// bastion is logged in to as the target's user with the target's keys, unless it names a user; its host key
+/// must be known.
+///
+/// # Errors
+/// When a part is not of that form.
+pub fn bastion(text: &str, target: &SshTarget) -> Result<SshTarget, SshSyntaxError> {
+    let wrong = || SshSyntaxError::Bastion(text.to_owned());
+    let mut way: Option<Box<SshTarget>> = None;
+    for hop in text.split(',') {
+        let (user, place) = match hop.trim().split_once('@') {
+            Some((user, place)) => (user, place),
+            None => (target.user.as_str(), hop.trim()),
+        };
+        let (host, port) = host_and_port(place).ok_or_else(wrong)?;
+        if user.is_empty() || host.is_empty() || host.contains(char::is_whitespace) {
+            return Err(wrong());
+        }
+        way = Some(Box::new(SshTarget {
+            host: host.to_owned(),
+            port,
+            user: user.to_owned(),
+            identity_files: target.identity_files.clone(),
+            sudo: false,
+            host_key: HostKeyPolicy::Known,
+            bastion: way,
+        }));
+    }
+    way.map(|way| *way).ok_or_else(wrong)
+}
+
+/// An IPv6 address stands in brackets when a port follows it.
+fn host_and_port(text: &str) -> Option<(&str, u16)> {
+    let port = |text: &str| text.parse().ok().filter(|port| *port != 0);
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']')?;
+        return match rest.strip_prefix(':') {
+            Some(number) => Some((host, port(number)?)),
+            None => rest.is_empty().then_some((host, DEFAULT_PORT)),
+        };
+    }
+    match text.split_once(':') {
+        Some((host, number)) if !number.contains(':') => Some((host, port(number)?)),
+        _ => Some((text, DEFAULT_PORT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> SshTarget {
+        SshTarget {
+            host: "10.0.0.2".into(),
+            port: 22,
+            user: "ops".into(),
+            identity_files: vec![OWN_KEY.into()],
+            sudo: true,
+            host_key: HostKeyPolicy::Known,
+            bastion: None,
+        }
+    }
+
+    /// `user@host:port` of each hop, from the target's neighbour outwards.
+    fn hops(text: &str) -> Option<Vec<String>> {
+        let mut hop = Some(Box::new(bastion(text, &target()).ok()?));
+        let mut hops = Vec::new();
+        while let Some(this) = hop {
+            hops.push(format!("{}@{}:{}", this.user, this.host, this.port));
+            hop = this.bastion;
+        }
+        Some(hops)
+    }
+
+    #[test]
+    fn bastions_are_written_as_proxy_jump_has_them() {
+        for (text, expected) in [
+            ("gate", Some(vec!["ops@gate:22"])),
+            ("root@gate:2222", Some(vec!["root@gate:2222"])),
+            ("fd00::1", Some(vec!["ops@fd00::1:22"])),
+            ("[fd00::1]:2222", Some(vec!["ops@fd00::1:2222"])),
+            ("outer, me@inner", Some(vec!["me@inner:22", "ops@outer:22"])),
+            ("", None),
+            ("@gate", None),
+            ("gate:0", None),
+            ("gate:ssh", None),
+            ("outer,", None),
+            ("[fd00::1", None),
+        ] {
+            assert_eq!(
+                hops(text),
+                expected.map(|hops| hops.into_iter().map(str::to_owned).collect()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn host_keys_name_the_algorithm_that_they_hold() {
+        let key = "AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE2fVoVzVGyYaPBAMwXv2";
+        let pinned = Ok(HostKeyPolicy::Pinned(format!("ssh-ed25519 {key}")));
+        assert_eq!(host_key(&format!("ssh-ed25519 {key}")), pinned);
+        assert_eq!(host_key(&format!("ssh-ed25519 {key} root@node-1")), pinned);
+        for bad in
+            [format!("ssh-rsa {key}"), key.to_owned(), "ssh-ed25519".to_owned(), "SHA256:abc def".to_owned()]
+        {
+            assert_eq!(host_key(&bad), Err(SshSyntaxError::HostKey(bad.clone())));
+        }
+    }
+
+    #[test]
+    fn the_key_that_metalk8s_documents_is_ours() {
+        assert_eq!(key_path("/etc/metalk8s/pki/salt-bootstrap"), Ok(OWN_KEY.into()));
+        assert_eq!(key_path("/root/.ssh/id_ed25519"), Ok("/root/.ssh/id_ed25519".into()));
+        assert!(key_path("id_ed25519").is_err());
+    }
+}

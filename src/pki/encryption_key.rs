@@ -1,0 +1,29 @@
+//! The key that secrets are encrypted with at rest.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rand::CryptoRng;
+
+/// 32 random octets in base64: a `secret` of an `EncryptionConfiguration` for secretbox or AES-256
+/// (kubernetes.io/docs/tasks/administer-cluster/encrypt-data).
+pub fn encryption_key(rng: &mut impl CryptoRng) -> String {
+    let mut bytes = [0; 32];
+    rng.fill_bytes(&mut bytes);
+    STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_32_octets_and_never_the_same_twice() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let (first, second) = (encryption_key(&mut rng), encryption_key(&mut rng));
+        assert_eq!(STANDARD.decode(&first).unwrap().len(), 32);
+        assert_ne!(first, second);
+    }
+}

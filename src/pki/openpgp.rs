@@ -1,0 +1,167 @@
+//! The key that the package repositories are signed with, and what it signs.
+//!
+//! A version 4 key with the legacy EdDSA algorithm identifier over Ed25519: the one form that both Debian
+//! 12's gpgv (GnuPG 2.2) and Debian 13's sqv read. Signatures use SHA-512.
+
+use jiff::Timestamp;
+use pgp::composed::{
+    ArmorOptions, CleartextSignedMessage, Deserializable, SignedKeyDetails, SignedSecretKey,
+};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::crypto::{ed25519, eddsa_legacy};
+use pgp::packet::{
+    KeyFlags, PubKeyInner, PublicKey, SecretKey, SignatureConfig, SignatureType, Subpacket, SubpacketData,
+    UserId,
+};
+use pgp::types::{
+    KeyDetails, KeyVersion, PacketHeaderVersion, Password, PlainSecretParams, PublicParams, SecretParams, Tag,
+};
+use rand::CryptoRng;
+
+use super::validity::CLOCK_SKEW;
+
+/// An OpenPGP key that signs repository indexes. It does not expire: hosts would stop installing packages
+/// on a day that nobody remembers.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RepositoryKey(SignedSecretKey);
+
+/// Why a key or a signature could not be made or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenPgpError {
+    /// The text is not an armored secret key.
+    #[error("the repository's signing key cannot be read: {reason}")]
+    Unreadable {
+        /// What the library said.
+        reason: String,
+    },
+    /// The clock is before 1970 or after 2106, which OpenPGP's 32 bits cannot express.
+    #[error("{now} cannot be written in an OpenPGP signature")]
+    Clock {
+        /// What the clock said.
+        now: Timestamp,
+    },
+    /// The library could not make a key or a signature.
+    #[error("the repository's signature cannot be made: {reason}")]
+    Signing {
+        /// What the library said.
+        reason: String,
+    },
+}
+
+impl RepositoryKey {
+    /// Makes a new one that certifies itself. `owner` is its user ID: `metalform repository (cluster)`.
+    ///
+    /// # Errors
+    /// When the clock cannot be expressed.
+    pub fn create(owner: &str, now: Timestamp, rng: &mut impl CryptoRng) -> Result<Self, OpenPgpError> {
+        let mut seed = [0; 32];
+        rng.fill_bytes(&mut seed);
+        self_signed(owner, moment(now)?, seed).map(Self).map_err(signing)
+    }
+
+    /// Reads what [`RepositoryKey::to_armor`] gave.
+    ///
+    /// # Errors
+    /// When it is not an armored secret key, or its self-signature is wrong.
+    pub fn from_armor(text: &str) -> Result<Self, OpenPgpError> {
+        let unreadable = |error: pgp::errors::Error| OpenPgpError::Unreadable { reason: error.to_string() };
+        let (key, _) = SignedSecretKey::from_string(text).map_err(unreadable)?;
+        key.verify_bindings().map_err(unreadable)?;
+        Ok(Self(key))
+    }
+
+    /// The secret key in ASCII armor, without a passphrase. A secret.
+    ///
+    /// # Errors
+    /// When the library cannot write it.
+    pub fn to_armor(&self) -> Result<String, OpenPgpError> {
+        self.0.to_armored_string(ArmorOptions::default()).map_err(signing)
+    }
+
+    /// The public key in ASCII armor, for `signed-by=` of APT and `gpgkey=` of dnf.
+    ///
+    /// # Errors
+    /// When the library cannot write it.
+    pub fn public_armor(&self) -> Result<String, OpenPgpError> {
+        self.0.to_public_key().to_armored_string(ArmorOptions::default()).map_err(signing)
+    }
+
+    /// Its fingerprint, 40 uppercase hexadecimal digits.
+    pub fn fingerprint(&self) -> String {
+        hex::encode_upper(self.0.fingerprint().as_bytes())
+    }
+
+    /// Signs a text in place (RFC 9580 section 7), as APT wants an `InRelease`. White space at the ends of
+    /// lines is not signed by that form, so it is taken away; line ends become a line feed.
+    ///
+    /// # Errors
+    /// When the clock cannot be expressed.
+    pub fn clear_sign(&self, text: &str, now: Timestamp) -> Result<String, OpenPgpError> {
+        let lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches([' ', '\t', '\r'])).collect();
+        let config = config(&self.0.primary_key, SignatureType::Text, moment(now)?).map_err(signing)?;
+        // The line end before the signature's armor belongs to the armor, so the text has none.
+        CleartextSignedMessage::new(&lines.join("\n"), config, &self.0.primary_key, &Password::empty())
+            .and_then(|message| message.to_armored_string(ArmorOptions::default()))
+            .map_err(signing)
+    }
+}
+
+fn self_signed(
+    owner: &str,
+    at: pgp::types::Timestamp,
+    seed: [u8; 32],
+) -> pgp::errors::Result<SignedSecretKey> {
+    let secret = ed25519::SecretKey::try_from_bytes(seed, ed25519::Mode::EdDSALegacy)?;
+    let public = PublicKey::from_inner(PubKeyInner::new(
+        KeyVersion::V4,
+        PublicKeyAlgorithm::EdDSALegacy,
+        at,
+        None,
+        PublicParams::EdDSALegacy((&secret).into()),
+    )?)?;
+    let secret = PlainSecretParams::EdDSALegacy(eddsa_legacy::SecretKey::Ed25519(secret));
+    let key = SecretKey::new(public, SecretParams::Plain(secret))?;
+
+    let mut flags = KeyFlags::default();
+    flags.set_certify(true);
+    flags.set_sign(true);
+    let mut config = config(&key, SignatureType::CertPositive, at)?;
+    config.hashed_subpackets.push(Subpacket::regular(SubpacketData::KeyFlags(flags))?);
+    config.hashed_subpackets.push(Subpacket::regular(SubpacketData::IsPrimary(true))?);
+
+    let user = UserId::from_str(PacketHeaderVersion::New, owner)?;
+    let certification =
+        config.sign_certification(&key, key.public_key(), &Password::empty(), Tag::UserId, &user)?;
+    let details = SignedKeyDetails::new(vec![], vec![], vec![user.into_signed(certification)], vec![]);
+    Ok(SignedSecretKey::new(key, details, vec![], vec![]))
+}
+
+fn config(
+    key: &SecretKey,
+    kind: SignatureType,
+    at: pgp::types::Timestamp,
+) -> pgp::errors::Result<SignatureConfig> {
+    let mut config = SignatureConfig::v4(kind, key.algorithm(), HashAlgorithm::Sha512);
+    config.hashed_subpackets = vec![
+        Subpacket::regular(SubpacketData::SignatureCreationTime(at))?,
+        Subpacket::regular(SubpacketData::IssuerFingerprint(key.fingerprint()))?,
+    ];
+    config.unhashed_subpackets = vec![Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?];
+    Ok(config)
+}
+
+/// A little in the past, or a host whose clock is behind would refuse the signature as not yet made.
+fn moment(now: Timestamp) -> Result<pgp::types::Timestamp, OpenPgpError> {
+    let clock = |_| OpenPgpError::Clock { now };
+    let second = now.as_second() - CLOCK_SKEW.as_secs();
+    u32::try_from(second).map(pgp::types::Timestamp::from_secs).map_err(clock)
+}
+
+fn signing(error: pgp::errors::Error) -> OpenPgpError {
+    OpenPgpError::Signing { reason: error.to_string() }
+}
+
+#[cfg(test)]
+#[path = "openpgp_tests.rs"]
+mod tests;

@@ -1,0 +1,37 @@
+//! From when until when something signed is valid.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How far the clocks of two hosts may be apart: signatures start to be valid that much in the past.
+pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
+
+/// A period, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    /// Its first second.
+    pub not_before: Timestamp,
+    /// Its last second.
+    pub not_after: Timestamp,
+}
+
+impl Validity {
+    /// From [`CLOCK_SKEW`] before now until so many days of 24 hours after now; saturates in the year 9999.
+    pub fn starting(now: Timestamp, days: u32) -> Self {
+        let length = SignedDuration::from_hours(24 * i64::from(days));
+        Self {
+            not_before: now.saturating_sub(CLOCK_SKEW).unwrap_or(Timestamp::MIN),
+            not_after: now.saturating_add(length).unwrap_or(Timestamp::MAX),
+        }
+    }
+
+    /// Writes both ends where rcgen wants them.
+    pub(super) fn put(self, parameters: &mut rcgen::CertificateParams) {
+        // rcgen has only dates to build a moment from; seconds are added to the epoch.
+        let moment = |timestamp: Timestamp| {
+            let since_epoch = u64::try_from(timestamp.as_second()).unwrap_or_default();
+            rcgen::date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(since_epoch)
+        };
+        parameters.not_before = moment(self.not_before);
+        parameters.not_after = moment(self.not_after);
+    }
+}

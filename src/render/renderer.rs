@@ -1,0 +1,296 @@
+//! The one place that knows minijinja's environment.
+
+use std::collections::BTreeSet;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value};
+
+use super::error::RenderError;
+use super::filters;
+
+/// Renders templates, text and expressions. The same input gives the same output, always.
+#[derive(Debug)]
+pub struct Renderer {
+    environment: Environment<'static>,
+}
+
+impl Renderer {
+    /// With these templates: pairs of a path below `templates/` and its text.
+    ///
+    /// # Errors
+    /// Every template that is not written correctly.
+    pub fn new<'a>(
+        templates: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, Vec<RenderError>> {
+        let (renderer, errors) = Self::of_the_correct(templates);
+        if errors.is_empty() { Ok(renderer) } else { Err(errors) }
+    }
+
+    /// As [`Renderer::new`], for those who want to go on with what is correct.
+    pub fn of_the_correct<'a>(
+        templates: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> (Self, Vec<RenderError>) {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_formatter(write_value);
+        let mut syntax = SyntaxConfig::builder();
+        syntax.keep_trailing_newline(true);
+        if let Ok(syntax) = syntax.build() {
+            environment.set_syntax(syntax);
+        }
+        filters::register(&mut environment);
+        let errors = templates
+            .into_iter()
+            .filter_map(|(name, text)| {
+                let outcome = environment.add_template_owned(name.to_owned(), text.to_owned());
+                outcome.err().map(|error| RenderError::in_template(name, &error))
+            })
+            .collect();
+        (Self { environment }, errors)
+    }
+
+    /// Whether there is a template at this path below `templates/`.
+    pub fn has_template(&self, name: &str) -> bool {
+        self.environment.get_template(name).is_ok()
+    }
+
+    /// The text of a template with these values.
+    ///
+    /// # Errors
+    /// [`RenderError::NoTemplate`], or [`RenderError::Template`] with the line.
+    pub fn template(&self, name: &str, values: &Value) -> Result<String, RenderError> {
+        let template = self
+            .environment
+            .get_template(name)
+            .map_err(|_| RenderError::NoTemplate { template: name.to_owned() })?;
+        template.render(values.clone()).map_err(|error| RenderError::in_template(name, &error))
+    }
+
+    /// Text of a state file with its `{{ }}` replaced.
+    ///
+    /// # Errors
+    /// [`RenderError::Expression`].
+    pub fn text(&self, text: &str, values: &Value) -> Result<String, RenderError> {
+        self.environment.render_str(text, values.clone()).map_err(|error| RenderError::in_expression(&error))
+    }
+
+    /// The value of an expression; never undefined.
+    ///
+    /// # Errors
+    /// [`RenderError::Expression`] and [`RenderError::Undefined`].
+    pub fn expression(&self, expression: &str, values: &Value) -> Result<Value, RenderError> {
+        let value = self
+            .environment
+            .compile_expression(expression)
+            .and_then(|compiled| compiled.eval(values.clone()))
+            .map_err(|error| RenderError::in_expression(&error))?;
+        if value.is_undefined() {
+            return Err(RenderError::Undefined { expression: expression.to_owned() });
+        }
+        Ok(value)
+    }
+
+    /// The truth of an expression. Only true and false will do: a typing error that makes a text or a list
+    /// of a condition would else be a condition that always holds.
+    ///
+    /// # Errors
+    /// As [`Renderer::expression`], and [`RenderError::NotBoolean`].
+    pub fn condition(&self, expression: &str, values: &Value) -> Result<bool, RenderError> {
+        let value = self.expression(expression, values)?;
+        match value.kind() {
+            ValueKind::Bool => Ok(value.is_true()),
+            found => Err(RenderError::NotBoolean { expression: expression.to_owned(), found: sort(found) }),
+        }
+    }
+
+    /// The items of an expression that gives a list.
+    ///
+    /// # Errors
+    /// As [`Renderer::expression`], and [`RenderError::NotList`].
+    pub fn list(&self, expression: &str, values: &Value) -> Result<Vec<Value>, RenderError> {
+        let value = self.expression(expression, values)?;
+        match (value.kind(), value.try_iter()) {
+            (ValueKind::Seq | ValueKind::Iterable, Ok(items)) => Ok(items.collect()),
+            (found, _) => Err(RenderError::NotList { expression: expression.to_owned(), found: sort(found) }),
+        }
+    }
+
+    /// The names that an expression reads and does not define itself: the roots of its values.
+    ///
+    /// # Errors
+    /// [`RenderError::Expression`] when it is not written correctly.
+    pub fn roots_of_expression(&self, expression: &str) -> Result<BTreeSet<String>, RenderError> {
+        let compiled = self
+            .environment
+            .compile_expression(expression)
+            .map_err(|error| RenderError::in_expression(&error))?;
+        Ok(self.without_globals(compiled.undeclared_variables(false)))
+    }
+
+    /// As [`Renderer::roots_of_expression`], of text with `{{ }}`.
+    ///
+    /// # Errors
+    /// [`RenderError::Expression`] when it is not written correctly.
+    pub fn roots_of_text(&self, text: &str) -> Result<BTreeSet<String>, RenderError> {
+        let compiled =
+            self.environment.template_from_str(text).map_err(|error| RenderError::in_expression(&error))?;
+        Ok(self.without_globals(compiled.undeclared_variables(false)))
+    }
+
+    /// As [`Renderer::roots_of_expression`], of a template.
+    ///
+    /// # Errors
+    /// [`RenderError::NoTemplate`].
+    pub fn roots_of_template(&self, name: &str) -> Result<BTreeSet<String>, RenderError> {
+        let template = self
+            .environment
+            .get_template(name)
+            .map_err(|_| RenderError::NoTemplate { template: name.to_owned() })?;
+        Ok(self.without_globals(template.undeclared_variables(false)))
+    }
+
+    fn without_globals(&self, names: impl IntoIterator<Item = String>) -> BTreeSet<String> {
+        let mut names: BTreeSet<_> = names.into_iter().collect();
+        for (global, _) in self.environment.globals() {
+            names.remove(global);
+        }
+        names
+    }
+}
+
+/// What templates see of a value of ours: a struct is a map of its fields, `None` is null.
+pub fn values_of<T: serde::Serialize>(values: &T) -> Value {
+    Value::from(Serde(values))
+}
+
+/// Writes a value as daemons read it. minijinja writes as Python does (`False`, `None`, `['a']`), which no
+/// configuration file wants: booleans are lowercase here, and null, lists and maps are refused.
+fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let refuse = |reason| Err(Error::new(ErrorKind::InvalidOperation, reason));
+    match value.kind() {
+        ValueKind::Bool => Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
+        ValueKind::None => refuse("null cannot be written; use `default`, or `to_json`"),
+        ValueKind::Seq | ValueKind::Iterable => refuse("a list cannot be written; use `join`, or `to_json`"),
+        ValueKind::Map => refuse("a map cannot be written; use `to_json`"),
+        _ => minijinja::escape_formatter(out, state, value),
+    }
+}
+
+fn sort(kind: ValueKind) -> String {
+    match kind {
+        ValueKind::None => "null".to_owned(),
+        ValueKind::String => "text".to_owned(),
+        ValueKind::Map => "a map".to_owned(),
+        ValueKind::Seq => "a list".to_owned(),
+        other => format!("a {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values() -> Value {
+        values_of(&serde_json::json!({
+            "cluster": { "name": "blue", "dns": ["10.0.0.1", "10.0.0.2"], "proxy": null },
+            "facts": { "container": false },
+        }))
+    }
+
+    fn renderer() -> Renderer {
+        Renderer::new([
+            ("motd.j2", "welcome to\n{{ cluster.name }} & <co>\n"),
+            ("resolv.yaml.j2", "{% for server in cluster.dns %}- {{ server }}\n{% endfor %}"),
+            ("outer.j2", "one\n{% include \"inner.j2\" %}\n"),
+            ("inner.j2", "two\nthree {{ cluster.nmae }}\n"),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn a_template_keeps_its_last_newline_and_is_not_escaped() {
+        assert_eq!(renderer().template("motd.j2", &values()).unwrap(), "welcome to\nblue & <co>\n");
+        assert_eq!(renderer().template("resolv.yaml.j2", &values()).unwrap(), "- 10.0.0.1\n- 10.0.0.2\n");
+    }
+
+    #[test]
+    fn an_undefined_value_is_an_error_with_the_line_of_the_template_that_it_is_in() {
+        let error = renderer().template("outer.j2", &values()).unwrap_err();
+        insta::assert_snapshot!(error, @r#"templates/inner.j2:2: `cluster.nmae` is undefined"#);
+    }
+
+    #[test]
+    fn text_and_filters_give_what_daemons_read() {
+        for (text, expected) in [
+            ("{{ cluster.name }}.example", "blue.example"),
+            ("{{ cluster.dns | to_json }}", r#"["10.0.0.1","10.0.0.2"]"#),
+            ("{{ '<&>' | to_json }}", r#""<&>""#),
+            ("{{ 'blue' | b64encode }}", "Ymx1ZQ=="),
+            ("{{ facts.container }}", "false"),
+            ("{{ cluster.proxy or 'none set' }}", "none set"),
+            ("{{ cluster.mtu | default(1500) }}\n", "1500\n"),
+        ] {
+            assert_eq!(renderer().text(text, &values()).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_evaluated_says_why() {
+        let renderer = renderer();
+        let mut said = Vec::new();
+        for text in [
+            "{{ cluster.nmae }}",
+            "{{ cluster.proxy }}",
+            "{{ cluster.dns }}",
+            "{{ cluster }}",
+            "{{ cluster. }}",
+            "{{ 1 | no_filter }}",
+        ] {
+            said.push(format!("{text} -> {}", renderer.text(text, &values()).unwrap_err()));
+        }
+        for condition in ["facts.kontainer", "cluster.name", "cluster.dns", "facts.", "cluster.name.x.y"] {
+            said.push(format!("{condition} -> {}", renderer.condition(condition, &values()).unwrap_err()));
+        }
+        for list in ["cluster.name", "cluster", "3"] {
+            said.push(format!("{list} -> {}", renderer.list(list, &values()).unwrap_err()));
+        }
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        {{ cluster.nmae }} -> `cluster.nmae` is undefined
+        {{ cluster.proxy }} -> null cannot be written; use `default`, or `to_json`
+        {{ cluster.dns }} -> a list cannot be written; use `join`, or `to_json`
+        {{ cluster }} -> a map cannot be written; use `to_json`
+        {{ cluster. }} -> syntax error: unexpected end of variable block, expected identifier or integer
+        {{ 1 | no_filter }} -> filter no_filter is unknown
+        facts.kontainer -> `facts.kontainer` is undefined
+        cluster.name -> `cluster.name` is text, not true or false
+        cluster.dns -> `cluster.dns` is a list, not true or false
+        facts. -> syntax error: unexpected end of input, expected identifier or integer
+        cluster.name.x.y -> `cluster.name.x` is undefined
+        cluster.name -> `cluster.name` is text, not a list
+        cluster -> `cluster` is a map, not a list
+        3 -> `3` is a number, not a list
+        "#);
+    }
+
+    #[test]
+    fn every_incorrect_template_is_named() {
+        let errors = Renderer::new([("a.j2", "x\n{% if %}"), ("b.j2", "ok"), ("c.j2", "{{")]).unwrap_err();
+        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(said.join("\n"), @r#"
+        templates/a.j2:2: syntax error: unexpected end of block
+        templates/c.j2:1: syntax error: unexpected end of input, expected expression
+        "#);
+    }
+
+    #[test]
+    fn roots_are_what_is_read_and_not_defined_there() {
+        let renderer = renderer();
+        let roots =
+            renderer.roots_of_text("{% set x = cluster.a %}{{ x }}{{ range(3) }}{{ fact.b }}").unwrap();
+        assert_eq!(roots.into_iter().collect::<Vec<_>>(), ["cluster", "fact"]);
+        assert!(renderer.roots_of_template("resolv.yaml.j2").unwrap().contains("cluster"));
+        assert!(renderer.roots_of_expression("item.x == 1").unwrap().contains("item"));
+    }
+}

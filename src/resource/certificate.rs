@@ -1,0 +1,223 @@
+//! `certificate`: a certificate and its private key, which is made on the host and never leaves it.
+
+use super::change::{Change, Verdict};
+use super::contents::{access_differences, removal, removal_probe};
+use super::context::Context;
+use super::ensure::Ensure;
+use super::field::{FieldSort, FieldSpec};
+use super::given::{FieldError, Given};
+use super::issued::Issued;
+use super::path;
+use super::probe::{Observed, PathState, Probe};
+use super::refusal::Refusal;
+use super::step::{Access, CertificateRequest, KeyUsage, Step};
+
+/// Its fields.
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec { name: "key", sort: FieldSort::Text, required: true, about: "Path of the private key." },
+    FieldSpec {
+        name: "authority",
+        sort: FieldSort::Text,
+        required: true,
+        about: "Who signs: kubernetes, etcd or front-proxy.",
+    },
+    FieldSpec {
+        name: "common_name",
+        sort: FieldSort::Text,
+        required: true,
+        about: "Common name of its subject.",
+    },
+    FieldSpec {
+        name: "organizations",
+        sort: FieldSort::TextList,
+        required: false,
+        about: "Organizations of its subject, which Kubernetes reads as groups.",
+    },
+    FieldSpec {
+        name: "names",
+        sort: FieldSort::TextList,
+        required: false,
+        about: "IP addresses and DNS names that it is for.",
+    },
+    FieldSpec { name: "usages", sort: FieldSort::TextList, required: true, about: "server, client or both." },
+    FieldSpec {
+        name: "days",
+        sort: FieldSort::Integer,
+        required: false,
+        about: "Days of validity, 365 by default.",
+    },
+    FieldSpec {
+        name: "renew_before",
+        sort: FieldSort::Integer,
+        required: false,
+        about: "Days before its end at which it is renewed, 90 by default; fewer than `days`.",
+    },
+    FieldSpec {
+        name: "mode",
+        sort: FieldSort::Mode,
+        required: false,
+        about: "Permission bits of the certificate, \"0644\" by default; the key has 0600.",
+    },
+    FieldSpec {
+        name: "owner",
+        sort: FieldSort::Text,
+        required: false,
+        about: "User of both, root by default.",
+    },
+    FieldSpec {
+        name: "group",
+        sort: FieldSort::Text,
+        required: false,
+        about: "Group of both, root by default.",
+    },
+];
+
+/// A certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    path: String,
+    key: Option<String>,
+    /// `None` when both files should be absent.
+    wanted: Option<Wanted>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    request: CertificateRequest,
+    renew_before: u32,
+}
+
+impl Certificate {
+    pub(super) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+        let path = path::named("certificate", name)?;
+        let key = path::field(given, "key")?;
+        let wanted = match given.ensure {
+            Ensure::Absent => None,
+            Ensure::Present => Some(wanted(&path, given)?),
+        };
+        Ok(Self { path, key, wanted })
+    }
+
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        match &self.wanted {
+            Some(Wanted { request, .. }) => vec![
+                removal_probe(&self.path),
+                removal_probe(&request.key),
+                Probe::Content { path: self.path.clone() },
+                pair_probe(request),
+            ],
+            None => [Some(&self.path), self.key.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|p| removal_probe(p))
+                .collect(),
+        }
+    }
+
+    pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let Some(Wanted { request, renew_before }) = &self.wanted else {
+            let mut change = removal(&self.path, observed, context.pending)?;
+            if let Some(key) = &self.key {
+                change.append(removal(key, observed, context.pending)?);
+            }
+            return Ok(change.or("is absent"));
+        };
+        let Some(authority) = context.authorities.get(&request.authority) else {
+            return Err(Refusal::NoAuthority {
+                authority: request.authority.clone(),
+                certificate: self.path.clone(),
+            });
+        };
+        let mut change = Change::default();
+        match observed.content(Probe::Content { path: self.path.clone() })?.map(Issued::parse) {
+            None => {
+                change.field("certificate", None, Some(&format!("for {}", request.common_name)));
+            }
+            Some(None) => change.field("certificate", Some("not readable"), Some("a new one")),
+            Some(Some(issued)) => {
+                issued.compare(request, authority, &mut change)?;
+                issued.compare_validity(context.now, *renew_before, &mut change);
+                if !observed.holds(pair_probe(request))? {
+                    change.field(
+                        "private key",
+                        Some("missing, or another certificate's"),
+                        Some("this one's"),
+                    );
+                }
+            }
+        }
+        if change.differences.is_empty() {
+            for (path, mode) in [(&self.path, request.access.mode), (&request.key, 0o600)] {
+                set_access(
+                    path,
+                    &Access { mode, ..request.access.clone() },
+                    (observed, context),
+                    &mut change,
+                )?;
+            }
+        } else {
+            change.steps.push(Step::IssueCertificate(request.clone()));
+        }
+        Ok(change
+            .or(format!("is signed by {} and valid for at least {renew_before} days", request.authority)))
+    }
+}
+
+fn pair_probe(request: &CertificateRequest) -> Probe {
+    Probe::KeyPair { key: request.key.clone(), certificate: request.certificate.clone() }
+}
+
+fn set_access(
+    path: &str,
+    wanted: &Access,
+    (observed, context): (&Observed, &Context<'_>),
+    change: &mut Change,
+) -> Result<(), Refusal> {
+    // What is not a regular file here is a link that was followed to a good certificate: it has no access.
+    if let PathState::File { mode, owner, group, .. } = observed.path(removal_probe(path), context.pending)? {
+        let before = Access { owner: owner.clone(), group: group.clone(), mode: *mode };
+        if before != *wanted {
+            access_differences(Some(&before), wanted, change);
+            change.steps.push(Step::SetAccess { path: path.to_owned(), access: wanted.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn wanted(path: &str, given: &Given) -> Result<Wanted, FieldError> {
+    let usage = |text: &String| match text.as_str() {
+        "server" => Ok(KeyUsage::Server),
+        "client" => Ok(KeyUsage::Client),
+        other => Err(given.invalid("usages", format!("{other:?} is neither server nor client"))),
+    };
+    let usages = given.list("usages").iter().map(usage).collect::<Result<Vec<_>, _>>()?;
+    if usages.is_empty() {
+        return Err(given.invalid("usages", "it needs at least one"));
+    }
+    let names = given.list("names");
+    if names
+        .iter()
+        .any(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()))
+    {
+        return Err(given.invalid("names", "each must be an IP address or a DNS name"));
+    }
+    let days = given.days("days", 365)?;
+    let renew_before = given.days("renew_before", 90)?;
+    if renew_before >= days {
+        return Err(
+            given.invalid("renew_before", "it must be fewer than days, or it would be renewed at once")
+        );
+    }
+    let request = CertificateRequest {
+        certificate: path.to_owned(),
+        key: given.need("key")?,
+        authority: given.need("authority")?,
+        common_name: given.need_line("common_name")?,
+        organizations: given.list("organizations"),
+        names,
+        usages,
+        access: given.access(0o644),
+        days,
+    };
+    Ok(Wanted { request, renew_before })
+}

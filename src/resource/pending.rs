@@ -1,0 +1,114 @@
+//! What earlier resources of the same run will have changed when the turn of a later one comes.
+//!
+//! A plan is made from one observation, before anything is done. So what was seen of a resource may be out
+//! of date by then, and this says in which respects.
+
+use std::collections::BTreeMap;
+
+use super::ensure::Ensure;
+
+/// Where systemd looks for unit files that packages and administrators bring.
+const UNIT_DIRECTORIES: [&str; 4] = [
+    "/etc/systemd/system/",
+    "/usr/lib/systemd/system/",
+    "/lib/systemd/system/",
+    "/usr/local/lib/systemd/system/",
+];
+
+/// The resources with changes, by their id (`kind:name`), and whether they come or go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pending(BTreeMap<String, Ensure>);
+
+impl Pending {
+    /// To be called, in the order of execution, for each resource whose verdict is a change.
+    pub fn record(&mut self, id: impl Into<String>, ensure: Ensure) {
+        self.0.insert(id.into(), ensure);
+    }
+
+    /// The first of these ids that has a change; the answer to `only_if_changed` of any kind.
+    pub fn first_of<'a>(&self, ids: &'a [String]) -> Option<&'a str> {
+        ids.iter().map(String::as_str).find(|id| self.0.contains_key(*id))
+    }
+
+    /// Whether any resource of the kind will come.
+    pub(super) fn brings(&self, kind: &str) -> bool {
+        self.of(Ensure::Present).any(|(of_kind, _)| of_kind == kind)
+    }
+
+    /// Whether an earlier resource takes away what is at the path, by itself or with its directory.
+    pub(super) fn removes(&self, path: &str) -> bool {
+        self.of(Ensure::Absent).any(|(kind, removed)| match kind {
+            "file" | "template" | "symlink" | "certificate" => path == removed,
+            "directory" => {
+                path == removed || path.strip_prefix(removed).is_some_and(|rest| rest.starts_with('/'))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the unit may come to exist: by its unit file, or by a package, whose content is not known.
+    pub(super) fn may_bring_unit(&self, unit: &str) -> bool {
+        self.brings("package")
+            || self.brings_unit_file(unit)
+            || self.of(Ensure::Present).any(|(kind, name)| kind == "unit" && is_of_unit(name, unit))
+    }
+
+    /// Whether a file of the unit, or a drop-in of it, is written by a resource that does not make systemd
+    /// read it again by itself (`unit` does).
+    pub(super) fn brings_unit_file(&self, unit: &str) -> bool {
+        self.0.keys().filter_map(|id| id.split_once(':')).any(|(kind, path)| {
+            matches!(kind, "file" | "template" | "symlink")
+                && UNIT_DIRECTORIES.iter().filter_map(|directory| path.strip_prefix(directory)).any(|rest| {
+                    let top = rest.split('/').next().unwrap_or(rest);
+                    is_of_unit(top.strip_suffix(".d").unwrap_or(top), unit)
+                })
+        })
+    }
+
+    fn of(&self, ensure: Ensure) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter(move |(_, has)| **has == ensure).filter_map(|(id, _)| id.split_once(':'))
+    }
+}
+
+/// Whether a file name defines the unit: by its name, or as the template of an instance (`a@b.service` is
+/// made from `a@.service`; systemd.unit(5)).
+fn is_of_unit(file: &str, unit: &str) -> bool {
+    file == unit
+        || unit.split_once('@').is_some_and(|(prefix, rest)| {
+            rest.rsplit_once('.').is_some_and(|(_, suffix)| file == format!("{prefix}@.{suffix}"))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pending(id: &str, ensure: Ensure) -> Pending {
+        let mut pending = Pending::default();
+        pending.record(id, ensure);
+        pending
+    }
+
+    #[test]
+    fn a_directory_goes_with_what_is_in_it_and_not_with_its_namesakes() {
+        let pending = pending("directory:/etc/kubernetes", Ensure::Absent);
+        assert!(pending.removes("/etc/kubernetes/pki/ca.crt"));
+        assert!(!pending.removes("/etc/kubernetes-old"));
+    }
+
+    #[test]
+    fn units_come_from_their_files_templates_and_drop_ins() {
+        for (id, unit, brings) in [
+            ("template:/etc/systemd/system/kubelet.service", "kubelet.service", true),
+            ("file:/etc/systemd/system/kubelet.service.d/10-metalform.conf", "kubelet.service", true),
+            ("symlink:/usr/lib/systemd/system/a@.service", "a@b.service", true),
+            ("file:/etc/kubelet.service", "kubelet.service", false),
+            ("file:/etc/systemd/system/other.service", "kubelet.service", false),
+        ] {
+            assert_eq!(pending(id, Ensure::Present).brings_unit_file(unit), brings, "{id}");
+        }
+        assert!(pending("unit:a@.service", Ensure::Present).may_bring_unit("a@b.service"));
+        assert!(pending("package:kubelet", Ensure::Present).may_bring_unit("kubelet.service"));
+        assert!(!pending("package:kubelet", Ensure::Absent).may_bring_unit("kubelet.service"));
+    }
+}

@@ -1,0 +1,32 @@
+//! Why a resource cannot be brought about on a host. It becomes [`Verdict::Refuse`](super::change::Verdict).
+
+use super::probe::Probe;
+
+/// One reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// The host could not answer.
+    #[error("{probe} could not be observed: {said}")]
+    Unobserved { probe: Probe, said: String },
+    /// A fault of the caller: the answer is missing, or belongs to another sort of probe.
+    #[error("{probe} was not observed")]
+    NotAsked { probe: Probe },
+    /// Something else lies where it should be, and replacing it could lose data.
+    #[error("{path} is {found}, not {wanted}")]
+    Occupied { path: String, found: &'static str, wanted: &'static str },
+    /// There is no such unit, and nothing will bring it.
+    #[error("{unit} does not exist, and no earlier package or unit file will bring it")]
+    NoUnit { unit: String },
+    /// systemd cannot read the unit.
+    #[error("systemd cannot load {unit}: {load}")]
+    BrokenUnit { unit: String, load: String },
+    /// There is no such kernel parameter, and no module to come could bring it.
+    #[error("the kernel has no parameter {key}, and no earlier module will bring it")]
+    NoParameter { key: String },
+    /// The certificate's authority is not among those of this run.
+    #[error("there is no authority {authority:?} to sign {certificate}")]
+    NoAuthority { authority: String, certificate: String },
+    /// The authority's own certificate cannot be read.
+    #[error("the certificate of the authority {authority:?} cannot be read")]
+    BrokenAuthority { authority: String },
+}

@@ -1,0 +1,65 @@
+//! Typed access to what was observed.
+
+use super::pending::Pending;
+use super::probe::{Answer, InstalledPackage, Observed, PathState, Probe, UnitState};
+use super::refusal::Refusal;
+
+impl Observed {
+    fn pick<'a, T>(&'a self, probe: Probe, choose: impl Fn(&'a Answer) -> Option<T>) -> Result<T, Refusal> {
+        match self.get(&probe) {
+            Some(Answer::Failed(said)) => Err(Refusal::Unobserved { probe, said: said.clone() }),
+            Some(answer) => choose(answer).ok_or(Refusal::NotAsked { probe }),
+            None => Err(Refusal::NotAsked { probe }),
+        }
+    }
+
+    /// What will be at the probe's path when the turn of the resource comes: what was seen there, unless an
+    /// earlier resource removes it.
+    pub(super) fn path(&self, probe: Probe, pending: &Pending) -> Result<&PathState, Refusal> {
+        match &probe {
+            Probe::Path { path, .. } if pending.removes(path) => Ok(&PathState::Absent),
+            _ => self.pick(probe, |answer| match answer {
+                Answer::Path(state) => Some(state),
+                _ => None,
+            }),
+        }
+    }
+
+    pub(super) fn content(&self, probe: Probe) -> Result<Option<&[u8]>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Content(content) => Some(content.as_deref()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn package(&self, probe: Probe) -> Result<Option<&InstalledPackage>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Package(package) => Some(package.as_ref()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn unit(&self, probe: Probe) -> Result<&UnitState, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Unit(unit) => Some(unit),
+            _ => None,
+        })
+    }
+
+    /// The text in the answer to a [`Probe::Sysctl`] or a [`Probe::Route`].
+    pub(super) fn line(&self, probe: Probe) -> Result<Option<&str>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Sysctl(line) | Answer::Route(line) => Some(line.as_deref()),
+            _ => None,
+        })
+    }
+
+    /// The answer to a question of yes or no; a guard says yes with status 0.
+    pub(super) fn holds(&self, probe: Probe) -> Result<bool, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Module(yes) | Answer::Swap(yes) | Answer::Image(yes) | Answer::KeyPair(yes) => Some(*yes),
+            Answer::Guard(status) => Some(*status == 0),
+            _ => None,
+        })
+    }
+}

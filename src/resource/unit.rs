@@ -1,0 +1,78 @@
+//! `unit`: a unit file of the administrator, `/etc/systemd/system/<name>`, that systemd has read.
+
+use super::change::Verdict;
+use super::contents::{Contents, removal, removal_probe};
+use super::context::Context;
+use super::ensure::Ensure;
+use super::field::{FieldSort, FieldSpec};
+use super::given::{FieldError, Given};
+use super::probe::{Observed, Probe};
+use super::refusal::Refusal;
+use super::step::{Step, UnitVerb};
+use super::unit_name;
+
+/// Its fields.
+pub const FIELDS: &[FieldSpec] =
+    &[FieldSpec { name: "content", sort: FieldSort::Text, required: true, about: "The whole unit file." }];
+
+/// A unit file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    name: String,
+    path: String,
+    /// `None` when it should be absent.
+    wanted: Option<Contents>,
+}
+
+impl Unit {
+    pub(super) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+        if !unit_name::has_suffix(name) {
+            let reason = "it needs a suffix such as .service or .timer";
+            return Err(FieldError::Name { kind: "unit", name: name.to_owned(), reason });
+        }
+        let name = unit_name::named("unit", name)?;
+        let path = format!("/etc/systemd/system/{name}");
+        let wanted = match given.ensure {
+            Ensure::Absent => None,
+            Ensure::Present => {
+                let text = given.need("content")?;
+                Some(Contents { sensitive: given.sensitive, ..Contents::public(path.clone(), text) })
+            }
+        };
+        Ok(Self { name, path, wanted })
+    }
+
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        let path = self.wanted.as_ref().map_or_else(|| removal_probe(&self.path), Contents::probe);
+        vec![path, self.unit_probe()]
+    }
+
+    fn unit_probe(&self) -> Probe {
+        Probe::Unit { name: self.name.clone() }
+    }
+
+    pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let unit = observed.unit(self.unit_probe())?;
+        let mut change = match &self.wanted {
+            Some(wanted) => wanted.compare(observed, context.pending)?,
+            None => removal(&self.path, observed, context.pending)?,
+        };
+        if self.wanted.is_none() && !change.steps.is_empty() {
+            // Without its file systemd can neither stop it in order nor find the links of its [Install].
+            let before =
+                [(unit.active == "active", UnitVerb::Stop), (unit.unit_file == "enabled", UnitVerb::Disable)];
+            let verbs = before.into_iter().filter(|(needed, _)| *needed);
+            change.steps.splice(0..0, verbs.map(|(_, verb)| Step::Unit { name: self.name.clone(), verb }));
+        }
+        if change.steps.is_empty() && unit.needs_daemon_reload {
+            change.field("read by systemd", Some("an older file"), Some("this file"));
+        }
+        if !change.differences.is_empty() {
+            change.steps.push(Step::ReloadUnitFiles);
+        }
+        Ok(change.or(match self.wanted {
+            Some(_) => "has this content, and systemd has read it",
+            None => "is absent",
+        }))
+    }
+}

@@ -1,0 +1,167 @@
+//! The cases of `tests/state/`: each folder is a small tree, flat (`*.yaml` are states, `*.j2` templates),
+//! with what must come of it in `expected`. A tree without `top.yaml` gives all its states to `node`. With
+//! `values.json` it is compiled for a node with these values, else only checked.
+//!
+//! `UPDATE_EXPECTED=1 cargo test --lib state` writes `expected` anew; read the difference before keeping it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::{Compiled, Ensure, Library, StateError, Tree, check, compile};
+use crate::render::{Value, values_of};
+use crate::resource::field::FieldSort::{self, Any, Boolean, Integer, Mode, Text, TextList, TextMap};
+use crate::resource::field::FieldSpec;
+
+const fn field(name: &'static str, sort: FieldSort) -> FieldSpec {
+    FieldSpec { name, sort, required: false, about: "" }
+}
+
+const fn required(name: &'static str, sort: FieldSort) -> FieldSpec {
+    FieldSpec { name, sort, required: true, about: "" }
+}
+
+/// Kinds with a field of every sort; not those of metalform, so that these cases do not change with them.
+fn kinds(kind: &str) -> Option<&'static [FieldSpec]> {
+    Some(match kind {
+        "package" => const { &[field("version", Text), field("hold", Boolean)] },
+        "file" => const { &[required("content", Text), field("mode", Mode)] },
+        "template" => const { &[required("source", Text), field("mode", Mode)] },
+        "service" => {
+            const {
+                &[
+                    field("enabled", Boolean),
+                    field("restart_when_changed", TextList),
+                    field("reload_when_changed", TextList),
+                ]
+            }
+        }
+        "command" => const { &[field("unless", Text)] },
+        "certificate" => {
+            const { &[required("issued_by", Text), field("sans", TextList), field("days", Integer)] }
+        }
+        "static_pod" => const { &[required("source", Text), field("labels", TextMap)] },
+        "sysctl" => const { &[required("value", Any)] },
+        _ => return None,
+    })
+}
+
+struct Case {
+    folder: PathBuf,
+    tree: Tree,
+    values: Option<Value>,
+}
+
+impl Case {
+    fn all(of: &str) -> Vec<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/state").join(of);
+        let mut folders: Vec<_> =
+            std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+        folders.sort();
+        folders.into_iter().map(Self::read).collect()
+    }
+
+    fn read(folder: PathBuf) -> Self {
+        let mut tree = Tree::default();
+        let mut values = None;
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(&path).unwrap();
+            match name.as_str() {
+                "expected" => {}
+                "values.json" => {
+                    values = Some(values_of(&serde_json::from_str::<serde_json::Value>(&text).unwrap()));
+                }
+                _ if name.ends_with(".j2") => drop(tree.templates.insert(name, text)),
+                _ => drop(tree.states.insert(name, text)),
+            }
+        }
+        if !tree.states.contains_key("top.yaml") {
+            let names: Vec<_> = tree.states.keys().filter_map(|name| name.strip_suffix(".yaml")).collect();
+            let top = format!("node: {{ states: [{}] }}\n", names.join(", "));
+            tree.states.insert("top.yaml".to_owned(), top);
+        }
+        Self { folder, tree, values }
+    }
+
+    fn outcome(&self) -> Result<Vec<Compiled>, Vec<StateError>> {
+        let errors = check(&self.tree, &kinds);
+        match &self.values {
+            Some(values) if errors.is_empty() => {
+                let library = Library::read(&self.tree)?;
+                compile(&library, &library.states_of(&["node"])?, &kinds, values)
+            }
+            _ if errors.is_empty() => Ok(Vec::new()),
+            _ => Err(errors),
+        }
+    }
+
+    /// What differs from `expected`.
+    fn difference(&self, actual: &str) -> Option<String> {
+        let path = self.folder.join("expected");
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(path, actual).unwrap();
+            return None;
+        }
+        let expected = std::fs::read_to_string(path).unwrap_or_default();
+        (expected != actual)
+            .then(|| format!("{}\nexpected:\n{expected}actual:\n{actual}", self.folder.display()))
+    }
+}
+
+fn show(outcome: &Result<Vec<Compiled>, Vec<StateError>>) -> String {
+    let mut text = String::new();
+    match outcome {
+        Ok(resources) => resources.iter().for_each(|resource| show_resource(&mut text, resource)),
+        Err(errors) => {
+            for error in errors {
+                writeln!(text, "{error}").unwrap();
+                error.hint().iter().for_each(|hint| writeln!(text, "  hint: {hint}").unwrap());
+            }
+        }
+    }
+    text
+}
+
+fn show_resource(text: &mut String, resource: &Compiled) {
+    let Compiled { id, fields, ensure, sensitive, only_if_changed, after, source, state } = resource;
+    writeln!(text, "{id} of {state} at {source}").unwrap();
+    for (name, value) in fields {
+        writeln!(text, "  {name}: {value}").unwrap();
+    }
+    let ids = |ids: &[super::ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let shared = [
+        ("only_if_changed", ids(only_if_changed)),
+        ("after", ids(after)),
+        ("absent", if *ensure == Ensure::Absent { "yes".to_owned() } else { String::new() }),
+        ("sensitive", if *sensitive { "yes".to_owned() } else { String::new() }),
+    ];
+    for (name, value) in shared.iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(text, "  {name} = {value}").unwrap();
+    }
+}
+
+fn assert_all(of: &str, right: fn(&Result<Vec<Compiled>, Vec<StateError>>) -> bool) {
+    let cases = Case::all(of);
+    assert!(!cases.is_empty(), "there are no cases in tests/state/{of}");
+    let differences: Vec<_> = cases
+        .iter()
+        .filter_map(|case| {
+            let outcome = case.outcome();
+            let shown = show(&outcome);
+            assert!(right(&outcome), "{} does not belong in {of}:\n{shown}", case.folder.display());
+            case.difference(&shown)
+        })
+        .collect();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place_and_a_hint() {
+    assert_all("bad", |outcome| outcome.is_err());
+}
+
+#[test]
+fn what_is_right_compiles_to_what_is_expected() {
+    assert_all("good", |outcome| outcome.is_ok());
+}

@@ -1,0 +1,116 @@
+//! A tree, read: everything that compiling needs, parsed once for all hosts.
+
+use std::collections::BTreeMap;
+
+use super::error::StateError;
+use super::name::StateName;
+use super::syntax::{self, StateFile};
+use super::top::{self, Top, TopFault};
+use super::tree::Tree;
+use crate::render::Renderer;
+
+/// The states, the roles that have them, and the templates.
+#[derive(Debug)]
+pub struct Library {
+    pub(super) top: Top,
+    pub(super) files: BTreeMap<StateName, StateFile>,
+    pub(super) renderer: Renderer,
+}
+
+impl Library {
+    /// Reads a whole tree. A fault anywhere is a fault of the tree, even in a state that no host needs now.
+    ///
+    /// # Errors
+    /// Every fault that can be seen in a file by itself; [`super::check`] finds more.
+    pub fn read(tree: &Tree) -> Result<Self, Vec<StateError>> {
+        let (library, errors) = Self::of_the_correct(tree);
+        if errors.is_empty() { Ok(library) } else { Err(errors) }
+    }
+
+    /// The states of a host with these roles, in the order to run.
+    ///
+    /// # Errors
+    /// A role that is not in `states/top.yaml`, a state that has no file, or a circle.
+    pub fn states_of(&self, roles: &[&str]) -> Result<Vec<StateName>, Vec<StateError>> {
+        self.top.states(roles, &self.files)
+    }
+
+    /// What a state is for, in one sentence.
+    pub fn about(&self, state: &StateName) -> Option<&str> {
+        self.files.get(state).map(|file| file.about.as_str())
+    }
+
+    /// What could be read, and the faults of the rest.
+    pub(super) fn of_the_correct(tree: &Tree) -> (Self, Vec<StateError>) {
+        let (renderer, faults) = Renderer::of_the_correct(tree.templates());
+        let mut errors: Vec<_> = faults.into_iter().map(StateError::of_template).collect();
+        let mut library = Self { top: Top::default(), files: BTreeMap::new(), renderer };
+        let mut has_top = false;
+        for (path, text) in tree.states() {
+            if path == "top.yaml" {
+                has_top = true;
+                match Top::parse(text) {
+                    Ok(top) => library.top = top,
+                    Err(faults) => errors.extend(faults),
+                }
+                continue;
+            }
+            let Some(name) = path.strip_suffix(".yaml").and_then(|name| name.parse::<StateName>().ok())
+            else {
+                errors.push(StateError::of_file(format!("states/{path}"), TopFault::StrayFile));
+                continue;
+            };
+            match syntax::parse(&name, text) {
+                Ok(file) => drop(library.files.insert(name, file)),
+                Err(faults) => errors.extend(faults),
+            }
+        }
+        if !has_top {
+            errors.push(StateError::of_file(top::FILE, TopFault::Missing));
+        }
+        (library, errors)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(states: &[(&str, &str)]) -> Tree {
+        let mut tree = Tree::default();
+        tree.states.extend(states.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())));
+        tree
+    }
+
+    #[test]
+    fn what_is_extended_and_required_comes_first_and_once() {
+        let library = Library::read(&tree(&[
+            ("top.yaml", "node: {states: [kubelet]}\netcd: {extends: node, states: [etcd, containerd]}\n"),
+            ("containerd.yaml", "about: Runs containers.\nresources: []\n"),
+            ("etcd.yaml", "about: One member.\nresources: []\n"),
+            ("kubelet.yaml", "about: Runs pods.\nrequires: [containerd]\nresources: []\n"),
+        ]))
+        .unwrap();
+        let states = library.states_of(&["etcd", "node"]).unwrap();
+        assert_eq!(
+            states.iter().map(StateName::as_str).collect::<Vec<_>>(),
+            ["containerd", "kubelet", "etcd"]
+        );
+        assert_eq!(library.about(&states[0]), Some("Runs containers."));
+        let errors = library.states_of(&["master", "nod"]).unwrap_err();
+        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "states/top.yaml: unknown role \"master\"",
+                "states/top.yaml: unknown role \"nod\"; did you mean \"node\"?",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_tree_without_top_is_refused() {
+        let errors = Library::read(&Tree::default()).unwrap_err();
+        assert_eq!(errors[0].to_string(), "states/top.yaml: this file is missing");
+    }
+}

@@ -1,0 +1,51 @@
+//! The order of execution.
+
+/// Sorts resources so that each comes after those it names, and else as they stand: `after[n]` are the
+/// indices that `n` waits for. Only what has to wait moves; what follows it in its file does not.
+///
+/// # Errors
+/// Indices that wait for each other, in a circle: each waits for the next, the last for the first.
+pub(super) fn execution_order(after: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+    let mut order: Vec<usize> = Vec::with_capacity(after.len());
+    let mut done = vec![false; after.len()];
+    while order.len() < after.len() {
+        let ready = (0..after.len()).find(|&n| !done[n] && after[n].iter().all(|&before| done[before]));
+        let Some(next) = ready else { return Err(circle(after, &done)) };
+        done[next] = true;
+        order.push(next);
+    }
+    Ok(order)
+}
+
+/// Everything that is left waits for something that is left, so following that leads back.
+fn circle(after: &[Vec<usize>], done: &[bool]) -> Vec<usize> {
+    let mut path: Vec<usize> = Vec::new();
+    let mut current = done.iter().position(|done| !done);
+    while let Some(n) = current {
+        if let Some(start) = path.iter().position(|&seen| seen == n) {
+            return path.split_off(start);
+        }
+        path.push(n);
+        current = after[n].iter().copied().find(|&before| !done[before]);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_waits_moves() {
+        for (after, expected) in [
+            (vec![vec![], vec![], vec![]], Ok(vec![0, 1, 2])),
+            (vec![vec![2], vec![], vec![]], Ok(vec![1, 2, 0])),
+            (vec![vec![1], vec![2], vec![], vec![]], Ok(vec![2, 1, 0, 3])),
+            (vec![vec![], vec![2], vec![3], vec![1]], Err(vec![1, 2, 3])),
+            (vec![vec![0]], Err(vec![0])),
+            (vec![vec![1], vec![2], vec![1]], Err(vec![1, 2])),
+        ] {
+            assert_eq!(execution_order(&after), expected, "{after:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! `states/top.yaml`: which states a role has.
+
+use std::collections::BTreeMap;
+
+use super::error::{Fault, StateError};
+use super::hint::Hint;
+use super::location::Position;
+use super::mismatch::{self, Located, Mismatch};
+use super::name::{NameError, StateName};
+use super::near::Near;
+use super::syntax::StateFile;
+use super::yaml::{self, Key, Node, Yaml};
+
+/// Its path below the root of the tree.
+pub(super) const FILE: &str = "states/top.yaml";
+
+/// What a node can be for. A label may say `control-plane` for `master`; a state file never does.
+pub(super) const ROLES: [&str; 5] = ["node", "etcd", "master", "infra", "bootstrap"];
+
+/// The states of every role.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Top {
+    roles: BTreeMap<String, Role>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Role {
+    extends: Option<Located<String>>,
+    states: Vec<Located<StateName>>,
+}
+
+/// Why roles and states do not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TopFault {
+    /// There is no `states/top.yaml`.
+    #[error("this file is missing")]
+    Missing,
+    /// Not one of the five, or not in the file.
+    #[error("unknown role {role:?}{near}")]
+    UnknownRole {
+        /// As written.
+        role: String,
+        /// What may have been meant.
+        near: Near,
+    },
+    /// A key of a role that means nothing.
+    #[error("unknown key {key:?} of a role{near}")]
+    UnknownKey {
+        /// As written.
+        key: String,
+        /// What may have been meant.
+        near: Near,
+    },
+    /// A state that has no file.
+    #[error("there is no state {state}{near}")]
+    UnknownState {
+        /// As written.
+        state: StateName,
+        /// What may have been meant.
+        near: Near,
+    },
+    /// A role extends itself.
+    #[error("these roles extend each other: {circle}")]
+    ExtendsCircle {
+        /// `a → b → a`.
+        circle: String,
+    },
+    /// A state requires itself.
+    #[error("these states require each other: {circle}")]
+    RequiresCircle {
+        /// `a → b → a`.
+        circle: String,
+    },
+    /// No role has it.
+    #[error("no role has this state, and no state of a role requires it")]
+    Unreached,
+    /// A file that is not named like a state.
+    #[error("this is not a state file: its name must be lowercase and end in .yaml")]
+    StrayFile,
+    /// A value of the wrong sort.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// Not a name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+impl TopFault {
+    pub(super) fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Mismatch(mismatch) => mismatch.hint(),
+            Self::Unreached => Some(Hint::NameState),
+            _ => None,
+        }
+    }
+}
+
+impl Top {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// Every fault in it.
+    pub fn parse(text: &str) -> Result<Self, Vec<StateError>> {
+        let mut top = Self::default();
+        let mut errors = Vec::new();
+        let mut note = |at, fault: Fault| errors.push(StateError::new(FILE, at, fault));
+        match yaml::parse(text) {
+            Ok(Node { value: Yaml::Map(roles), .. }) => {
+                for (key, node) in &roles {
+                    if !ROLES.contains(&key.name.as_str()) {
+                        let near = Near::to(&key.name, ROLES);
+                        note(key.at, TopFault::UnknownRole { role: key.name.clone(), near }.into());
+                    }
+                    match role(key, node) {
+                        Ok(role) => drop(top.roles.insert(key.name.clone(), role)),
+                        Err((at, fault)) => note(at, fault.into()),
+                    }
+                }
+            }
+            Ok(root) => {
+                let mismatch = Mismatch::new("top.yaml", "a map from roles to states", &root);
+                note(root.at, TopFault::from(mismatch).into());
+            }
+            Err(error) => note(error.position().unwrap_or(Position { line: 1, column: 1 }), error.into()),
+        }
+        if errors.is_empty() { Ok(top) } else { Err(errors) }
+    }
+
+    /// The roles that are in the file.
+    pub(super) fn roles(&self) -> Vec<&str> {
+        self.roles.keys().map(String::as_str).collect()
+    }
+
+    /// The states of a host with these roles, each once, in the order to run: what a role extends before its
+    /// own, what a state requires before the state.
+    ///
+    /// # Errors
+    /// Unknown roles and states, and circles.
+    pub fn states(
+        &self,
+        roles: &[&str],
+        files: &BTreeMap<StateName, StateFile>,
+    ) -> Result<Vec<StateName>, Vec<StateError>> {
+        let mut walk = Walk { files, order: Vec::new(), path: Vec::new(), errors: Vec::new() };
+        for role in roles {
+            match self.with_extended(role) {
+                Ok(chain) => {
+                    for state in chain.iter().flat_map(|role| &role.states) {
+                        walk.visit(state, FILE);
+                    }
+                }
+                Err(error) => walk.errors.push(error),
+            }
+        }
+        if walk.errors.is_empty() { Ok(walk.order) } else { Err(walk.errors) }
+    }
+
+    /// A role behind all those that it extends.
+    fn with_extended(&self, name: &str) -> Result<Vec<&Role>, StateError> {
+        let unknown = |name: &str| {
+            let known = self.roles.keys().map(String::as_str);
+            TopFault::UnknownRole { role: name.to_owned(), near: Near::to(name, known) }
+        };
+        let first = self.roles.get(name).ok_or_else(|| StateError::of_file(FILE, unknown(name)))?;
+        let mut names = vec![name];
+        let mut chain = vec![first];
+        let mut current = first;
+        while let Some(extends) = &current.extends {
+            let seen = names.contains(&extends.value.as_str());
+            names.push(&extends.value);
+            if seen {
+                let fault = TopFault::ExtendsCircle { circle: names.join(" → ") };
+                return Err(StateError::new(FILE, extends.at, fault));
+            }
+            current = self
+                .roles
+                .get(&extends.value)
+                .ok_or_else(|| StateError::new(FILE, extends.at, unknown(&extends.value)))?;
+            chain.push(current);
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+}
+
+fn role(key: &Key, node: &Node) -> Result<Role, (Position, TopFault)> {
+    let wrong = |(at, mismatch)| (at, TopFault::Mismatch(mismatch));
+    let Yaml::Map(entries) = &node.value else {
+        return Err(wrong((
+            node.at,
+            Mismatch::new(&key.name, "a map with states, and extends if need be", node),
+        )));
+    };
+    let mut role = Role::default();
+    for (key, value) in entries {
+        match key.name.as_str() {
+            "extends" => role.extends = Some(mismatch::text("extends", value).map_err(wrong)?),
+            "states" => {
+                for name in mismatch::texts("states", value).map_err(wrong)? {
+                    let value = name.value.parse().map_err(|error| (name.at, TopFault::Name(error)))?;
+                    role.states.push(Located { at: name.at, value });
+                }
+            }
+            other => {
+                let near = Near::to(other, ["extends", "states"]);
+                return Err((key.at, TopFault::UnknownKey { key: other.to_owned(), near }));
+            }
+        }
+    }
+    Ok(role)
+}
+
+/// Depth first, so that what is required is placed before what requires it.
+struct Walk<'a> {
+    files: &'a BTreeMap<StateName, StateFile>,
+    order: Vec<StateName>,
+    path: Vec<&'a StateName>,
+    errors: Vec<StateError>,
+}
+
+impl<'a> Walk<'a> {
+    fn visit(&mut self, state: &Located<StateName>, file: &str) {
+        if self.order.contains(&state.value) {
+            return;
+        }
+        if let Some(start) = self.path.iter().position(|name| **name == state.value) {
+            let circle = self.path[start..].iter().copied().chain([&state.value]);
+            let circle = circle.map(StateName::as_str).collect::<Vec<_>>().join(" → ");
+            self.errors.push(StateError::new(file, state.at, TopFault::RequiresCircle { circle }));
+            return;
+        }
+        let files: &'a BTreeMap<_, _> = self.files;
+        let Some((name, found)) = files.get_key_value(&state.value) else {
+            let near = Near::to(state.value.as_str(), files.keys().map(StateName::as_str));
+            let fault = TopFault::UnknownState { state: state.value.clone(), near };
+            self.errors.push(StateError::new(file, state.at, fault));
+            return;
+        };
+        self.path.push(name);
+        for required in &found.requires {
+            self.visit(required, &name.file());
+        }
+        self.path.pop();
+        self.order.push(name.clone());
+    }
+}

@@ -1,0 +1,68 @@
+//! What each kind of resource decides: `kinds/<kind>/<case>.yaml` says what should be, what the host
+//! answered and what earlier resources will change, and expects a verdict.
+
+#[path = "kinds/answer.rs"]
+mod answer;
+#[path = "kinds/case.rs"]
+mod case;
+#[path = "kinds/certificates.rs"]
+mod certificates;
+#[path = "kinds/fields.rs"]
+mod fields;
+#[path = "kinds/scripts.rs"]
+mod scripts;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use metalform::resource;
+
+use self::case::{Case, Expect};
+use self::certificates::Authorities;
+
+fn folder(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kinds").join(kind)
+}
+
+/// The cases of a kind by name, in order.
+fn cases(kind: &str) -> BTreeMap<String, Case> {
+    let entries =
+        std::fs::read_dir(folder(kind)).unwrap_or_else(|error| panic!("no cases of {kind}: {error}"));
+    entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let case =
+                serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), case)
+        })
+        .collect()
+}
+
+#[test]
+fn every_case_gets_the_verdict_that_it_expects() {
+    let authorities = Authorities::new();
+    let mut failures = Vec::new();
+    for kind in resource::kinds() {
+        for (name, case) in cases(kind.name) {
+            let got = case.decide(&authorities);
+            if got != case.expect {
+                failures.push(format!("{}/{name}\n  expected {:#?}\n  got {got:#?}", kind.name, case.expect));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_kind_has_cases_for_what_it_can_decide() {
+    for kind in resource::kinds() {
+        let cases = cases(kind.name);
+        let has = |verdict: &str| cases.values().any(|case| case.expect.verdict() == verdict);
+        assert!(has("change") && has("no_change"), "{}", kind.name);
+        // A command has nothing to remove.
+        let removes =
+            cases.values().any(|case| case.is_removal() && matches!(case.expect, Expect::Change { .. }));
+        assert!(removes || kind.name == "command", "{} has no removal", kind.name);
+    }
+}

@@ -1,0 +1,119 @@
+//! What a host answered, in the short form of the case files.
+
+use metalform::resource::probe::{Answer, InstalledPackage, PathState, Probe, UnitState};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::certificates::{Authorities, Leaf};
+
+/// `absent`, `other`, `{text: ..}`, `{bytes: [..]}`, `{zeros: N}`, `{directory: true}` or `{link: target}`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PathForm {
+    text: Option<String>,
+    bytes: Option<Vec<u8>>,
+    zeros: Option<usize>,
+    directory: bool,
+    link: Option<String>,
+    mode: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PackageForm {
+    version: String,
+    #[serde(default)]
+    held: bool,
+}
+
+/// What is not said is that of a running service, enabled.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct UnitForm {
+    load: String,
+    active: String,
+    unit_file: String,
+    needs_daemon_reload: bool,
+}
+
+impl Default for UnitForm {
+    fn default() -> Self {
+        let [load, active, unit_file] = ["loaded", "active", "enabled"].map(str::to_owned);
+        Self { load, active, unit_file, needs_daemon_reload: false }
+    }
+}
+
+fn form<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{value}: {error}"))
+}
+
+pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer {
+    if let Some(said) = value.get("failed") {
+        return Answer::Failed(form(said));
+    }
+    match probe {
+        Probe::Path { unless_sha256, .. } => Answer::Path(path_state(value, unless_sha256.as_deref())),
+        Probe::Content { .. } => Answer::Content(match value.get("certificate") {
+            Some(leaf) => Some(authorities.issue(&form::<Leaf>(leaf)).into_bytes()),
+            None => form::<Option<String>>(value).map(String::into_bytes),
+        }),
+        Probe::Package { .. } => Answer::Package(
+            form::<Option<PackageForm>>(value)
+                .map(|PackageForm { version, held }| InstalledPackage { version, held }),
+        ),
+        Probe::Unit { .. } => {
+            let UnitForm { load, active, unit_file, needs_daemon_reload } = match value.as_str() {
+                Some(load) => UnitForm {
+                    load: load.into(),
+                    active: "inactive".into(),
+                    unit_file: "".into(),
+                    ..form(&Value::Object(Default::default()))
+                },
+                None => form(value),
+            };
+            let sub = if active == "active" { "running" } else { "dead" }.to_owned();
+            Answer::Unit(UnitState { load, active, sub, unit_file, needs_daemon_reload })
+        }
+        Probe::Sysctl { .. } => Answer::Sysctl(form(value)),
+        Probe::Route { .. } => Answer::Route(form(value)),
+        Probe::Module { .. } => Answer::Module(form(value)),
+        Probe::Swap => Answer::Swap(form(value)),
+        Probe::Image { .. } => Answer::Image(form(value)),
+        Probe::KeyPair { .. } => Answer::KeyPair(form(value)),
+        Probe::Guard { .. } => Answer::Guard(form(value)),
+    }
+}
+
+/// As a host would answer: the content comes only when it was asked for and differs.
+fn path_state(value: &Value, unless_sha256: Option<&str>) -> PathState {
+    match value.as_str() {
+        Some("absent") => return PathState::Absent,
+        Some("other") => return PathState::Other,
+        _ => {}
+    }
+    let path: PathForm = form(value);
+    let root = |name: Option<String>| name.unwrap_or_else(|| "root".to_owned());
+    let mode = |default: &str| u32::from_str_radix(path.mode.as_deref().unwrap_or(default), 8).unwrap();
+    if let Some(target) = path.link {
+        return PathState::Symlink { target };
+    }
+    if path.directory {
+        return PathState::Directory { mode: mode("0755"), owner: root(path.owner), group: root(path.group) };
+    }
+    let mode = mode("0644");
+    let zeros = path.zeros.map(|count| vec![0; count]);
+    let content = path.text.map(String::into_bytes).or(path.bytes).or(zeros).expect("a file has a content");
+    let sha256 = hex::encode(Sha256::digest(&content));
+    let asked = unless_sha256.is_some_and(|expected| expected != sha256) && content.len() <= 1 << 20;
+    PathState::File {
+        mode,
+        owner: root(path.owner),
+        group: root(path.group),
+        sha256,
+        size: content.len() as u64,
+        content: asked.then_some(content),
+    }
+}

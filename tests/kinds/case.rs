@@ -1,0 +1,166 @@
+//! One case file, and what the resource under test makes of it.
+
+use jiff::Timestamp;
+use metalform::resource::Resource;
+use metalform::resource::change::{Difference, Verdict};
+use metalform::resource::context::Context;
+use metalform::resource::ensure::Ensure;
+use metalform::resource::given::FieldError;
+use metalform::resource::pending::Pending;
+use metalform::resource::probe::{Observed, Probe};
+use metalform::resource::step::{Access, Step};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::answer;
+use super::certificates::Authorities;
+
+/// The clock of all cases.
+pub const NOW: &str = "2026-11-21T00:00:00Z";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// As in a state file, with the shared keys `ensure` and `sensitive`.
+    resource: Map<String, Value>,
+    /// By the text of a probe (`path /etc/hosts`); guards are numbered in the order asked (`guard 1`).
+    #[serde(default)]
+    observed: Map<String, Value>,
+    /// Ids of earlier resources with changes; `absent file:/a` when it goes.
+    #[serde(default)]
+    pending: Vec<String>,
+    pub expect: Expect,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "verdict")]
+pub enum Expect {
+    NoChange { reason: String },
+    Change { differences: Vec<String>, steps: Vec<String> },
+    Refuse { reason: String },
+    FieldError { reason: String },
+}
+
+impl Expect {
+    pub fn verdict(&self) -> &'static str {
+        match self {
+            Self::NoChange { .. } => "no_change",
+            Self::Change { .. } => "change",
+            Self::Refuse { .. } => "refuse",
+            Self::FieldError { .. } => "field_error",
+        }
+    }
+}
+
+impl Case {
+    pub fn is_removal(&self) -> bool {
+        self.resource.get("ensure").is_some_and(|ensure| ensure == "absent")
+    }
+
+    fn parse(&self) -> Result<Resource, FieldError> {
+        let mut fields = self.resource.clone();
+        let kind = metalform::resource::kinds().iter().find(|kind| fields.contains_key(kind.name));
+        let kind = kind.expect("a case has a kind").name;
+        let name = fields.remove(kind).and_then(|name| name.as_str().map(str::to_owned)).unwrap();
+        let ensure =
+            fields.remove("ensure").map_or(Ensure::Present, |value| serde_json::from_value(value).unwrap());
+        let sensitive = fields.remove("sensitive").is_some_and(|value| value.as_bool().unwrap());
+        Resource::parse(kind, &name, fields, ensure, sensitive)
+    }
+
+    pub fn decide(&self, authorities: &Authorities) -> Expect {
+        let resource = match self.parse() {
+            Ok(resource) => resource,
+            Err(error) => return Expect::FieldError { reason: error.to_string() },
+        };
+        let mut pending = Pending::default();
+        for id in &self.pending {
+            match id.strip_prefix("absent ") {
+                Some(id) => pending.record(id, Ensure::Absent),
+                None => pending.record(id, Ensure::Present),
+            }
+        }
+        let context = Context {
+            now: NOW.parse::<Timestamp>().unwrap(),
+            authorities: authorities.certificates(),
+            pending: &pending,
+        };
+        match resource.diff(&self.observed(&resource.probes(), authorities), &context) {
+            Verdict::NoChange { reason } => Expect::NoChange { reason },
+            Verdict::Refuse { reason } => Expect::Refuse { reason },
+            Verdict::Change(change) => Expect::Change {
+                differences: change.differences.iter().map(difference_text).collect(),
+                steps: change.steps.iter().map(step_text).collect(),
+            },
+        }
+    }
+
+    /// Every probe must have an answer in the case, and every answer in the case a probe.
+    fn observed(&self, probes: &[Probe], authorities: &Authorities) -> Observed {
+        let mut answers = self.observed.clone();
+        let mut guards = 0;
+        let mut observed = Observed::default();
+        for probe in probes {
+            let key = match probe {
+                Probe::Guard { .. } => {
+                    guards += 1;
+                    format!("guard {guards}")
+                }
+                _ => probe.to_string(),
+            };
+            let value =
+                answers.remove(&key).unwrap_or_else(|| panic!("no answer to {key:?}: {:?}", self.resource));
+            observed.0.insert(probe.clone(), answer::answer(probe, &value, authorities));
+        }
+        assert!(answers.is_empty(), "answers without a probe: {answers:?}");
+        observed
+    }
+}
+
+fn difference_text(difference: &Difference) -> String {
+    let shown = |value: &Option<String>| value.as_deref().unwrap_or("(none)").to_owned();
+    match difference {
+        Difference::Field { name, before, after } => format!("{name}: {} → {}", shown(before), shown(after)),
+        Difference::Text { before, after } => format!("text: {before:?} → {after:?}"),
+        Difference::Hidden { what } => format!("hidden: {what}"),
+    }
+}
+
+fn access_text(access: &Access) -> String {
+    format!("{}:{} {:04o}", access.owner, access.group, access.mode)
+}
+
+fn step_text(step: &Step) -> String {
+    match step {
+        Step::WriteFile { path, content, access, sensitive } => {
+            let secret = if *sensitive { " sensitive" } else { "" };
+            format!("write {path} {}{secret} {:?}", access_text(access), String::from_utf8_lossy(content))
+        }
+        Step::MakeDirectory { path, access } => format!("make directory {path} {}", access_text(access)),
+        Step::SetAccess { path, access } => format!("set access {path} {}", access_text(access)),
+        Step::Symlink { path, target } => format!("link {path} to {target}"),
+        Step::Remove { path, recursive } => {
+            format!("remove {path}{}", if *recursive { " recursively" } else { "" })
+        }
+        Step::RefreshPackageIndex => "refresh package index".to_owned(),
+        Step::InstallPackages(packages) => {
+            let one = |package: &metalform::resource::step::PackageVersion| {
+                let version =
+                    package.version.as_ref().map(|version| format!("={version}")).unwrap_or_default();
+                format!("{}{version}{}", package.name, if package.hold { " held" } else { "" })
+            };
+            format!("install {}", packages.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+        Step::RemovePackages(names) => format!("remove packages {}", names.join(", ")),
+        Step::HoldPackage { name, hold } => format!("{} {name}", if *hold { "hold" } else { "release" }),
+        Step::ReloadUnitFiles => "reload unit files".to_owned(),
+        Step::Unit { name, verb } => format!("{verb:?} {name}").to_lowercase(),
+        Step::SetSysctl { key, value } => format!("set {key} = {value}"),
+        Step::LoadModule(name) => format!("load module {name}"),
+        Step::SwapOff => "swap off".to_owned(),
+        Step::PullImage(reference) => format!("pull {reference}"),
+        Step::IssueCertificate(request) => format!("issue {request:?}"),
+        Step::ReplaceRoute { destination, via } => format!("replace route {destination} {via}"),
+        Step::Run { script } => format!("run {script}"),
+    }
+}

@@ -1,0 +1,125 @@
+//! The tables of fields say what `parse` takes, neither more nor less.
+
+use metalform::resource::Resource;
+use metalform::resource::ensure::Ensure;
+use metalform::resource::field::{FieldSort, FieldSpec};
+use metalform::resource::given::FieldError;
+use metalform::resource::{fields, kinds};
+use serde_json::{Map, Value, json};
+
+/// The name and all fields of a resource of each kind.
+fn whole(kind: &str) -> (&'static str, Value) {
+    let access = json!({"mode": "0600", "owner": "etcd", "group": "etcd"});
+    let mut fields = match kind {
+        "certificate" => json!({
+            "key": "/k", "authority": "a", "common_name": "n", "organizations": ["o"], "names": ["x", "::1"],
+            "usages": ["server"], "days": 30, "renew_before": 10,
+        }),
+        "command" => json!({
+            "run": "true", "creates": "/a", "unless": "false", "only_if": "true", "only_if_changed": ["file:/a"],
+        }),
+        "directory" => json!({"recursive": true}),
+        "file" | "template" => json!({"content": "text", "replace": false}),
+        "image" | "kmod" | "swap" => json!({}),
+        "package" => json!({"version": "1.7.24~ds1-6+b4", "hold": true}),
+        "package_repository" => json!({
+            "uri": "https://repository.example:8443/debian", "suite": "trixie", "components": ["main"],
+            "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----", "ca": "/etc/ca.crt", "exclusive": true,
+        }),
+        "route" => json!({"via": "10.0.0.1", "device": "eth0"}),
+        "service" => json!({
+            "enabled": true, "running": true, "restart_when_changed": ["file:/a"], "reload_when_changed": ["file:/b"],
+        }),
+        "static_pod" | "unit" => json!({"content": "text"}),
+        "symlink" => json!({"target": "b"}),
+        "sysctl" => json!({"value": 1}),
+        other => panic!("the kind {other} has no example"),
+    };
+    if matches!(kind, "certificate" | "directory" | "file" | "template") {
+        fields.as_object_mut().unwrap().extend(access.as_object().unwrap().clone());
+    }
+    let name = match kind {
+        "command" => "Say \"hello\" to the world's end",
+        "image" => "registry.k8s.io/pause:3.10",
+        "kmod" => "br_netfilter",
+        "package" | "package_repository" => "containerd",
+        "route" => "10.96.0.0/12",
+        "service" | "unit" => "kubelet.service",
+        "static_pod" => "etcd",
+        "swap" => "off",
+        "sysctl" => "net.ipv4.ip_forward",
+        _ => "/with space/it's\nünï-code",
+    };
+    (name, fields)
+}
+
+fn parse(kind: &str, name: &str, fields: &Value) -> Result<Resource, FieldError> {
+    Resource::parse(kind, name, fields.as_object().unwrap().clone(), Ensure::Present, false)
+}
+
+fn each_field() -> impl Iterator<Item = (&'static str, &'static FieldSpec)> {
+    kinds().iter().flat_map(|kind| kind.fields.iter().map(|field| (kind.name, field)))
+}
+
+#[test]
+fn each_declared_field_is_accepted_and_no_other() {
+    for kind in kinds() {
+        let (name, mut given) = whole(kind.name);
+        let declared: Vec<_> = fields(kind.name).unwrap().iter().map(|field| field.name).collect();
+        for field in &declared {
+            assert!(given.get(*field).is_some(), "the example of {} has no {field}", kind.name);
+        }
+        assert_eq!(given.as_object().unwrap().len(), declared.len(), "{}", kind.name);
+        assert!(parse(kind.name, name, &given).is_ok(), "{:?}", parse(kind.name, name, &given));
+
+        given.as_object_mut().unwrap().insert("surplus".into(), json!(""));
+        let error = FieldError::UnknownField { kind: kind.name, field: "surplus".into(), suggestion: None };
+        assert_eq!(parse(kind.name, name, &given), Err(error));
+    }
+}
+
+#[test]
+fn only_required_fields_are_missed_and_only_in_what_should_be_there() {
+    for (kind, field) in each_field() {
+        let (name, mut given) = whole(kind);
+        given.as_object_mut().unwrap().remove(field.name);
+        let missing = matches!(parse(kind, name, &given), Err(FieldError::Missing { field: missed, .. }) if missed == field.name);
+        assert_eq!(missing, field.required, "{kind} without {}", field.name);
+    }
+    for kind in kinds().iter().filter(|kind| kind.name != "command") {
+        let absent = Resource::parse(kind.name, whole(kind.name).0, Map::new(), Ensure::Absent, false);
+        assert!(absent.is_ok(), "{absent:?}");
+    }
+}
+
+#[test]
+fn a_value_of_another_sort_is_refused_and_so_is_nul() {
+    for (kind, field) in each_field() {
+        let wrong: &[Value] = match field.sort {
+            FieldSort::Text => &[json!(1), json!(true), json!(null), json!(["a"]), json!("a\0b")],
+            FieldSort::Mode => &[json!(420), json!("999"), json!("rw"), json!("0o644")],
+            FieldSort::Integer => &[json!("1"), json!(1.5), json!(true)],
+            FieldSort::Boolean => &[json!("true"), json!(1)],
+            FieldSort::TextList => &[json!("a"), json!([1]), json!(["a\0b"])],
+            FieldSort::TextMap => &[json!("a"), json!({"a": 1})],
+            FieldSort::Any => &[json!("a\0b")],
+        };
+        for value in wrong {
+            let (name, mut given) = whole(kind);
+            given.as_object_mut().unwrap().insert(field.name.into(), value.clone());
+            assert!(parse(kind, name, &given).is_err(), "{kind} with {}: {value}", field.name);
+        }
+    }
+    for kind in kinds() {
+        assert!(parse(kind.name, "a\0b", &whole(kind.name).1).is_err(), "{}", kind.name);
+        assert!(parse(kind.name, "", &whole(kind.name).1).is_err(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn what_is_misspelt_gets_a_suggestion() {
+    let error = parse("package", "a", &json!({"verison": "1"})).unwrap_err();
+    assert_eq!(error.to_string(), "unknown field \"verison\" of package; did you mean \"version\"?");
+    let error = parse("pakage", "a", &json!({})).unwrap_err();
+    assert_eq!(error.to_string(), "unknown kind \"pakage\"; did you mean \"package\"?");
+}

@@ -1,0 +1,9 @@
+"""What the lab says when it cannot do what it was asked."""
+
+
+class LabError(Exception):
+    """Expected trouble: a sentence for the person, and what they can do about it."""
+
+    def __init__(self, message, hint=None):
+        super().__init__(message)
+        self.hint = hint

@@ -1,0 +1,103 @@
+"""The base image of each system: an ordinary small Debian with sshd, shared by its hosts.
+
+It holds nothing that metalform installs and no package source, so a test that
+passes here has not lived on what the machine happened to have. Images are kept
+by the digest of what they are made from: change the list below and the next
+`lab up` builds anew, while hosts on the old image keep theirs.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from .failure import LabError
+from .place import IMAGES, locked
+
+PACKAGES = [
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "openssh-server",
+    "sudo",
+    "iproute2",
+    "ca-certificates",
+    "openssl",
+    "kmod",
+    "procps",
+]
+
+# What a host must not have until metalform gives it: the selftest looks for these.
+FOREIGN = ["iptables", "nftables", "conntrack", "socat", "ethtool", "haproxy", "containerd", "runc", "bird2"]
+
+# Only what cannot work without hardware, or wakes up to do nothing.
+MASKED = [
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "getty@tty1.service",
+    "systemd-firstboot.service",
+    "systemd-networkd-wait-online.service",
+    "systemd-pstore.service",
+    "systemd-resolved.service",
+    "systemd-timesyncd.service",
+]
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+SCRIPTS = [os.path.join(HERE, name) for name in ("customise-image", "lab-writable.service")]
+
+
+def path_of(suite):
+    """Where the image of a suite lies, whether or not it has been made."""
+    digest = hashlib.sha256("\n".join([suite, *PACKAGES, *MASKED]).encode())
+    for script in SCRIPTS:
+        with open(script, "rb") as file:
+            digest.update(file.read())
+    return os.path.join(IMAGES, f"{suite}-{digest.hexdigest()[:12]}")
+
+
+def ensure(suite, say):
+    """The image's path; makes it if there is none, once, whoever else wants it too."""
+    path = path_of(suite)
+    if os.path.isdir(path):
+        return path
+    with locked(IMAGES, patience=900):
+        if not os.path.isdir(path):
+            _remove_abandoned(suite)
+            say(f"making the {suite} image, once (a minute)")
+            began = time.monotonic()
+            _build(suite, path)
+            say(f"made the {suite} image in {time.monotonic() - began:.0f} s")
+    return path
+
+
+def _build(suite, path):
+    if not shutil.which("mmdebstrap"):
+        raise LabError("mmdebstrap is missing", "apt-get install mmdebstrap")
+    building = tempfile.mkdtemp(prefix=f".{suite}-", dir=IMAGES)
+    os.chmod(building, 0o755)
+    # mmdebstrap mounts /proc and /sys into the new root. In namespaces of its
+    # own, and dying with us, it leaves nothing behind however it ends.
+    command = ["setpriv", "--pdeathsig", "KILL"]
+    command += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    command += ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root"]
+    command += [f"--include={','.join(PACKAGES)}", f"--customize-hook={SCRIPTS[0]}"]
+    command += [suite, building]
+    env = dict(os.environ, MASKED=" ".join(MASKED), HERE=HERE)
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        shutil.rmtree(building, ignore_errors=True)
+        raise LabError(f"mmdebstrap could not make {suite}:\n{done.stderr.strip()[-2000:]}")
+    os.rename(building, path)
+
+
+def _remove_abandoned(suite):
+    """Half-made roots of builds that were killed; the lock proves that none still runs."""
+    for entry in os.scandir(IMAGES):
+        if entry.name.startswith(f".{suite}-"):
+            shutil.rmtree(entry.path)
