@@ -11,12 +11,15 @@
 //! - A dry run asks the same questions and only leaves the doing out.
 
 pub mod goal;
+pub mod home;
 pub mod layer;
 pub mod phase;
 pub mod phases;
 pub mod preflight;
 pub mod run;
 pub mod site;
+pub mod trust;
+pub mod values;
 pub mod survey;
 pub mod world;
 

@@ -23,6 +23,17 @@ pub struct SshTarget {
     pub bastion: Option<Box<SshTarget>>,
 }
 
+impl SshTarget {
+    /// Address and port, for messages: `10.0.0.5:22`, `[fd00::5]:22`.
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
 /// Which host key is accepted. There is no way to accept any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostKeyPolicy {

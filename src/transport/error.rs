@@ -29,6 +29,22 @@ pub enum TransportError {
         /// Algorithm and SHA256 fingerprint that it showed.
         found: String,
     },
+    /// The file of remembered host keys could not be read or written.
+    #[error("known hosts {path}: {reason}")]
+    KnownHosts {
+        /// Its path.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The host speaks SSH, but no algorithm that is accepted here.
+    #[error("{host}: no SSH algorithm in common: {reason}")]
+    Incompatible {
+        /// Address and port.
+        host: String,
+        /// Which sort of algorithm, and what the host offers.
+        reason: String,
+    },
     /// Every key was refused.
     #[error("{host}: user {user} was refused with every key offered ({keys})")]
     AuthenticationRefused {

@@ -1,6 +1,12 @@
 //! How a program reaches a host: over SSH, locally, or in a fake.
 
+pub mod capture;
 pub mod error;
+pub mod fake;
+pub mod known_hosts;
+pub mod local;
+pub mod shell;
+pub mod ssh;
 
 use async_trait::async_trait;
 
@@ -9,7 +15,12 @@ use self::error::TransportError;
 /// A program for the host's POSIX shell, and the bytes it reads from its standard input.
 ///
 /// The shell gets the text by `eval`, so its length has no limit, and finds exactly `payload` on its
-/// standard input.
+/// standard input. The script runs only when all of it has arrived. The payload has no such guard: when
+/// the link breaks, standard input just ends early, so a script that stores what it reads must compare its
+/// size or digest before it puts it in place.
+///
+/// A run ends when nothing holds its standard output open: what a script leaves in the background must
+/// have its output redirected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Shell text, run as root (with sudo where the target says so).

@@ -1,0 +1,245 @@
+//! Reads what came back: finds where the program's own output begins, and what it means if it never began.
+
+use super::error::TransportError;
+use super::shell::Frame;
+use super::{Output, Progress};
+
+/// The most that one program may print, both streams together, bytes.
+pub const OUTPUT_LIMIT: usize = 64 << 20;
+
+/// The program printed more than [`OUTPUT_LIMIT`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooMuch;
+
+/// Which stream bytes are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Collects both streams of one run. What login files print before the mark is left out.
+pub struct Capture<'a> {
+    stdout: Marked,
+    stderr: Marked,
+    progress: &'a mut Progress<'a>,
+    /// Bytes of standard output already given to `progress`.
+    reported: usize,
+}
+
+impl<'a> Capture<'a> {
+    /// For one run of one frame.
+    pub fn new(frame: &Frame, progress: &'a mut Progress<'a>) -> Self {
+        Self {
+            stdout: Marked::new(&frame.mark, 1),
+            stderr: Marked::new(&frame.mark, frame.stderr_marks),
+            progress,
+            reported: 0,
+        }
+    }
+
+    /// Takes what arrived.
+    ///
+    /// # Errors
+    /// Once the limit is passed; there is no use in going on.
+    pub fn push(&mut self, source: Source, data: &[u8]) -> Result<(), TooMuch> {
+        match source {
+            Source::Stdout => {
+                let seen = self.stdout.output().map_or(0, <[u8]>::len);
+                self.stdout.push(data);
+                self.report_lines(seen);
+            }
+            Source::Stderr => self.stderr.push(data),
+        }
+        if self.stdout.size + self.stderr.size > OUTPUT_LIMIT { Err(TooMuch) } else { Ok(()) }
+    }
+
+    /// The output, when the program ran.
+    ///
+    /// # Errors
+    /// `SudoRefused` when the login shell worked and sudo did not let us through; `NoShell` when the script
+    /// did not start for another reason.
+    pub fn finish(self, status: i32, host: &str, user: &str) -> Result<Output, TransportError> {
+        if let (Some(stdout), Some(stderr)) = (self.stdout.output(), self.stderr.output()) {
+            let rest = String::from_utf8_lossy(stdout.get(self.reported..).unwrap_or_default());
+            if !rest.is_empty() {
+                (self.progress)(&rest);
+            }
+            return Ok(Output { status, stdout: stdout.to_vec(), stderr: stderr.to_vec() });
+        }
+        let said = String::from_utf8_lossy(self.stderr.last());
+        if self.stderr.wanted == 2 && self.stderr.sections.len() == 2 {
+            let reason = sudo_complaint(&said).unwrap_or("it said nothing").to_owned();
+            return Err(TransportError::SudoRefused { host: host.to_owned(), user: user.to_owned(), reason });
+        }
+        let printed = String::from_utf8_lossy(self.stdout.last());
+        let reason = match last_line(&said).or_else(|| last_line(&printed)) {
+            Some(line) => format!("{line} (exit status {status})"),
+            None => format!("exit status {status}, and nothing was said"),
+        };
+        Err(TransportError::NoShell { host: host.to_owned(), reason })
+    }
+
+    /// `seen`: how much of the output was searched for line breaks before, so that a long line costs no more
+    /// than many short ones.
+    fn report_lines(&mut self, seen: usize) {
+        let Some(stdout) = self.stdout.output() else { return };
+        let Some(last) = stdout[seen..].iter().rposition(|byte| *byte == b'\n') else { return };
+        let end = seen + last;
+        for line in String::from_utf8_lossy(&stdout[self.reported..end]).split('\n') {
+            (self.progress)(line);
+        }
+        self.reported = end + 1;
+    }
+}
+
+/// What sudo objects to: the first line that is not a mere warning about name resolution, and rather one
+/// that names sudo.
+fn sudo_complaint(said: &str) -> Option<&str> {
+    let lines = || {
+        said.lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.contains("unable to resolve host"))
+    };
+    lines().find(|line| line.contains("sudo")).or_else(|| lines().next())
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
+
+/// A stream cut into sections by the mark; the program's own output is the section after the last one.
+struct Marked {
+    needle: Vec<u8>,
+    wanted: usize,
+    sections: Vec<Vec<u8>>,
+    size: usize,
+}
+
+impl Marked {
+    fn new(mark: &str, wanted: usize) -> Self {
+        Self { needle: format!("{mark}\n").into_bytes(), wanted, sections: vec![Vec::new()], size: 0 }
+    }
+
+    fn push(&mut self, data: &[u8]) {
+        self.size += data.len();
+        let mut data = data.to_vec();
+        while let Some(section) = self.sections.last_mut() {
+            // The mark may have arrived in two halves.
+            let seen = section.len().saturating_sub(self.needle.len());
+            section.append(&mut data);
+            if self.sections.len() > self.wanted {
+                return;
+            }
+            let Some(section) = self.sections.last_mut() else { return };
+            let found = section[seen..].windows(self.needle.len()).position(|window| window == self.needle);
+            let Some(at) = found else { return };
+            data = section.split_off(seen + at + self.needle.len());
+            section.truncate(seen + at);
+            self.sections.push(Vec::new());
+        }
+    }
+
+    fn last(&self) -> &[u8] {
+        self.sections.last().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn output(&self) -> Option<&[u8]> {
+        (self.sections.len() > self.wanted).then(|| self.last())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(sudo: bool) -> Frame {
+        Frame { mark: "MARK".to_owned(), ..Frame::new("", sudo) }
+    }
+
+    /// Feeds both streams, in pieces of one byte too, and gives what came of it.
+    fn capture(
+        sudo: bool,
+        stdout: &str,
+        stderr: &str,
+    ) -> Result<(String, String, Vec<String>), TransportError> {
+        let mut results = [1, 5, 1000].map(|piece| {
+            let mut lines = Vec::new();
+            let mut progress = |line: &str| lines.push(line.to_owned());
+            let frame = frame(sudo);
+            let mut capture = Capture::new(&frame, &mut progress);
+            for (source, text) in [(Source::Stdout, stdout), (Source::Stderr, stderr)] {
+                text.as_bytes().chunks(piece).for_each(|data| capture.push(source, data).unwrap());
+            }
+            let output = capture.finish(1, "h:22", "admin")?;
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            Ok((text(output.stdout), text(output.stderr), lines))
+        });
+        results.sort_by_key(|result| format!("{result:?}"));
+        let [first, second, third] = results;
+        assert_eq!(first, second);
+        assert_eq!(second, third);
+        first
+    }
+
+    #[test]
+    fn only_what_follows_the_mark_is_output() {
+        for (sudo, stdout, stderr, expected) in [
+            (false, "MARK\na\nb\n", "MARK\nerr", ("a\nb\n", "err", vec!["a", "b"])),
+            (false, "Welcome!\nMARK\na", "tput: no\nMARK\n", ("a", "", vec!["a"])),
+            (false, "no line breakMARK\n\nx", "MARK\n", ("\nx", "", vec!["", "x"])),
+            (false, "MARK\nMARK\n", "MARK\nMARK\n", ("MARK\n", "MARK\n", vec!["MARK"])),
+            (false, "MARK\n", "+ echo MARK >&2\nMARK\nx", ("", "x", vec![])),
+            (true, "MARK\na\n", "MARK\nsudo: unable to resolve host h\nMARK\nerr", ("a\n", "err", vec!["a"])),
+        ] {
+            let (out, err, lines) = capture(sudo, stdout, stderr).unwrap();
+            assert_eq!((out.as_str(), err.as_str()), (expected.0, expected.1), "{stdout:?} {stderr:?}");
+            assert_eq!(lines, expected.2, "{stdout:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_did_not_start_says_who_stopped_it() {
+        for (sudo, stdout, stderr, expected) in [
+            (
+                true,
+                "",
+                "MARK\nsudo: a password is required\n",
+                "sudo is refused to user admin: sudo: a password is required",
+            ),
+            (
+                true,
+                "",
+                "motd\nMARK\nsudo: unable to resolve host h: Name unknown\nadmin is not in the sudoers file.\nReported.\n",
+                "sudo is refused to user admin: admin is not in the sudoers file.",
+            ),
+            (
+                true,
+                "",
+                "MARK\nsh: 1: exec: sudo: not found\n",
+                "sudo is refused to user admin: sh: 1: exec: sudo: not found",
+            ),
+            (true, "", "MARK\n", "sudo is refused to user admin: it said nothing"),
+            (
+                true,
+                "",
+                "MARK\nMARK\nsh: head: not found\n",
+                "no usable shell: sh: head: not found (exit status 1)",
+            ),
+            (true, "", "sh: not found\n", "no usable shell: sh: not found (exit status 1)"),
+            (
+                false,
+                "This account is not available.\n",
+                "",
+                "no usable shell: This account is not available. (exit status 1)",
+            ),
+            (false, "", "", "no usable shell: exit status 1, and nothing was said"),
+        ] {
+            let error = capture(sudo, stdout, stderr).unwrap_err();
+            assert_eq!(error.to_string(), format!("h:22: {expected}"));
+            assert!(error.is_permanent());
+        }
+    }
+}

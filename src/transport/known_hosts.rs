@@ -1,0 +1,137 @@
+//! Which host keys are known, and what that says of the one a host shows.
+//!
+//! The format is that of OpenSSH (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"): plain, negated, wildcard and
+//! hashed names, ports in brackets, `@revoked`. `@cert-authority` lines are passed over, because no host
+//! certificate is ever asked for. A line that cannot be read is passed over too, as OpenSSH does.
+
+pub mod file;
+pub mod pattern;
+
+use russh::keys::ssh_key::known_hosts::{Entry, Marker};
+use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
+
+use self::pattern::{host_field, matches};
+use crate::model::ssh_target::HostKeyPolicy;
+
+/// The lines of a known_hosts file that could be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownHosts(Vec<Line>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    /// Counted from 1, as editors do.
+    number: usize,
+    entry: Entry,
+}
+
+/// What is to be thought of a host key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyVerdict {
+    /// It is the expected one.
+    Accept,
+    /// The host was never seen and may be remembered.
+    Remember,
+    /// The host was never seen.
+    Unknown,
+    /// It is not the expected one.
+    Mismatch {
+        /// Fingerprint, and where it is from.
+        expected: String,
+    },
+}
+
+impl KnownHosts {
+    /// Reads the text of a file. Never fails: see the module.
+    pub fn parse(text: &str) -> Self {
+        let entry = |line: &str| -> Option<Entry> {
+            if line.starts_with('#') {
+                return None;
+            }
+            // OpenSSH takes any run of blanks between fields; the parser of entries takes one space.
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let kept = if line.starts_with('@') { 4 } else { 3 };
+            fields.get(..kept)?.join(" ").parse().ok()
+        };
+        let lines = text
+            .lines()
+            .zip(1..)
+            .filter_map(|(line, number)| Some(Line { number, entry: entry(line.trim())? }));
+        Self(lines.collect())
+    }
+
+    fn of<'a>(&'a self, host: &str, port: u16, marker: Option<Marker>) -> impl Iterator<Item = &'a Line> {
+        let name = host_field(host, port);
+        self.0.iter().filter(move |line| {
+            line.entry.marker().copied() == marker && matches(line.entry.host_patterns(), &name)
+        })
+    }
+}
+
+/// Judges a key. A revoked key is never accepted, not even a pinned one; a host that is known by any key is
+/// never taken for a new one, whatever sort of key it shows.
+pub fn verdict(
+    policy: &HostKeyPolicy,
+    known: &KnownHosts,
+    host: &str,
+    port: u16,
+    key: &PublicKey,
+) -> KeyVerdict {
+    let same = |line: &&Line| line.entry.public_key().key_data() == key.key_data();
+    if let Some(line) = known.of(host, port, Some(Marker::Revoked)).find(same) {
+        return KeyVerdict::Mismatch {
+            expected: format!("another (this one is revoked in line {})", line.number),
+        };
+    }
+    if let HostKeyPolicy::Pinned(text) = policy {
+        return match PublicKey::from_openssh(text) {
+            Ok(pinned) if pinned.key_data() == key.key_data() => KeyVerdict::Accept,
+            Ok(pinned) => KeyVerdict::Mismatch { expected: format!("{} (pinned)", describe(&pinned)) },
+            Err(error) => {
+                KeyVerdict::Mismatch { expected: format!("a pinned key that cannot be read ({error})") }
+            }
+        };
+    }
+    let mut lines = known.of(host, port, None);
+    match (lines.next(), policy) {
+        (Some(first), _) if same(&first) || lines.any(|line| same(&&line)) => KeyVerdict::Accept,
+        (Some(first), _) => KeyVerdict::Mismatch {
+            expected: format!("{} (known hosts, line {})", describe(first.entry.public_key()), first.number),
+        },
+        (None, HostKeyPolicy::AcceptNew) => KeyVerdict::Remember,
+        (None, _) => KeyVerdict::Unknown,
+    }
+}
+
+/// Algorithm and fingerprint, as `ssh-keygen -l` gives it: `ssh-ed25519 SHA256:...`.
+pub fn describe(key: &PublicKey) -> String {
+    format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256))
+}
+
+/// The host key algorithms to offer, those that the host is known by first: else a host with several keys
+/// would show another one than was remembered.
+pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> Vec<Algorithm> {
+    let known: Vec<Algorithm> = match policy {
+        HostKeyPolicy::Pinned(text) => {
+            PublicKey::from_openssh(text).iter().map(PublicKey::algorithm).collect()
+        }
+        _ => known.of(host, port, None).map(|line| line.entry.public_key().algorithm()).collect(),
+    };
+    // SHA-1 signatures (ssh-rsa) are left out: RFC 8332 keys are the same, with a sound signature.
+    let mut all = vec![
+        Algorithm::Ed25519,
+        Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
+        Algorithm::Ecdsa { curve: EcdsaCurve::NistP384 },
+        Algorithm::Ecdsa { curve: EcdsaCurve::NistP521 },
+        Algorithm::Rsa { hash: Some(HashAlg::Sha512) },
+        Algorithm::Rsa { hash: Some(HashAlg::Sha256) },
+    ];
+    let rsa = |algorithm: &Algorithm| matches!(algorithm, Algorithm::Rsa { .. });
+    let is_known = |algorithm: &Algorithm| {
+        known.iter().any(|known| known == algorithm || (rsa(known) && rsa(algorithm)))
+    };
+    all.sort_by_key(|algorithm| !is_known(algorithm));
+    all
+}
+
+#[cfg(test)]
+mod tests;

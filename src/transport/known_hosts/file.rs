@@ -1,0 +1,121 @@
+//! The file of remembered host keys. One file serves every run on a machine, so each change is made under a
+//! lock and after looking again.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use russh::keys::PublicKey;
+
+use super::pattern::host_field;
+use super::{KeyVerdict, KnownHosts, verdict};
+use crate::model::ssh_target::HostKeyPolicy;
+use crate::transport::error::TransportError;
+
+/// Reads the file; one that is not there knows no host.
+///
+/// # Errors
+/// `KnownHosts` when it is there and cannot be read.
+pub fn read(path: &Path) -> Result<KnownHosts, TransportError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(KnownHosts::parse(&String::from_utf8_lossy(&bytes))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(KnownHosts::default()),
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+/// Adds a key for a host that was never seen, and says what then holds: another process may have remembered
+/// one in the meantime. Makes the file (0600) and its directories (0700) where they are missing.
+///
+/// # Errors
+/// `KnownHosts` when the file cannot be made, locked, read or written.
+pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<KeyVerdict, TransportError> {
+    let remember = || -> io::Result<KeyVerdict> {
+        if let Some(directory) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        file.lock()?;
+        append(&mut file, host, port, key)
+    };
+    remember().map_err(|error| failed(path, &error))
+}
+
+fn append(file: &mut File, host: &str, port: u16, key: &PublicKey) -> io::Result<KeyVerdict> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let known = KnownHosts::parse(&String::from_utf8_lossy(&bytes));
+    let found = verdict(&HostKeyPolicy::AcceptNew, &known, host, port, key);
+    if found != KeyVerdict::Remember {
+        return Ok(found);
+    }
+    let bare = PublicKey::new(key.key_data().clone(), "");
+    let text = bare.to_openssh().map_err(io::Error::other)?;
+    // A hand-edited file may lack its last line break.
+    let open_line = if bytes.last().is_some_and(|byte| *byte != b'\n') { "\n" } else { "" };
+    file.write_all(format!("{open_line}{} {}\n", host_field(host, port), text.trim_end()).as_bytes())?;
+    file.sync_data()?;
+    Ok(KeyVerdict::Accept)
+}
+
+fn failed(path: &Path, error: &io::Error) -> TransportError {
+    TransportError::KnownHosts { path: path.display().to_string(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn key(number: u8) -> PublicKey {
+        let seed = russh::keys::ssh_key::private::Ed25519Keypair::from_seed(&[number; 32]);
+        PublicKey::from(russh::keys::ssh_key::public::Ed25519PublicKey::from(seed.public))
+    }
+
+    #[test]
+    fn a_key_is_remembered_once_and_another_one_never_replaces_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/known_hosts");
+        assert_eq!(read(&path).unwrap(), KnownHosts::default());
+        for _ in 0..2 {
+            assert_eq!(remember(&path, "node-1", 2222, &key(1)).unwrap(), KeyVerdict::Accept);
+        }
+        let second = remember(&path, "node-1", 2222, &key(2)).unwrap();
+        assert!(matches!(second, KeyVerdict::Mismatch { .. }), "{second:?}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, format!("[node-1]:2222 {}\n", key(1).to_openssh().unwrap()));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(read(&path).unwrap(), KnownHosts::parse(&text));
+    }
+
+    #[test]
+    fn a_line_without_its_break_is_not_joined_to_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("known_hosts");
+        std::fs::write(&path, "# by hand").unwrap();
+        remember(&path, "node-1", 22, &key(1)).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+    }
+
+    #[test]
+    fn many_at_once_leave_one_line_each() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("known_hosts");
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let path = &path;
+                scope.spawn(move || remember(path, &format!("node-{}", number % 4), 22, &key(1)).unwrap());
+            }
+        });
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 4);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = read(directory.path()).unwrap_err();
+        assert!(matches!(error, TransportError::KnownHosts { .. }), "{error}");
+    }
+}

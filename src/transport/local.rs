@@ -1,0 +1,123 @@
+//! Programs on this very machine, which is how the bootstrap node treats itself.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+use async_trait::async_trait;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+use super::capture::{Capture, OUTPUT_LIMIT, Source};
+use super::error::TransportError;
+use super::shell::Frame;
+use super::{Output, Program, Progress, Transport};
+
+/// Runs programs as the user that runs us, who is root on a bootstrap node.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalTransport;
+
+#[async_trait]
+impl Transport for LocalTransport {
+    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+        let frame = Frame::new(&program.script, false);
+        let mut capture = Capture::new(&frame, progress);
+        let mut child = Command::new("sh")
+            .args(["-c", &frame.command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(no_shell)?;
+        exchange(&mut child, &frame, &program.payload, &mut capture).await?;
+        let status = child.wait().await.map_err(no_shell)?;
+        let status = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(128);
+        capture.finish(status, "local", "root")
+    }
+}
+
+/// Feeds the child and reads both its streams until they end.
+async fn exchange(
+    child: &mut Child,
+    frame: &Frame,
+    payload: &[u8],
+    capture: &mut Capture<'_>,
+) -> Result<(), TransportError> {
+    let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Ok(());
+    };
+    let feed = async move {
+        stdin.write_all(&frame.script).await?;
+        stdin.write_all(payload).await
+    };
+    tokio::pin!(feed);
+    let (mut feeding, mut reading_out, mut reading_err) = (true, true, true);
+    let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    while reading_out || reading_err {
+        let (source, length) = tokio::select! {
+            // A program need not read its input: a broken pipe says no more than that.
+            _ = &mut feed, if feeding => {
+                feeding = false;
+                continue;
+            }
+            length = stdout.read(&mut out), if reading_out => (Source::Stdout, length.map_err(no_shell)?),
+            length = stderr.read(&mut err), if reading_err => (Source::Stderr, length.map_err(no_shell)?),
+        };
+        let (buffer, open) = match source {
+            Source::Stdout => (&out, &mut reading_out),
+            Source::Stderr => (&err, &mut reading_err),
+        };
+        *open = length > 0;
+        capture.push(source, &buffer[..length]).map_err(|_too_much| TransportError::NoShell {
+            host: "local".to_owned(),
+            reason: format!("more than {} MiB of output", OUTPUT_LIMIT >> 20),
+        })?;
+    }
+    Ok(())
+}
+
+fn no_shell(error: std::io::Error) -> TransportError {
+    TransportError::NoShell { host: "local".to_owned(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn run(script: &str, payload: &[u8]) -> Output {
+        let program = Program { script: script.to_owned(), payload: payload.to_vec() };
+        LocalTransport.run(&program, &mut |_| ()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn status_output_and_payload_come_and_go_whole() {
+        let payload = vec![b'x'; 1 << 20];
+        for (script, status, stdout, stderr) in [
+            ("echo out; echo err >&2; exit 7", 7, &b"out\n"[..], &b"err\n"[..]),
+            ("cat", 0, &payload, b""),
+            ("kill -TERM $$", 143, b"", b""),
+            ("exec sh -c 'kill -9 $$'", 137, b"", b""),
+        ] {
+            let output = run(script, &payload).await;
+            let expected = Output { status, stdout: stdout.to_vec(), stderr: stderr.to_vec() };
+            assert!(output == expected, "{script}: {}", output.status);
+        }
+    }
+
+    #[tokio::test]
+    async fn progress_sees_whole_lines() {
+        let program = Program { script: "printf 'a\\nb'; printf 'c\\nd'".to_owned(), payload: Vec::new() };
+        let mut lines = Vec::new();
+        LocalTransport.run(&program, &mut |line| lines.push(line.to_owned())).await.unwrap();
+        assert_eq!(lines, ["a", "bc", "d"]);
+    }
+
+    #[tokio::test]
+    async fn endless_output_is_cut_off() {
+        let program = Program { script: "exec cat /dev/zero".to_owned(), payload: Vec::new() };
+        let error = LocalTransport.run(&program, &mut |_| ()).await.unwrap_err();
+        assert!(matches!(error, TransportError::NoShell { .. }), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! The one command that every program is run by, and quoting.
+//!
+//! The command is short, fixed in form, and made so that login shells which are no POSIX shell (csh, fish)
+//! read it alike: it holds no backslash, no `!`, no line break, and single quotes only around whole words.
+//! The script itself travels on standard input, so nothing it contains is ever quoted.
+//!
+//! What the host's shell does, in this order:
+//! 1. writes the mark to standard error (and, below sudo, once more: so it is known which side of sudo spoke);
+//! 2. reads exactly the script, which ends in the mark, and stops if it did not arrive whole;
+//! 3. writes the mark to standard output, and evaluates the script, for which standard input is the payload.
+//!
+//! `head -c` of GNU coreutils and of uutils reads no byte further than it is told to, on pipes and sockets.
+
+use sha2::{Digest, Sha256};
+
+/// Text as one word of a POSIX shell (section 2.2.2 of its standard): bare where that is safe, else in
+/// single quotes.
+pub fn quote(text: &str) -> String {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+:,./-".contains(&byte);
+    if !text.is_empty() && text.bytes().all(safe) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A script made ready to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// A line that no script contains, because it is made from the script's digest.
+    pub mark: String,
+    /// For the login shell, or for `sh -c`.
+    pub command: String,
+    /// What goes to standard input before the payload.
+    pub script: Vec<u8>,
+    /// How often the mark comes on standard error before the script's own output.
+    pub stderr_marks: usize,
+}
+
+impl Frame {
+    /// Frames a script, to be run by root (`sudo` never asks: it has no terminal) or by the login user.
+    pub fn new(script: &str, sudo: bool) -> Self {
+        let digest = Sha256::digest(script.as_bytes());
+        let mark = format!("metalform-{}", hex::encode(&digest[..8]));
+        // The empty line ends a line that the script may have left with a backslash.
+        let script = format!("{script}\n\n#{mark}");
+        let inner = format!(
+            "echo {mark} >&2; set -- \"$(head -c {length})\"; \
+             case $1 in *{mark}) echo {mark}; eval \"shift; $1\";; *) exit 126;; esac",
+            length = script.len()
+        );
+        let command = if sudo {
+            format!("exec sh -c 'echo {mark} >&2; exec sudo -n -- sh -c \"$0\"' '{inner}'")
+        } else {
+            format!("exec sh -c '{inner}'")
+        };
+        Self { mark, command, script: script.into_bytes(), stderr_marks: if sudo { 2 } else { 1 } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::process::{Command, Output, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_only_when_they_must_be() {
+        for (text, quoted) in [
+            ("", "''"),
+            ("/etc/hosts", "/etc/hosts"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("~root", "'~root'"),
+            ("a=b", "'a=b'"),
+            ("ä", "'ä'"),
+        ] {
+            assert_eq!(quote(text), quoted);
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+        #[test]
+        fn a_shell_reads_a_quoted_word_as_it_was(text in "[^\0]*") {
+            let out = Command::new("sh").arg("-c").arg(format!("printf %s {}", quote(&text))).output().unwrap();
+            proptest::prop_assert_eq!(String::from_utf8(out.stdout).unwrap(), text);
+        }
+    }
+
+    /// Runs as a login shell would, with standard input as a pipe.
+    fn by_pipe(frame: &Frame, payload: &[u8]) -> Output {
+        let mut child = Command::new("sh")
+            .args(["-c", &frame.command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = [&frame.script, payload].concat();
+        let writer = std::thread::spawn(move || stdin.write_all(&input));
+        let output = child.wait_with_output().unwrap();
+        // A program that does not read its input breaks the pipe.
+        let _ = writer.join().unwrap();
+        output
+    }
+
+    /// The same with a socket, which sshd of some systems uses.
+    fn by_socket(frame: &Frame, payload: &[u8]) -> Vec<u8> {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let child = Command::new("sh")
+            .args(["-c", &frame.command])
+            .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs.try_clone().unwrap())))
+            .stdout(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut writing = ours.try_clone().unwrap();
+        let input = [&frame.script, payload].concat();
+        let writer = std::thread::spawn(move || {
+            writing.write_all(&input).unwrap();
+            writing.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        let mut output = Vec::new();
+        ours.read_to_end(&mut output).unwrap();
+        writer.join().unwrap();
+        assert!(child.wait_with_output().unwrap().status.success());
+        output
+    }
+
+    fn stdout(frame: &Frame, payload: &[u8]) -> String {
+        let text = String::from_utf8(by_pipe(frame, payload).stdout).unwrap();
+        text.strip_prefix(&format!("{}\n", frame.mark)).unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_script_finds_exactly_the_payload_on_a_pipe_and_on_a_socket() {
+        let payload: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+        let frame = Frame::new("sha256sum -; cat", false);
+        let expected = format!("{}  -\n", hex::encode(Sha256::digest(&payload)));
+        assert_eq!(stdout(&frame, &payload), expected);
+        assert_eq!(by_socket(&frame, &payload), format!("{}\n{expected}", frame.mark).into_bytes());
+    }
+
+    #[test]
+    fn a_script_of_five_megabytes_runs() {
+        let script = format!(": '{}'; cat", "ü'\\''\n".repeat(750_000));
+        assert!(script.len() > 5_000_000);
+        assert_eq!(stdout(&Frame::new(&script, false), b"payload"), "payload");
+    }
+
+    #[test]
+    fn no_content_breaks_out() {
+        for (script, printed) in [
+            ("", ""),
+            ("# only a comment", ""),
+            ("echo one \\", "one\n"),
+            ("echo one\\", "one\n"),
+            ("cat <<'END'\n' \" $x `y` $(z) \\ !! \nEND", "' \" $x `y` $(z) \\ !! \n"),
+            ("printf %s \"$# $0\"", "0 sh"),
+            ("#!/bin/sh\nset -eu\necho ok", "ok\n"),
+            ("echo ';;' 'esac'\n", ";; esac\n"),
+            ("cat", "payload"),
+        ] {
+            assert_eq!(stdout(&Frame::new(script, false), b"payload"), printed, "{script:?}");
+        }
+    }
+
+    #[test]
+    fn the_exit_status_is_that_of_the_script() {
+        for (script, status) in
+            [("true", 0), ("false", 1), ("exit 42", 42), ("set -e; false; true", 1), ("(", 2)]
+        {
+            let frame = Frame::new(script, false);
+            assert_eq!(by_pipe(&frame, b"").status.code(), Some(status), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_did_not_arrive_whole_does_not_run() {
+        let mut frame = Frame::new("echo ran", false);
+        frame.script.pop();
+        let output = by_pipe(&frame, b"");
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (&b""[..], Some(126)));
+    }
+
+    #[test]
+    fn the_command_has_nothing_that_csh_or_fish_reads_otherwise() {
+        for sudo in [false, true] {
+            let frame = Frame::new("it's \\ ! \n", sudo);
+            assert!(!frame.command.contains(['\\', '!', '\n', '`']), "{}", frame.command);
+        }
+    }
+}
