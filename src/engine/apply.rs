@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
 use super::nonce::Nonce;
-use super::quote::quote;
+use crate::transport::shell::quote;
 use crate::resource::step::{CertificateRequest, Step};
 use crate::transport::Program;
 

@@ -142,13 +142,9 @@ impl Action {
             Self::DeleteJoinToken => "take the join token back".to_owned(),
             Self::TakeLease => "take the lease on etcd's membership".to_owned(),
             Self::ReleaseLease => "release the lease on etcd's membership".to_owned(),
-            Self::ChangeMembership(Change::AddLearner { peer_url }) => {
-                format!("add {peer_url} to etcd as a learner")
-            }
+            Self::ChangeMembership(Change::AddLearner { peer_url }) => format!("add {peer_url} to etcd as a learner"),
             Self::ChangeMembership(Change::Promote { id }) => format!("promote etcd learner {id:x} to voter"),
-            Self::ChangeMembership(Change::Remove { id, why }) => {
-                format!("remove etcd member {id:x}: it {why}")
-            }
+            Self::ChangeMembership(Change::Remove { id, why }) => format!("remove etcd member {id:x}: it {why}"),
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
             Self::Annotate(_) => "record the node's addresses".to_owned(),
             Self::CreateTrust => "make the cluster's authorities".to_owned(),
@@ -165,12 +161,8 @@ impl Action {
     /// What was seen before and may no longer be so.
     pub fn disturbs(&self) -> Vec<Look> {
         match self {
-            Self::Apply(layer) => {
-                vec![Look::Plan(layer.clone()), Look::Survey, Look::Api, Look::PackageService, Look::Pods]
-            }
-            Self::CreateJoinToken | Self::DeleteJoinToken => {
-                vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)]
-            }
+            Self::Apply(layer) => vec![Look::Plan(layer.clone()), Look::Survey, Look::Api, Look::PackageService, Look::Pods],
+            Self::CreateJoinToken | Self::DeleteJoinToken => vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)],
             Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(_) => vec![Look::Membership],
             Self::SetAsideMemberData => vec![Look::Survey],
             Self::Annotate(_) | Self::RegisterNode => vec![Look::Node, Look::Peers],

@@ -1,6 +1,7 @@
 //! Which package manager a host has, and how package steps are written for it.
 
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::resource::step::PackageVersion;
 
 /// A package manager.

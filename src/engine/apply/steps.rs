@@ -2,7 +2,8 @@
 //! order in which it will be read.
 
 use super::packages::PackageManager;
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::step::{Access, Step, UnitVerb};
 

@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, PathState, Probe};
 
 /// The largest content that travels.

@@ -26,13 +26,11 @@ impl Phase for NodeJoined {
     fn next(&self, goal: &Goal, world: &World) -> Next {
         let facts = seen!(world.facts, Look::Facts);
         let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
-        let addresses: Vec<(String, String)> = [
-            (CONTROL_PLANE_IP, &goal.networks.control_plane),
-            (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs),
-        ]
-        .into_iter()
-        .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
-        .collect();
+        let addresses: Vec<(String, String)> =
+            [(CONTROL_PLANE_IP, &goal.networks.control_plane), (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs)]
+                .into_iter()
+                .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
+                .collect();
         // The signer of serving certificates reads the addresses: they must be there before it is asked.
         if addresses.iter().any(|(key, value)| node.annotations.get(key) != Some(value)) {
             return Next::Act(Action::Annotate(addresses));
