@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
 use super::nonce::Nonce;
-use super::quote::quote;
+use crate::transport::shell::quote;
 use crate::resource::step::{CertificateRequest, Step};
 use crate::transport::Program;
 
@@ -103,7 +103,8 @@ pub fn program(segment: &Segment, packages: PackageManager, nonce: &Nonce) -> Pr
         }
         let commands = steps::commands(&task.steps, packages, &mut payload);
         if !commands.is_empty() {
-            script.push_str(&format!("(\n{}\n) >\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n")));
+            script
+                .push_str(&format!("(\n{}\n) >\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n")));
         }
         if task.ends {
             script.push_str(&format!("say done {number}\n"));

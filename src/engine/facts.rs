@@ -157,7 +157,9 @@ mod tests {
         let nonce = Nonce::new(1);
         let facts = parse(&nonce, &run("sh", &program(&nonce))).unwrap();
         assert_eq!(facts.kernel, std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim());
-        assert!(facts.memory > 1 << 20 && facts.cpus > 0 && facts.disk_free > 0 && facts.clock > 1_700_000_000);
+        assert!(
+            facts.memory > 1 << 20 && facts.cpus > 0 && facts.disk_free > 0 && facts.clock > 1_700_000_000
+        );
         assert!(!facts.addresses.contains_key("lo"));
     }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use async_trait::async_trait;
 
 use crate::transport::error::TransportError;
-use crate::transport::{Output, Program, Transport};
+use crate::transport::{Output, Program, Progress, Transport};
 
 /// Runs `program` by `shell` (a command line: `bash --posix`).
 pub(crate) fn run(shell: &str, program: &Program) -> Output {
@@ -48,13 +48,9 @@ pub(crate) struct Here;
 
 #[async_trait]
 impl Transport for Here {
-    async fn run(
-        &self,
-        program: &Program,
-        progress: &mut (dyn FnMut(&str) + Send),
-    ) -> Result<Output, TransportError> {
+    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
         let output = run("sh", program);
-        String::from_utf8_lossy(&output.stdout).lines().for_each(progress);
+        String::from_utf8_lossy(&output.stdout).lines().for_each(|line| progress(line));
         Ok(output)
     }
 }

@@ -1,6 +1,7 @@
 //! Which package manager a host has, and how package steps are written for it.
 
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::resource::step::PackageVersion;
 
 /// A package manager.
@@ -34,7 +35,11 @@ impl PackageManager {
     pub(super) fn install(self, packages: &[PackageVersion]) -> Vec<String> {
         let exact: Vec<String> = packages.iter().map(|package| self.exactly(package)).collect();
         let names = |hold: bool| -> Vec<&str> {
-            packages.iter().filter(|package| package.hold == hold).map(|package| package.name.as_str()).collect()
+            packages
+                .iter()
+                .filter(|package| package.hold == hold)
+                .map(|package| package.name.as_str())
+                .collect()
         };
         let mut commands = vec![format!("install_packages {}", quote_all(exact.iter().map(String::as_str)))];
         for (function, names) in [("hold_packages", names(true)), ("release_packages", names(false))] {
@@ -73,7 +78,11 @@ mod tests {
         let packages = [package("kubelet", Some("1.35.4-1"), true), package("socat", None, false)];
         assert_eq!(
             PackageManager::Apt.install(&packages),
-            ["install_packages 'kubelet=1.35.4-1' 'socat'", "hold_packages 'kubelet'", "release_packages 'socat'"]
+            [
+                "install_packages 'kubelet=1.35.4-1' 'socat'",
+                "hold_packages 'kubelet'",
+                "release_packages 'socat'"
+            ]
         );
         assert_eq!(PackageManager::Dnf.install(&packages)[0], "install_packages 'kubelet-1.35.4-1' 'socat'");
     }

@@ -79,13 +79,18 @@ mod tests {
         let marked = |ids: &[String], begins: bool, ends: bool| {
             format!("{}{}{}", if begins { "^" } else { "" }, ids.join("+"), if ends { "$" } else { "" })
         };
-        let tasks = tasks
-            .iter()
-            .map(|(id, steps)| Task { ids: vec![(*id).to_owned()], begins: true, ends: true, steps: steps.clone() });
+        let tasks = tasks.iter().map(|(id, steps)| Task {
+            ids: vec![(*id).to_owned()],
+            begins: true,
+            ends: true,
+            steps: steps.clone(),
+        });
         let outlines = segments(tasks.collect()).into_iter().map(|segment| {
             let tasks = segment.tasks.iter().map(|task| marked(&task.ids, task.begins, task.ends));
-            let requests =
-                segment.requests.iter().map(|work| format!("[{}]", marked(&work.ids, work.begins, work.ends)));
+            let requests = segment
+                .requests
+                .iter()
+                .map(|work| format!("[{}]", marked(&work.ids, work.begins, work.ends)));
             tasks.chain(requests).collect::<Vec<_>>().join(" ")
         });
         outlines.collect::<Vec<_>>().join(" | ")
@@ -97,7 +102,10 @@ mod tests {
         let cases = [
             (vec![], ""),
             (vec![("a", vec![run()]), ("b", vec![])], "^a$ ^b$"),
-            (vec![("a", vec![run()]), ("c", vec![issue("c")]), ("d", vec![issue("d")])], "^a$ [^c$] [^d$] | "),
+            (
+                vec![("a", vec![run()]), ("c", vec![issue("c")]), ("d", vec![issue("d")])],
+                "^a$ [^c$] [^d$] | ",
+            ),
             (vec![("c", vec![issue("c")]), ("a", vec![run()])], "[^c$] | ^a$"),
             (vec![("c", vec![run(), issue("c"), run()]), ("d", vec![issue("d")])], "^c [c] | c$ [^d$] | "),
         ];

@@ -2,7 +2,8 @@
 //! order in which it will be read.
 
 use super::packages::PackageManager;
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::step::{Access, Step, UnitVerb};
 
@@ -24,7 +25,12 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         Step::WriteFile { path, content, access, sensitive: _ } => {
             payload.extend_from_slice(content);
             let Place { directory, temporary } = place(path);
-            format!("put {} {directory} {temporary} {} {}", content.len(), quote(path), owner_and_mode(access))
+            format!(
+                "put {} {directory} {temporary} {} {}",
+                content.len(),
+                quote(path),
+                owner_and_mode(access)
+            )
         }
         Step::MakeDirectory { path, access } => {
             format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
@@ -44,7 +50,9 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         Step::HoldPackage { name, hold } => PackageManager::hold(name, *hold),
         Step::ReloadUnitFiles => "systemctl daemon-reload".to_owned(),
         Step::Unit { name, verb } => format!("unit {} {}", systemctl(*verb), quote(name)),
-        Step::SetSysctl { key, value } => format!("printf '%s\\n' {} >{}", quote(value), quote(&sysctl_path(key))),
+        Step::SetSysctl { key, value } => {
+            format!("printf '%s\\n' {} >{}", quote(value), quote(&sysctl_path(key)))
+        }
         Step::LoadModule(name) => format!("modprobe -- {}", quote(name)),
         Step::SwapOff => "swapoff --all".to_owned(),
         Step::ReplaceRoute { destination, via } => {

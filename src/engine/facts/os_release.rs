@@ -59,9 +59,15 @@ mod tests {
     #[test]
     fn distributions_are_recognised_by_their_relatives() {
         let cases = [
-            ("ID=debian\nVERSION_ID=\"13\"\nVERSION_CODENAME=trixie\n", os("debian", "debian", "13", "trixie")),
+            (
+                "ID=debian\nVERSION_ID=\"13\"\nVERSION_CODENAME=trixie\n",
+                os("debian", "debian", "13", "trixie"),
+            ),
             ("ID=linuxmint\nID_LIKE='ubuntu debian'\nVERSION_ID=22\n", os("linuxmint", "debian", "22", "")),
-            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.4\"", os("rocky", "redhat", "9.4", "")),
+            (
+                "ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\nVERSION_ID=\"9.4\"",
+                os("rocky", "redhat", "9.4", ""),
+            ),
             ("ID=arch\nBUILD_ID=rolling\n", os("arch", "arch", "", "")),
             ("# ID=no\nID=\"a\\$b\\\"c\"\n", os("a$b\"c", "a$b\"c", "", "")),
         ];

@@ -17,7 +17,8 @@ struct Files(Vec<(String, Step)>);
 
 impl Desired for Files {
     fn items(&self) -> Vec<Item> {
-        let item = |(path, _): &(String, Step)| Item { id: format!("file:{path}"), probes: vec![probe(path)] };
+        let item =
+            |(path, _): &(String, Step)| Item { id: format!("file:{path}"), probes: vec![probe(path)] };
         self.0.iter().map(item).collect()
     }
 
@@ -113,10 +114,10 @@ async fn a_failed_step_names_its_resource() {
 async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
     let dir = tempfile::tempdir().unwrap();
     let owner = fs::metadata(dir.path()).unwrap();
-    let access =
-        Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o644 };
+    let access = Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o644 };
     let issue = |name: &str| {
-        let (certificate, key) = (at(dir.path(), &format!("{name}.crt")), at(dir.path(), &format!("{name}.key")));
+        let (certificate, key) =
+            (at(dir.path(), &format!("{name}.crt")), at(dir.path(), &format!("{name}.key")));
         let request = CertificateRequest {
             certificate: certificate.clone(),
             key,
@@ -128,7 +129,10 @@ async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
             access: access.clone(),
             days: 1,
         };
-        (certificate, Verdict::Change(Change { differences: Vec::new(), steps: vec![Step::IssueCertificate(request)] }))
+        (
+            certificate,
+            Verdict::Change(Change { differences: Vec::new(), steps: vec![Step::IssueCertificate(request)] }),
+        )
     };
     let plan = Plan { verdicts: vec![issue("a"), issue("b")] };
     let sign = |request: &CertificateRequest, pem: &str| {
@@ -139,7 +143,9 @@ async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
     let seen = Mutex::new(Vec::new());
     let record = |event: Event| {
         seen.lock().unwrap().push(match event {
-            Event::ResourceBegun { resource, .. } => format!("begun {}", resource.rsplit('/').next().unwrap()),
+            Event::ResourceBegun { resource, .. } => {
+                format!("begun {}", resource.rsplit('/').next().unwrap())
+            }
             Event::ResourceDone { resource, .. } => format!("done {}", resource.rsplit('/').next().unwrap()),
             other => panic!("{other:?}"),
         });

@@ -74,8 +74,11 @@ impl Host<'_> {
             }
             Line::Fail { number, status, output } => (
                 number,
-                Box::new(move |resource| {
-                    Event::ResourceFailed { host: host(), resource, status, output: output.clone() }
+                Box::new(move |resource| Event::ResourceFailed {
+                    host: host(),
+                    resource,
+                    status,
+                    output: output.clone(),
                 }),
             ),
             Line::Request { .. } | Line::End => return,

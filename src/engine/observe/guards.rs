@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote;
+use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, Probe};
 
 /// A guard is a question, and questions are quick.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::headed;
-use crate::engine::quote::quote;
+use crate::transport::shell::quote;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::probe::{Answer, Probe};
 
@@ -19,10 +19,14 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     if !modules.is_empty() {
         // A loaded module has a directory in /sys/module; a built-in one has it only if it has parameters.
         let loaded = modules.iter().map(|name| {
-            format!("[ -d {} ] && echo yes || echo no\n", quote(&format!("/sys/module/{}", underscored(name))))
+            format!(
+                "[ -d {} ] && echo yes || echo no\n",
+                quote(&format!("/sys/module/{}", underscored(name)))
+            )
         });
         sections.push(("modules", loaded.collect()));
-        sections.push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
+        sections
+            .push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
     }
     if probes.contains(&Probe::Swap) {
         sections.push(("swap", "cat /proc/swaps\n".to_owned()));
@@ -38,11 +42,11 @@ pub(super) fn answer(
     let keys = parameters(probes);
     if !keys.is_empty() {
         let text = sections.text("parameters")?;
-        for key in keys {
-            let path = sysctl_path(key);
-            let value = headed::split(&text, [path.as_str()]).remove(path.as_str());
-            answers
-                .insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value.as_deref().map(single_spaced)));
+        let paths: Vec<String> = keys.iter().copied().map(sysctl_path).collect();
+        let values = headed::split(&text, paths.iter().map(String::as_str));
+        for (key, path) in keys.into_iter().zip(&paths) {
+            let value = values.get(path.as_str()).map(|value| single_spaced(value));
+            answers.insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value));
         }
     }
     let names = modules(probes);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote;
+use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, Probe};
 
 fn pairs(probes: &BTreeSet<Probe>) -> Vec<(&str, &str)> {

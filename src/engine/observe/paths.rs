@@ -6,7 +6,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::{quote, quote_all};
+use crate::engine::quote::quote_all;
+use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, PathState, Probe};
 
 /// The largest content that travels.
@@ -35,9 +36,7 @@ fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
 fn readings(probes: &BTreeSet<Probe>) -> Vec<&Probe> {
     probes
         .iter()
-        .filter(|probe| {
-            matches!(probe, Probe::Path { unless_sha256: Some(_), .. } | Probe::Content { .. })
-        })
+        .filter(|probe| matches!(probe, Probe::Path { unless_sha256: Some(_), .. } | Probe::Content { .. }))
         .collect()
 }
 
@@ -180,12 +179,14 @@ fn stats<'a>(
         let name: &'a str = stated.get::<str>(name).copied().ok_or_else(|| unreadable(name))?;
         let mode = u32::from_str_radix(mode, 16).map_err(|_| unreadable(mode))?;
         let size = size.parse().map_err(|_| unreadable(size))?;
-        let named = |name: &str, number: &str| if name == "UNKNOWN" { number.to_owned() } else { name.to_owned() };
+        let named =
+            |name: &str, number: &str| if name == "UNKNOWN" { number.to_owned() } else { name.to_owned() };
         let target = if sort_of(mode) == LINK { targets.next().map(str::to_owned) } else { None };
         let stat = Stat::Found { mode, size, owner: named(user, uid), group: named(group, gid), target };
         stats.insert(name, stat);
     }
-    let absences = |line: &&str| line.ends_with(": No such file or directory") || line.ends_with(": Not a directory");
+    let absences =
+        |line: &&str| line.ends_with(": No such file or directory") || line.ends_with(": Not a directory");
     let others: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !absences(line)).collect();
     for path in stated.iter().copied() {
         // stat names paths in a quoting of its own, so an error is not pinned on one path: as long as there
@@ -237,7 +238,9 @@ fn content(sha256: Option<&String>, content: Option<&[u8]>) -> Answer {
         (Some(content), _) if content.len() > CONTENT_LIMIT => {
             Answer::Failed(format!("it is larger than {CONTENT_LIMIT} bytes"))
         }
-        (Some(content), Some(sha256)) if digest(content) == *sha256 => Answer::Content(Some(content.to_vec())),
+        (Some(content), Some(sha256)) if digest(content) == *sha256 => {
+            Answer::Content(Some(content.to_vec()))
+        }
         (Some(_), Some(_)) => changed(),
     }
 }
@@ -254,8 +257,11 @@ fn contents<'a>(
     let mut separated = separator.to_vec();
     separated.push(b'\n');
     let found = pieces(lines.next().unwrap_or_default(), &separated);
-    let numbers: Vec<usize> =
-        numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().map_err(|_| unreadable(&numbers))?;
+    let numbers: Vec<usize> = numbers
+        .split_whitespace()
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .map_err(|_| unreadable(&numbers))?;
     // After the last separator there is one more piece, the empty one.
     if separator.is_empty() || found.len() != numbers.len() + 1 {
         return Err(unreadable("contents and numbers do not match"));

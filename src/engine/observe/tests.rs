@@ -63,7 +63,8 @@ fn paths_are_told_by_what_is_there() {
     ];
     for shell in shells() {
         let answers = observed(shell, &probes);
-        let Answer::Path(PathState::File { mode: 0o4640, sha256, size: 6, content: None, owner, .. }) = &answers[0]
+        let Answer::Path(PathState::File { mode: 0o4640, sha256, size: 6, content: None, owner, .. }) =
+            &answers[0]
         else {
             panic!("{shell}: {:?}", answers[0]);
         };
@@ -171,8 +172,12 @@ fn units_are_matched_by_their_order() {
 fn images_routes_and_swap_are_read_from_listings() {
     let image = |reference: &str| Probe::Image { reference: reference.into() };
     let route = |destination: &str| Probe::Route { destination: destination.into() };
-    let probes =
-        [image("registry.k8s.io/pause:3.10"), image("registry.k8s.io/pause:3"), route("10.96.0.0/12"), Probe::Swap];
+    let probes = [
+        image("registry.k8s.io/pause:3.10"),
+        image("registry.k8s.io/pause:3"),
+        route("10.96.0.0/12"),
+        Probe::Swap,
+    ];
     let sections = [
         ("images", "registry.k8s.io/pause:3.10"),
         ("routes", "default via 10.0.0.1 dev eth0\n10.96.0.0/12 dev eth1 scope link"),
