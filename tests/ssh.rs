@@ -51,7 +51,8 @@ async fn a_program_goes_there_and_its_output_and_status_come_back() {
 async fn a_program_that_reads_nothing_does_not_wait_for_its_payload() {
     let site = Site::new();
     let server = Server::start(Behaviour::default()).await;
-    let output = site.transport(&server).run(&program("exit 3", &vec![0; 16 << 20]), &mut |_| ()).await.unwrap();
+    let output =
+        site.transport(&server).run(&program("exit 3", &vec![0; 16 << 20]), &mut |_| ()).await.unwrap();
     assert_eq!(output.status, 3);
 }
 
@@ -84,7 +85,9 @@ async fn login_files_that_print_do_not_disturb() {
 #[tokio::test]
 async fn a_host_that_prints_garbage_for_ever_is_given_up() {
     let site = Site::new();
-    let server = Server::start(Behaviour { login_prints: "exec cat /dev/zero; ".to_owned(), ..Behaviour::default() }).await;
+    let server =
+        Server::start(Behaviour { login_prints: "exec cat /dev/zero; ".to_owned(), ..Behaviour::default() })
+            .await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
     assert!(matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("64 MiB")), "{error}");
 }
@@ -95,7 +98,10 @@ async fn an_account_without_a_shell_is_recognised() {
     let login_prints = "echo This account is currently not available.; exit 1; ".to_owned();
     let server = Server::start(Behaviour { login_prints, ..Behaviour::default() }).await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
-    assert!(matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("not available")), "{error}");
+    assert!(
+        matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("not available")),
+        "{error}"
+    );
     let server = Server::start(Behaviour { refuses_commands: true, ..Behaviour::default() }).await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
     assert!(matches!(&error, TransportError::NoShell { .. }), "{error}");
@@ -129,7 +135,10 @@ async fn a_closed_port_is_unreachable() {
     let site = Site::new();
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let error = run(&site.connect(site.target(port)), "true").await.unwrap_err();
-    assert!(matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains("refused")), "{error}");
+    assert!(
+        matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains("refused")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -175,7 +184,8 @@ async fn a_run_that_is_given_up_leaves_the_connection_usable() {
 #[tokio::test]
 async fn a_pinned_key_is_accepted_and_any_other_one_is_a_mismatch() {
     let site = Site::new();
-    let (right, wrong) = (Server::start(Behaviour::default()).await, Server::start(Behaviour::default()).await);
+    let (right, wrong) =
+        (Server::start(Behaviour::default()).await, Server::start(Behaviour::default()).await);
     let pinned = |server: &Server| {
         let mut target = site.target(server.port);
         target.host_key = HostKeyPolicy::Pinned(right.public_key());
@@ -265,5 +275,8 @@ async fn a_host_behind_two_bastions_is_reached() {
     host.stop().await;
     let error = run(&site.connect(target), "true").await.unwrap_err();
     let expected = format!("bastion 127.0.0.1:{}", inner.port);
-    assert!(matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains(&expected)), "{error}");
+    assert!(
+        matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains(&expected)),
+        "{error}"
+    );
 }

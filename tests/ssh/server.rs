@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use russh::keys::ssh_key::private::Ed25519Keypair;
 use russh::keys::{PrivateKey, PublicKey};
 use russh::server::{Auth, ChannelOpenHandle, Config, Handler, Msg, Session, VerifiedPublicKey, run_stream};
-use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Error, Sig};
+use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Error};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
@@ -41,7 +41,9 @@ impl Sudo {
     fn script(self) -> Option<&'static str> {
         match self {
             Self::Missing => None,
-            Self::Works => Some("test \"$1 $2\" = '-n --' || exit 9\nshift 2\necho 'sudo: a warning' >&2\nexec \"$@\""),
+            Self::Works => {
+                Some("test \"$1 $2\" = '-n --' || exit 9\nshift 2\necho 'sudo: a warning' >&2\nexec \"$@\"")
+            }
             Self::AsksForPassword => Some("echo 'sudo: a password is required' >&2\nexit 1"),
             Self::NotInSudoers => Some("echo 'admin is not in the sudoers file.' >&2\nexit 1"),
         }
@@ -148,7 +150,10 @@ impl Server {
 fn programs(sudo: Sudo) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for program in ["sh", "head", "cat", "wc", "tr", "sleep"] {
-        let real = ["/bin", "/usr/bin"].map(|path| Path::new(path).join(program)).into_iter().find(|path| path.exists());
+        let real = ["/bin", "/usr/bin"]
+            .map(|path| Path::new(path).join(program))
+            .into_iter()
+            .find(|path| path.exists());
         symlink(real.unwrap(), directory.path().join(program)).unwrap();
     }
     if let Some(script) = sudo.script() {
@@ -210,7 +215,12 @@ impl Handler for Connection {
         Ok(())
     }
 
-    async fn exec_request(&mut self, id: ChannelId, command: &[u8], session: &mut Session) -> Result<(), Error> {
+    async fn exec_request(
+        &mut self,
+        id: ChannelId,
+        command: &[u8],
+        session: &mut Session,
+    ) -> Result<(), Error> {
         let at = self.waiting.iter().position(|channel| channel.id() == id).unwrap();
         let channel = self.waiting.remove(at);
         if self.shared.behaviour.refuses_commands {
@@ -235,7 +245,11 @@ impl Handler for Connection {
 }
 
 /// Between a command and its channel, as sshd does it.
-async fn serve(mut child: tokio::process::Child, mut incoming: ChannelReadHalf, outgoing: ChannelWriteHalf<Msg>) {
+async fn serve(
+    mut child: tokio::process::Child,
+    mut incoming: ChannelReadHalf,
+    outgoing: ChannelWriteHalf<Msg>,
+) {
     let mut stdin = child.stdin.take();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let input = async {
@@ -285,11 +299,8 @@ async fn serve(mut child: tokio::process::Child, mut incoming: ChannelReadHalf, 
         () = output => (),
     }
     let Ok(status) = child.wait().await else { return };
-    let told = match status.code() {
-        Some(code) => outgoing.exit_status(u32::try_from(code).unwrap()).await,
-        None => outgoing.signal(Sig::KILL).await,
-    };
-    if told.is_ok() && outgoing.eof().await.is_ok() {
+    let code = u32::try_from(status.code().unwrap()).unwrap();
+    if outgoing.exit_status(code).await.is_ok() && outgoing.eof().await.is_ok() {
         let _link_may_be_gone = outgoing.close().await;
     }
 }
