@@ -1,5 +1,7 @@
 //! The SSH transport against servers that behave well and badly: one in this process, and OpenSSH's.
 
+#![expect(clippy::unwrap_used, reason = "in a test an error is a failure")]
+
 #[path = "ssh/openssh.rs"]
 mod openssh;
 #[path = "ssh/server.rs"]
@@ -18,7 +20,7 @@ use self::server::{Behaviour, Server, Sudo};
 use self::site::Site;
 
 /// For hosts that are expected not to answer.
-const SHORT: Duration = Duration::from_millis(500);
+const SHORT: Duration = Duration::from_secs(1);
 
 async fn run(transport: &SshTransport, script: &str) -> Result<Output, TransportError> {
     transport.run(&program(script, b""), &mut |_| ()).await
@@ -166,6 +168,17 @@ async fn a_connection_that_broke_between_two_runs_is_no_failure() {
     let transport = site.transport(&server);
     assert_eq!(printed(run(&transport, "echo one").await), "one\n");
     server.cut_connections();
+    assert_eq!(printed(run(&transport, "echo two").await), "two\n");
+    assert_eq!(server.logins(), 2);
+}
+
+#[tokio::test]
+async fn a_connection_that_hangs_is_replaced_before_anything_is_sent() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let transport = site.transport(&server).with_deadline(SHORT);
+    assert_eq!(printed(run(&transport, "echo one").await), "one\n");
+    server.freeze_connections();
     assert_eq!(printed(run(&transport, "echo two").await), "two\n");
     assert_eq!(server.logins(), 2);
 }

@@ -55,6 +55,7 @@ pub struct Server {
     key: PublicKey,
     shared: Arc<Shared>,
     cut: watch::Sender<usize>,
+    freeze: watch::Sender<usize>,
     accepting: JoinHandle<()>,
 }
 
@@ -90,13 +91,16 @@ impl Server {
             commands: AtomicUsize::default(),
         });
         let (cut, watching) = watch::channel(0);
+        let (freeze, freezing) = watch::channel(0);
         let for_connections = Arc::clone(&shared);
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let connection = Connection { shared: Arc::clone(&for_connections), waiting: Vec::new() };
                 let (config, mut watching) = (Arc::clone(&config), watching.clone());
+                let mut freezing = freezing.clone();
                 watching.mark_unchanged();
+                freezing.mark_unchanged();
                 tokio::spawn(async move {
                     // Between the client and russh, so that a connection can be cut without a word.
                     let (mut outside, inside) = tokio::io::duplex(1 << 16);
@@ -111,11 +115,12 @@ impl Server {
                     tokio::select! {
                         _ = async { tokio::join!(relay, serve) } => (),
                         _ = watching.changed() => (),
+                        _ = freezing.changed() => std::future::pending().await,
                     }
                 });
             }
         });
-        Self { port, key: public, shared, cut, accepting }
+        Self { port, key: public, shared, cut, freeze, accepting }
     }
 
     pub fn address(&self) -> String {
@@ -134,9 +139,14 @@ impl Server {
         self.shared.commands.load(Ordering::SeqCst)
     }
 
-    /// Ends every connection as a power cut does; new ones are taken.
+    /// Ends every connection, as a reboot does; new ones are taken.
     pub fn cut_connections(&self) {
         self.cut.send_modify(|number| *number += 1);
+    }
+
+    /// Lets every connection hang, as a power cut without a word does; new ones are taken.
+    pub fn freeze_connections(&self) {
+        self.freeze.send_modify(|number| *number += 1);
     }
 
     /// Frees the port.
