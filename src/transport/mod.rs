@@ -36,5 +36,9 @@ pub trait Transport: Send + Sync {
     ///
     /// # Errors
     /// Only when the host could not be reached or the link broke; a failing program is an [`Output`].
-    async fn run(&self, program: &Program, progress: &mut (dyn FnMut(&str) + Send)) -> Result<Output, TransportError>;
+    async fn run(
+        &self,
+        program: &Program,
+        progress: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Output, TransportError>;
 }
