@@ -237,7 +237,7 @@ components:
     fn faults_name_the_place_and_the_reason() {
         let cases = [
             ("architecture: amd64", "architecture: vax", "c.yaml:4:15: "),
-            ("binary: hello", "binary: hello\n          colour: red", "c.yaml:13:11: "),
+            ("binary: hello", "binary: hello\n          colour: red", "c.yaml:14:11: "),
             ("version: 1.2.3", "version: 1.2.3\n    version: 4", "c.yaml:8:5: "),
             ("kind: ComponentList", "kind: Bundle", "c.yaml: this is Bundle of "),
             ("          sha256_url: \"{url}.sha256\"\n", "", "has neither sha256 nor sha256_url"),
