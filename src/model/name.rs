@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not a lowercase RFC 1123 subdomain.
-    #[error("{0:?} is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)")]
+    #[error(
+        "{0:?} is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)"
+    )]
     HostName(String),
 }
 

@@ -172,4 +172,3 @@ pub enum KeyUsage {
     /// `clientAuth`.
     Client,
 }
-
