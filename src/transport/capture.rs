@@ -24,6 +24,7 @@ pub enum Source {
 pub struct Capture<'a> {
     stdout: Marked,
     stderr: Marked,
+    sudo: bool,
     progress: &'a mut Progress<'a>,
     /// Bytes of standard output already given to `progress`.
     reported: usize,
@@ -34,7 +35,8 @@ impl<'a> Capture<'a> {
     pub fn new(frame: &Frame, progress: &'a mut Progress<'a>) -> Self {
         Self {
             stdout: Marked::new(&frame.mark, 1),
-            stderr: Marked::new(&frame.mark, frame.stderr_marks),
+            stderr: Marked::new(&frame.mark, if frame.sudo { 2 } else { 1 }),
+            sudo: frame.sudo,
             progress,
             reported: 0,
         }
@@ -47,7 +49,7 @@ impl<'a> Capture<'a> {
     pub fn push(&mut self, source: Source, data: &[u8]) -> Result<(), TooMuch> {
         match source {
             Source::Stdout => {
-                let seen = self.stdout.output().map_or(0, <[u8]>::len);
+                let seen = if self.stdout.has_begun() { self.stdout.bytes.len() } else { 0 };
                 self.stdout.push(data);
                 self.report_lines(seen);
             }
@@ -62,19 +64,19 @@ impl<'a> Capture<'a> {
     /// `SudoRefused` when the login shell worked and sudo did not let us through; `NoShell` when the script
     /// did not start for another reason.
     pub fn finish(self, status: i32, host: &str, user: &str) -> Result<Output, TransportError> {
-        if let (Some(stdout), Some(stderr)) = (self.stdout.output(), self.stderr.output()) {
-            let rest = String::from_utf8_lossy(stdout.get(self.reported..).unwrap_or_default());
+        if self.stdout.has_begun() && self.stderr.has_begun() {
+            let rest = String::from_utf8_lossy(&self.stdout.bytes[self.reported..]);
             if !rest.is_empty() {
                 (self.progress)(&rest);
             }
-            return Ok(Output { status, stdout: stdout.to_vec(), stderr: stderr.to_vec() });
+            return Ok(Output { status, stdout: self.stdout.bytes, stderr: self.stderr.bytes });
         }
-        let said = String::from_utf8_lossy(self.stderr.last());
-        if self.stderr.wanted == 2 && self.stderr.sections.len() == 2 {
+        let said = String::from_utf8_lossy(&self.stderr.bytes);
+        if self.sudo && self.stderr.awaited == 1 {
             let reason = sudo_complaint(&said).unwrap_or("it said nothing").to_owned();
             return Err(TransportError::SudoRefused { host: host.to_owned(), user: user.to_owned(), reason });
         }
-        let printed = String::from_utf8_lossy(self.stdout.last());
+        let printed = String::from_utf8_lossy(&self.stdout.bytes);
         let reason = match last_line(&said).or_else(|| last_line(&printed)) {
             Some(line) => format!("{line} (exit status {status})"),
             None => format!("exit status {status}, and nothing was said"),
@@ -82,13 +84,16 @@ impl<'a> Capture<'a> {
         Err(TransportError::NoShell { host: host.to_owned(), reason })
     }
 
-    /// `seen`: how much of the output was searched for line breaks before, so that a long line costs no more
-    /// than many short ones.
+    /// Gives whole lines to `progress`. `seen`: how much was searched for line breaks before, so that one long
+    /// line costs no more than many short ones.
     fn report_lines(&mut self, seen: usize) {
-        let Some(stdout) = self.stdout.output() else { return };
-        let Some(last) = stdout[seen..].iter().rposition(|byte| *byte == b'\n') else { return };
+        if !self.stdout.has_begun() {
+            return;
+        }
+        let output = &self.stdout.bytes;
+        let Some(last) = output[seen..].iter().rposition(|byte| *byte == b'\n') else { return };
         let end = seen + last;
-        for line in String::from_utf8_lossy(&stdout[self.reported..end]).split('\n') {
+        for line in String::from_utf8_lossy(&output[self.reported..end]).split('\n') {
             (self.progress)(line);
         }
         self.reported = end + 1;
@@ -110,44 +115,39 @@ fn last_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
-/// A stream cut into sections by the mark; the program's own output is the section after the last one.
+/// A stream in which marks come before the program's own output.
 struct Marked {
     needle: Vec<u8>,
-    wanted: usize,
-    sections: Vec<Vec<u8>>,
+    /// Marks that are still to come.
+    awaited: usize,
+    /// What came since the last mark.
+    bytes: Vec<u8>,
+    /// All bytes that ever came.
     size: usize,
 }
 
 impl Marked {
-    fn new(mark: &str, wanted: usize) -> Self {
-        Self { needle: format!("{mark}\n").into_bytes(), wanted, sections: vec![Vec::new()], size: 0 }
+    fn new(mark: &str, awaited: usize) -> Self {
+        Self { needle: format!("{mark}\n").into_bytes(), awaited, bytes: Vec::new(), size: 0 }
     }
 
     fn push(&mut self, data: &[u8]) {
         self.size += data.len();
-        let mut data = data.to_vec();
-        while let Some(section) = self.sections.last_mut() {
-            // The mark may have arrived in two halves.
-            let seen = section.len().saturating_sub(self.needle.len());
-            section.append(&mut data);
-            if self.sections.len() > self.wanted {
-                return;
-            }
-            let Some(section) = self.sections.last_mut() else { return };
-            let found = section[seen..].windows(self.needle.len()).position(|window| window == self.needle);
+        // A mark may arrive in two halves.
+        let mut from = self.bytes.len().saturating_sub(self.needle.len());
+        self.bytes.extend_from_slice(data);
+        while self.awaited > 0 {
+            let found =
+                self.bytes[from..].windows(self.needle.len()).position(|window| window == self.needle);
             let Some(at) = found else { return };
-            data = section.split_off(seen + at + self.needle.len());
-            section.truncate(seen + at);
-            self.sections.push(Vec::new());
+            self.bytes.drain(..from + at + self.needle.len());
+            self.awaited -= 1;
+            from = 0;
         }
     }
 
-    fn last(&self) -> &[u8] {
-        self.sections.last().map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn output(&self) -> Option<&[u8]> {
-        (self.sections.len() > self.wanted).then(|| self.last())
+    fn has_begun(&self) -> bool {
+        self.awaited == 0
     }
 }
 

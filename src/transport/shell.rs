@@ -33,8 +33,8 @@ pub struct Frame {
     pub command: String,
     /// What goes to standard input before the payload.
     pub script: Vec<u8>,
-    /// How often the mark comes on standard error before the script's own output.
-    pub stderr_marks: usize,
+    /// Whether sudo stands between; then the mark comes twice on standard error, before and after it.
+    pub sudo: bool,
 }
 
 impl Frame {
@@ -54,7 +54,7 @@ impl Frame {
         } else {
             format!("exec sh -c '{inner}'")
         };
-        Self { mark, command, script: script.into_bytes(), stderr_marks: if sudo { 2 } else { 1 } }
+        Self { mark, command, script: script.into_bytes(), sudo }
     }
 }
 
