@@ -10,6 +10,7 @@
 //!   resumed by running it again.
 //! - A dry run asks the same questions and only leaves the doing out.
 
+pub mod cluster_site;
 pub mod goal;
 pub mod home;
 pub mod layer;

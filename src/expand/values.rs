@@ -10,6 +10,7 @@ use super::survey::Survey;
 use super::world::World;
 use crate::model::cluster::Cluster;
 use crate::model::facts::Facts;
+use crate::model::node::Taint;
 use crate::model::role::Role;
 
 /// All four.
@@ -48,17 +49,6 @@ pub struct NodeValues {
     pub taints: Vec<Taint>,
     /// What concerns its etcd member, or its API server's way to etcd.
     pub etcd: EtcdValues,
-}
-
-/// A taint, as the kubelet's configuration has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Taint {
-    /// Its key.
-    pub key: String,
-    /// Its value, often empty.
-    pub value: String,
-    /// `NoSchedule`, `PreferNoSchedule`, `NoExecute`.
-    pub effect: String,
 }
 
 /// `node.etcd`.

@@ -15,6 +15,8 @@ pub struct Cluster {
     pub networks: Networks,
     /// Component to version: `kubernetes` to `1.35.4`.
     pub versions: BTreeMap<String, String>,
+    /// Package to version, of the packages that are the bundle's own: `kubelet` to `1.35.4`.
+    pub packages: BTreeMap<String, String>,
     /// Component to full image reference: `etcd` to `registry.k8s.io/etcd:3.6.5-0`.
     pub images: BTreeMap<String, String>,
     /// Settings of the Kubernetes components.
@@ -23,6 +25,29 @@ pub struct Cluster {
     pub repository: Repository,
     /// Where containerd gets images from: `https://10.0.0.1:8443`.
     pub registry: String,
+    /// Certificates of the authorities, PEM, by name: `kubernetes`, `etcd`, `front-proxy`.
+    pub authorities: BTreeMap<String, String>,
+    /// What service account tokens are checked with, PEM.
+    pub service_account_public_key: String,
+    /// What must never be shown.
+    pub secrets: Secrets,
+    /// Path of this binary on the bootstrap node.
+    pub metalform: String,
+}
+
+/// What every API server shares. `Debug` shows none of it.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Secrets {
+    /// What service account tokens are signed with, PEM.
+    pub service_account_key: String,
+    /// What secrets are encrypted with at rest, base64.
+    pub encryption_key: String,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets(..)")
+    }
 }
 
 /// Where hosts get packages from, and how they know that it is right.
@@ -32,8 +57,6 @@ pub struct Repository {
     pub uri: String,
     /// Public OpenPGP key that indexes are signed with, ASCII armor.
     pub key: String,
-    /// Authority of the server's certificate, PEM.
-    pub ca: String,
 }
 
 /// Settings of the Kubernetes components.
@@ -82,10 +105,15 @@ mod tests {
                 dns_ip: "10.96.0.10".parse().unwrap(),
             },
             versions: BTreeMap::from([("kubernetes".into(), "1.35.4".into())]),
+            packages: BTreeMap::new(),
             images: BTreeMap::new(),
             kubernetes: KubernetesOptions::default(),
-            repository: Repository { uri: "https://a".into(), key: "KEY".into(), ca: "CA".into() },
+            repository: Repository { uri: "https://a".into(), key: "KEY".into() },
             registry: "https://a".into(),
+            authorities: BTreeMap::new(),
+            service_account_public_key: "PEM".into(),
+            secrets: Secrets { service_account_key: "PEM".into(), encryption_key: "KEY".into() },
+            metalform: "/usr/local/bin/metalform".into(),
         };
         let seen = serde_json::to_value(&cluster).unwrap();
         assert_eq!(seen["networks"]["control_plane"][0], "10.0.0.0/24");
