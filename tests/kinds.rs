@@ -1,6 +1,12 @@
 //! What each kind of resource decides: `kinds/<kind>/<case>.yaml` says what should be, what the host
 //! answered and what earlier resources will change, and expects a verdict.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of it is test code; clippy knows only test functions"
+)]
+
 #[path = "kinds/answer.rs"]
 mod answer;
 #[path = "kinds/case.rs"]

@@ -1,5 +1,7 @@
 //! The SSH transport against servers that behave well and badly: one in this process, and OpenSSH's.
 
+#![expect(clippy::unwrap_used, reason = "in a test an error is a failure")]
+
 #[path = "ssh/openssh.rs"]
 mod openssh;
 #[path = "ssh/server.rs"]
@@ -18,7 +20,7 @@ use self::server::{Behaviour, Server, Sudo};
 use self::site::Site;
 
 /// For hosts that are expected not to answer.
-const SHORT: Duration = Duration::from_millis(500);
+const SHORT: Duration = Duration::from_secs(1);
 
 async fn run(transport: &SshTransport, script: &str) -> Result<Output, TransportError> {
     transport.run(&program(script, b""), &mut |_| ()).await
@@ -51,7 +53,8 @@ async fn a_program_goes_there_and_its_output_and_status_come_back() {
 async fn a_program_that_reads_nothing_does_not_wait_for_its_payload() {
     let site = Site::new();
     let server = Server::start(Behaviour::default()).await;
-    let output = site.transport(&server).run(&program("exit 3", &vec![0; 16 << 20]), &mut |_| ()).await.unwrap();
+    let output =
+        site.transport(&server).run(&program("exit 3", &vec![0; 16 << 20]), &mut |_| ()).await.unwrap();
     assert_eq!(output.status, 3);
 }
 
@@ -84,7 +87,9 @@ async fn login_files_that_print_do_not_disturb() {
 #[tokio::test]
 async fn a_host_that_prints_garbage_for_ever_is_given_up() {
     let site = Site::new();
-    let server = Server::start(Behaviour { login_prints: "exec cat /dev/zero; ".to_owned(), ..Behaviour::default() }).await;
+    let server =
+        Server::start(Behaviour { login_prints: "exec cat /dev/zero; ".to_owned(), ..Behaviour::default() })
+            .await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
     assert!(matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("64 MiB")), "{error}");
 }
@@ -95,7 +100,10 @@ async fn an_account_without_a_shell_is_recognised() {
     let login_prints = "echo This account is currently not available.; exit 1; ".to_owned();
     let server = Server::start(Behaviour { login_prints, ..Behaviour::default() }).await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
-    assert!(matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("not available")), "{error}");
+    assert!(
+        matches!(&error, TransportError::NoShell { reason, .. } if reason.contains("not available")),
+        "{error}"
+    );
     let server = Server::start(Behaviour { refuses_commands: true, ..Behaviour::default() }).await;
     let error = run(&site.transport(&server), "true").await.unwrap_err();
     assert!(matches!(&error, TransportError::NoShell { .. }), "{error}");
@@ -129,7 +137,10 @@ async fn a_closed_port_is_unreachable() {
     let site = Site::new();
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let error = run(&site.connect(site.target(port)), "true").await.unwrap_err();
-    assert!(matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains("refused")), "{error}");
+    assert!(
+        matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains("refused")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -162,6 +173,17 @@ async fn a_connection_that_broke_between_two_runs_is_no_failure() {
 }
 
 #[tokio::test]
+async fn a_connection_that_hangs_is_replaced_before_anything_is_sent() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let transport = site.transport(&server).with_deadline(SHORT);
+    assert_eq!(printed(run(&transport, "echo one").await), "one\n");
+    server.freeze_connections();
+    assert_eq!(printed(run(&transport, "echo two").await), "two\n");
+    assert_eq!(server.logins(), 2);
+}
+
+#[tokio::test]
 async fn a_run_that_is_given_up_leaves_the_connection_usable() {
     let site = Site::new();
     let server = Server::start(Behaviour::default()).await;
@@ -175,7 +197,8 @@ async fn a_run_that_is_given_up_leaves_the_connection_usable() {
 #[tokio::test]
 async fn a_pinned_key_is_accepted_and_any_other_one_is_a_mismatch() {
     let site = Site::new();
-    let (right, wrong) = (Server::start(Behaviour::default()).await, Server::start(Behaviour::default()).await);
+    let (right, wrong) =
+        (Server::start(Behaviour::default()).await, Server::start(Behaviour::default()).await);
     let pinned = |server: &Server| {
         let mut target = site.target(server.port);
         target.host_key = HostKeyPolicy::Pinned(right.public_key());
@@ -265,5 +288,8 @@ async fn a_host_behind_two_bastions_is_reached() {
     host.stop().await;
     let error = run(&site.connect(target), "true").await.unwrap_err();
     let expected = format!("bastion 127.0.0.1:{}", inner.port);
-    assert!(matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains(&expected)), "{error}");
+    assert!(
+        matches!(&error, TransportError::Unreachable { reason, .. } if reason.contains(&expected)),
+        "{error}"
+    );
 }

@@ -37,7 +37,7 @@ pub enum Layer {
 /// States of the bootstrap node that come before any other.
 const SERVING: &[&str] = &["serve", "node-base", "registry"];
 /// States that the first control plane needs from the base.
-const FIRST: &[&str] = &["containerd", "apiserver-proxy", "kubelet"];
+const FIRST: &[&str] = &["node-base", "containerd", "apiserver-proxy", "kubelet"];
 
 impl Layer {
     /// For people.
@@ -68,7 +68,7 @@ impl Layer {
             Self::Etcd => only(&|name| name == "etcd"),
             Self::EtcdMember { .. } => only(&|name| name == "etcd-member"),
             Self::ControlPlane => only(&is_control_plane),
-            Self::Proxy => vec!["apiserver-proxy".to_owned()],
+            Self::Proxy => vec!["node-base".to_owned(), "apiserver-proxy".to_owned()],
         }
     }
 

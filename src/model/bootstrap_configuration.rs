@@ -1,6 +1,6 @@
 //! `/etc/metalform/bootstrap.yaml`: what a cluster is made from.
 //!
-//! Read in two steps: the file's own form ([`syntax`] for ours, [`metalk8s`] for MetalK8s'), then one
+//! Read in two steps: the file's own form (`syntax` for ours, `metalk8s` for MetalK8s'), then one
 //! validation of the values, whose problems are all told at once.
 
 use std::path::PathBuf;

@@ -28,6 +28,24 @@ pub enum Event {
         /// Whether it holds.
         holds: bool,
     },
+    /// A phase does something.
+    Acted {
+        /// The host it is about.
+        host: HostName,
+        /// What, as a sentence.
+        action: String,
+    },
+    /// A phase waits; told when the wait begins, and now and then while it lasts.
+    Waiting {
+        /// The host it is about.
+        host: HostName,
+        /// What for, as a sentence.
+        condition: String,
+        /// What is there instead.
+        last_seen: String,
+        /// Since the wait began.
+        elapsed: Duration,
+    },
     /// A host was compared with its states.
     Planned {
         /// The host.

@@ -32,8 +32,9 @@ pub enum AuthorityError {
         /// What the parser said.
         reason: String,
     },
-    /// The private key is not PKCS #8, SEC1 or PKCS #1 PEM of a supported algorithm.
-    #[error("the authority's private key cannot be read: {reason}")]
+    /// The private key is not PKCS #8 PEM (ring reads neither PKCS #1 nor SEC1, which kubeadm and MetalK8s
+    /// write; `openssl pkey` converts them).
+    #[error("the authority's private key cannot be read as PKCS #8 PEM: {reason}")]
     Key {
         /// What the parser said.
         reason: String,
@@ -90,7 +91,7 @@ impl Authority {
         Self::from_pem(&certificate.pem(), &key.serialize_pem())
     }
 
-    /// Reads one from PEM texts.
+    /// Reads one from PEM texts: ECDSA or RSA, the key in PKCS #8.
     ///
     /// # Errors
     /// When either cannot be read, when they do not belong together, or when the certificate may not sign.

@@ -159,6 +159,17 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_openssl_made_on_a_host_is_read() {
+        let facts = parse_csr(include_str!("../../tests/config/pki/openssl.csr")).unwrap();
+        assert_eq!(facts.common_name, "system:node:node-1");
+        assert_eq!(
+            (facts.organizations, facts.dns_names),
+            (vec!["system:nodes".into()], vec!["node-1".into()])
+        );
+        assert_eq!(facts.ip_addresses, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
+    }
+
+    #[test]
     fn names_and_attributes_that_no_node_needs_are_refused() {
         let uri = request(|p| p.subject_alt_names = vec![SanType::URI("https://a".try_into().unwrap())]);
         assert!(matches!(parse_csr(&uri), Err(CsrError::AlternativeName { .. })));

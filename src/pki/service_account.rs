@@ -12,7 +12,7 @@ pub struct ServiceAccountKey {
 
 /// Why there is no usable key pair.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the service account key cannot be used: {reason}")]
+#[error("the service account key cannot be used as PKCS #8 PEM: {reason}")]
 pub struct ServiceAccountKeyError {
     /// What rcgen said.
     pub reason: String,
@@ -27,10 +27,10 @@ impl ServiceAccountKey {
         KeyPair::generate().map(|pair| Self::of(&pair, pair.serialize_pem())).map_err(unusable)
     }
 
-    /// Reads one; RSA and other curves too, as clusters taken over from elsewhere have them.
+    /// Reads one in PKCS #8; RSA too, as clusters taken over from elsewhere have it.
     ///
     /// # Errors
-    /// When it is not a private key in PEM.
+    /// When it is not a private key in PKCS #8 PEM.
     pub fn from_pem(private: &str) -> Result<Self, ServiceAccountKeyError> {
         KeyPair::from_pem(private).map(|pair| Self::of(&pair, private.to_owned())).map_err(unusable)
     }

@@ -3,8 +3,8 @@
 //! # Guarantees
 //! - Nothing that exists is ever overwritten.
 //! - A private key has mode 0600 from its first instant, and is whole or not there.
-//! - A run that was killed half-way is finished by the next one: a new key waits beside its place under
-//!   [`STAGED`] until its certificate is in place.
+//! - A run that was killed half-way is finished by the next one: a new key waits beside its place as
+//!   `ca.key.staged` until its certificate is in place.
 //!
 //! # Assumptions
 //! One process at a time; the caller holds the cluster's lock.

@@ -10,4 +10,4 @@ mod renderer;
 
 pub use error::RenderError;
 pub use minijinja::Value;
-pub use renderer::{Renderer, values_of};
+pub use renderer::{Renderer, values_of, with_value};

@@ -37,9 +37,9 @@ impl Renderer {
         environment.set_formatter(write_value);
         let mut syntax = SyntaxConfig::builder();
         syntax.keep_trailing_newline(true);
-        if let Ok(syntax) = syntax.build() {
-            environment.set_syntax(syntax);
-        }
+        let syntax =
+            syntax.build().expect("because only delimiters can be refused, and these are the usual ones");
+        environment.set_syntax(syntax);
         filters::register(&mut environment);
         let errors = templates
             .into_iter()
@@ -49,11 +49,6 @@ impl Renderer {
             })
             .collect();
         (Self { environment }, errors)
-    }
-
-    /// Whether there is a template at this path below `templates/`.
-    pub fn has_template(&self, name: &str) -> bool {
-        self.environment.get_template(name).is_ok()
     }
 
     /// The text of a template with these values.
@@ -165,6 +160,11 @@ pub fn values_of<T: serde::Serialize>(values: &T) -> Value {
     Value::from(Serde(values))
 }
 
+/// The same values and one more, which hides another of its name.
+pub fn with_value(values: &Value, name: &str, value: Value) -> Value {
+    minijinja::context! { ..Value::from_pairs([(name.to_owned(), value)]), ..values.clone() }
+}
+
 /// Writes a value as daemons read it. minijinja writes as Python does (`False`, `None`, `['a']`), which no
 /// configuration file wants: booleans are lowercase here, and null, lists and maps are refused.
 fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
@@ -234,6 +234,13 @@ mod tests {
         ] {
             assert_eq!(renderer().text(text, &values()).unwrap(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn one_more_value_stands_beside_the_others_and_hides_its_namesake() {
+        let more = with_value(&with_value(&values(), "item", Value::from(3)), "facts", Value::from("none"));
+        let text = renderer().text("{{ item }} {{ facts }} {{ cluster.name }}", &more).unwrap();
+        assert_eq!(text, "3 none blue");
     }
 
     #[test]

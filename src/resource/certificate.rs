@@ -148,12 +148,7 @@ impl Certificate {
         }
         if change.differences.is_empty() {
             for (path, mode) in [(&self.path, request.access.mode), (&request.key, 0o600)] {
-                set_access(
-                    path,
-                    &Access { mode, ..request.access.clone() },
-                    (observed, context),
-                    &mut change,
-                )?;
+                set_access(path, &Access { mode, ..request.access.clone() }, observed, context, &mut change)?;
             }
         } else {
             change.steps.push(Step::IssueCertificate(request.clone()));
@@ -170,7 +165,8 @@ fn pair_probe(request: &CertificateRequest) -> Probe {
 fn set_access(
     path: &str,
     wanted: &Access,
-    (observed, context): (&Observed, &Context<'_>),
+    observed: &Observed,
+    context: &Context<'_>,
     change: &mut Change,
 ) -> Result<(), Refusal> {
     // What is not a regular file here is a link that was followed to a good certificate: it has no access.

@@ -75,7 +75,7 @@ impl Command {
         let creates = self.creates.as_deref().map(creates_probe);
         creates
             .into_iter()
-            .chain([&self.unless, &self.only_if].into_iter().flatten().map(guard_probe))
+            .chain([&self.unless, &self.only_if].into_iter().flatten().map(|script| guard_probe(script)))
             .collect()
     }
 
@@ -121,6 +121,6 @@ fn creates_probe(path: &str) -> Probe {
     Probe::Path { path: path.to_owned(), unless_sha256: None }
 }
 
-fn guard_probe(script: &String) -> Probe {
-    Probe::Guard { script: script.clone() }
+fn guard_probe(script: &str) -> Probe {
+    Probe::Guard { script: script.to_owned() }
 }

@@ -119,15 +119,18 @@ pub(super) fn removal(path: &str, observed: &Observed, pending: &Pending) -> Res
 
 /// What differs between two accesses; `None` where there was nothing.
 pub(super) fn access_differences(before: Option<&Access>, after: &Access, change: &mut Change) {
-    let fields: [(&str, fn(&Access) -> String); 3] = [
-        ("mode", |access| format!("{:04o}", access.mode)),
-        ("owner", |access| access.owner.clone()),
-        ("group", |access| access.group.clone()),
-    ];
-    for (name, value) in fields {
-        let [before, after] = [before.map(value), Some(value(after))];
-        if before != after {
-            change.field(name, before.as_deref(), after.as_deref());
+    let values = |access: &Access| {
+        [
+            ("mode", format!("{:04o}", access.mode)),
+            ("owner", access.owner.clone()),
+            ("group", access.group.clone()),
+        ]
+    };
+    let before = before.map(values);
+    for (index, (name, after)) in values(after).iter().enumerate() {
+        let before = before.as_ref().map(|values| values[index].1.as_str());
+        if before != Some(after) {
+            change.field(name, before, Some(after));
         }
     }
 }
@@ -141,4 +144,17 @@ pub(super) fn occupied(path: &str, state: &PathState, wanted: &'static str) -> R
         PathState::Other => "a device, socket or pipe",
     };
     Refusal::Occupied { path: path.to_owned(), found, wanted }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_never_asked_to_send_sensitive_content_back() {
+        let open = Contents::public("/a".to_owned(), "text".to_owned());
+        assert!(matches!(open.probe(), Probe::Path { unless_sha256: Some(_), .. }));
+        let secret = Contents { sensitive: true, ..open };
+        assert!(matches!(secret.probe(), Probe::Path { unless_sha256: None, .. }));
+    }
 }

@@ -104,7 +104,8 @@ impl Given {
         kind: &'static str,
         specs: &'static [FieldSpec],
         values: Map<String, Value>,
-        (ensure, sensitive): (Ensure, bool),
+        ensure: Ensure,
+        sensitive: bool,
     ) -> Result<Self, FieldError> {
         for (name, value) in &values {
             let Some(spec) = specs.iter().find(|spec| spec.name == name) else {

@@ -9,6 +9,7 @@ pub mod context;
 pub mod ensure;
 pub mod field;
 pub mod given;
+pub mod kind;
 pub mod pending;
 pub mod probe;
 pub mod step;
@@ -43,93 +44,10 @@ use serde_json::{Map, Value};
 use self::change::Verdict;
 use self::context::Context;
 use self::ensure::Ensure;
-use self::field::FieldSpec;
 use self::given::{FieldError, Given};
 use self::probe::{Observed, Probe};
 
-/// A kind, for the check of state files and for the reference page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KindSpec {
-    /// As it is written in a state file.
-    pub name: &'static str,
-    /// One sentence; says what the name of a resource of this kind is.
-    pub about: &'static str,
-    /// What it may be told beside its name and the shared keys.
-    pub fields: &'static [FieldSpec],
-}
-
-const KINDS: &[KindSpec] = &[
-    KindSpec {
-        name: "certificate",
-        about: "A certificate, by its path, and the private key beside it.",
-        fields: certificate::FIELDS,
-    },
-    KindSpec {
-        name: "command",
-        about: "A guarded shell command; its name is a sentence.",
-        fields: command::FIELDS,
-    },
-    KindSpec { name: "directory", about: "A directory, by its path.", fields: directory::FIELDS },
-    KindSpec { name: "file", about: "A regular file, by its path.", fields: file::FIELDS },
-    KindSpec {
-        name: "image",
-        about: "A container image, by its full reference, in containerd.",
-        fields: image::FIELDS,
-    },
-    KindSpec {
-        name: "kmod",
-        about: "A kernel module, by its name, live and persisted.",
-        fields: kmod::FIELDS,
-    },
-    KindSpec {
-        name: "package",
-        about: "A package of the distribution, by its name.",
-        fields: package::FIELDS,
-    },
-    KindSpec {
-        name: "package_repository",
-        about: "A signed APT repository, by the stem of its file name.",
-        fields: package_repository::FIELDS,
-    },
-    KindSpec {
-        name: "route",
-        about: "A live route of the main table, by its destination in CIDR form.",
-        fields: route::FIELDS,
-    },
-    KindSpec { name: "service", about: "A systemd service, by its unit.", fields: service::FIELDS },
-    KindSpec {
-        name: "static_pod",
-        about: "A manifest in the kubelet's directory, by the pod's name.",
-        fields: static_pod::FIELDS,
-    },
-    KindSpec { name: "swap", about: "No swap; its name is off.", fields: swap::FIELDS },
-    KindSpec { name: "symlink", about: "A symbolic link, by its path.", fields: symlink::FIELDS },
-    KindSpec {
-        name: "sysctl",
-        about: "A kernel parameter, by its dotted key, live and persisted.",
-        fields: sysctl::FIELDS,
-    },
-    KindSpec { name: "template", about: "A file made from a template, by its path.", fields: file::FIELDS },
-    KindSpec {
-        name: "unit",
-        about: "A systemd unit file in /etc/systemd/system, by the unit's whole name.",
-        fields: unit::FIELDS,
-    },
-];
-
-/// All kinds, by name.
-pub fn kinds() -> &'static [KindSpec] {
-    KINDS
-}
-
-/// The fields of a kind; `None` when there is no such kind.
-pub fn fields(kind: &str) -> Option<&'static [FieldSpec]> {
-    spec(kind).map(|spec| spec.fields)
-}
-
-fn spec(kind: &str) -> Option<&'static KindSpec> {
-    KINDS.iter().find(|spec| spec.name == kind)
-}
+pub use self::kind::{KindSpec, fields, kinds};
 
 /// One thing on a host, as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,14 +99,14 @@ impl Resource {
     ) -> Result<Self, FieldError> {
         let unknown = || FieldError::UnknownKind {
             kind: kind.to_owned(),
-            suggestion: given::nearest(kind, KINDS.iter().map(|spec| spec.name)),
+            suggestion: given::nearest(kind, kinds().iter().map(|spec| spec.name)),
         };
-        let spec = spec(kind).ok_or_else(unknown)?;
+        let spec = kind::spec(kind).ok_or_else(unknown)?;
         if name.is_empty() || name.contains('\0') {
             let reason = "a name has text, and no NUL character";
             return Err(FieldError::Name { kind: spec.name, name: name.to_owned(), reason });
         }
-        let given = Given::check(spec.name, spec.fields, fields, (ensure, sensitive))?;
+        let given = Given::check(spec.name, spec.fields, fields, ensure, sensitive)?;
         Ok(match spec.name {
             "certificate" => Self::Certificate(certificate::Certificate::parse(name, &given)?),
             "command" => Self::Command(command::Command::parse(&given)?),

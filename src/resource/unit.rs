@@ -59,8 +59,10 @@ impl Unit {
         };
         if self.wanted.is_none() && !change.steps.is_empty() {
             // Without its file systemd can neither stop it in order nor find the links of its [Install].
-            let before =
-                [(unit.active == "active", UnitVerb::Stop), (unit.unit_file == "enabled", UnitVerb::Disable)];
+            let before = [
+                (!matches!(unit.active.as_str(), "inactive" | "failed"), UnitVerb::Stop),
+                (unit.unit_file == "enabled", UnitVerb::Disable),
+            ];
             let verbs = before.into_iter().filter(|(needed, _)| *needed);
             change.steps.splice(0..0, verbs.map(|(_, verb)| Step::Unit { name: self.name.clone(), verb }));
         }

@@ -4,6 +4,7 @@
 //!
 //! `UPDATE_EXPECTED=1 cargo test --lib state` writes `expected` anew; read the difference before keeping it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -126,7 +127,7 @@ fn show(outcome: &Result<Vec<Compiled>, Vec<StateError>>) -> String {
 fn show_resource(text: &mut String, resource: &Compiled) {
     let Compiled { id, fields, ensure, sensitive, only_if_changed, after, source, state } = resource;
     writeln!(text, "{id} of {state} at {source}").unwrap();
-    for (name, value) in fields {
+    for (name, value) in fields.iter().collect::<BTreeMap<_, _>>() {
         writeln!(text, "  {name}: {value}").unwrap();
     }
     let ids = |ids: &[super::ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -61,27 +61,28 @@ impl StateError {
         Self { at: Location::of_file(file), fault: Box::new(fault.into()) }
     }
 
-    /// What went wrong with rendering for the resource at `place`: the fault of a template is in the template.
+    /// What went wrong with rendering for the resource at `place`.
     pub(super) fn of_render(place: Location, error: RenderError) -> Self {
         match error {
-            RenderError::Template { template, line, reason } => Self {
-                at: Location::of_line(format!("templates/{template}"), line as u64),
-                fault: Box::new(Fault::Template { reason, wanted_by: Some(place) }),
-            },
+            RenderError::Template { template, line, reason } => {
+                Self::in_template(&template, line, Fault::Template { reason, wanted_by: Some(place) })
+            }
             other => Self { at: place, fault: Box::new(other.into()) },
         }
     }
 
-    /// A template that is not written correctly.
+    /// What is wrong with a template by itself.
     pub(super) fn of_template(error: RenderError) -> Self {
-        match Self::of_render(Location::of_file("templates"), error) {
-            Self { at, fault } => match *fault {
-                Fault::Template { reason, .. } => {
-                    Self { at, fault: Box::new(Fault::Template { reason, wanted_by: None }) }
-                }
-                other => Self { at, fault: Box::new(other) },
-            },
+        match error {
+            RenderError::Template { template, line, reason } => {
+                Self::in_template(&template, line, Fault::Template { reason, wanted_by: None })
+            }
+            other => Self::of_file("templates", other),
         }
+    }
+
+    fn in_template(template: &str, line: usize, fault: Fault) -> Self {
+        Self { at: Location::of_line(format!("templates/{template}"), line as u64), fault: Box::new(fault) }
     }
 
     /// What to do about it, where that is known and not plain from the message.

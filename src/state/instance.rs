@@ -13,7 +13,7 @@ use super::reference::{AFTER, ONLY_IF_CHANGED, REACTIONS, ReferenceFault};
 use super::roots::ITEM;
 use super::syntax::{Each, Ensure, Resource};
 use super::yaml::{Node, Yaml};
-use crate::render::{RenderError, Renderer, Value};
+use crate::render::{RenderError, Renderer, Value, values_of, with_value};
 use crate::resource::field::{FieldSort, FieldSpec};
 
 /// What the values of a host are applied with.
@@ -29,8 +29,8 @@ pub(super) struct Evaluator<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub instances: Vec<Instance>,
-    /// The resource as written, when some of it was left out: its name may hold `{{ }}` still.
-    pub left_out: Option<ResourceId>,
+    /// What is not on this host though it could be. Where names are not known, the id as it is written.
+    pub left_out: Vec<ResourceId>,
 }
 
 /// A resource whose references are read, and not yet known to lead anywhere.
@@ -55,20 +55,26 @@ impl Evaluator<'_> {
         resource: &Resource,
         specs: &'static [FieldSpec],
     ) -> Result<Outcome, StateError> {
-        let pattern = ResourceId { kind: resource.kind.value.clone(), name: resource.name.value.clone() };
+        let named = |name: &str| ResourceId { kind: resource.kind.value.clone(), name: name.to_owned() };
+        let as_written = named(&resource.name.value);
         let by_item = resource.each.is_some() && self.reads_item(resource)?;
         if !by_item && !self.holds(resource, self.values)? {
-            return Ok(Outcome { instances: Vec::new(), left_out: Some(pattern) });
+            return Ok(Outcome { instances: Vec::new(), left_out: vec![as_written] });
         }
         let mut outcome = Outcome::default();
         for scope in self.scopes(resource)? {
             if by_item && !self.holds(resource, &scope)? {
-                continue;
+                // What was left out for want of a value may have no name either.
+                let id = self.text(&resource.name, &scope).map_or(as_written.clone(), |name| named(&name));
+                outcome.left_out.push(id);
+            } else {
+                outcome.instances.push(self.instance(resource, specs, &scope)?);
             }
-            outcome.instances.push(self.instance(resource, specs, &scope)?);
         }
-        // A list may be empty on this host, and an item left out: what then names it names nothing.
-        outcome.left_out = resource.each.is_some().then_some(pattern);
+        if let Some(Each::Expression(_)) = resource.each {
+            // The list differs from host to host: an item that others have is not a misspelt one.
+            outcome.left_out.push(as_written);
+        }
         Ok(outcome)
     }
 
@@ -94,13 +100,11 @@ impl Evaluator<'_> {
                 self.placed(each.at, self.renderer.list(&each.value, self.values))?
             }
             Some(Each::Items(nodes)) => {
-                let item =
-                    |node| Ok(crate::render::values_of(&self.value(node, FieldSort::Any, self.values)?));
+                let item = |node| Ok(values_of(&self.value(node, FieldSort::Any, self.values)?));
                 nodes.iter().map(item).collect::<Result<_, StateError>>()?
             }
         };
-        let scope = |item| minijinja::context! { item => item, ..self.values.clone() };
-        Ok(items.into_iter().map(scope).collect())
+        Ok(items.into_iter().map(|item| with_value(self.values, ITEM, item)).collect())
     }
 
     fn instance(
@@ -125,7 +129,7 @@ impl Evaluator<'_> {
         let mut fields = Map::new();
         for spec in specs {
             let Some(field) = resource.fields.get(spec.name) else { continue };
-            let value = self.field(spec, &field.value, scope)?;
+            let value = self.field(resource, spec, (&field.value, scope))?;
             if let Some(key) = REACTIONS.into_iter().find(|key| *key == spec.name) {
                 let ids = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 let texts = ids.iter().filter_map(Json::as_str);
@@ -159,7 +163,12 @@ impl Evaluator<'_> {
         Ok(Instance { compiled, references })
     }
 
-    fn field(&self, spec: &FieldSpec, node: &Node, scope: &Value) -> Result<Json, StateError> {
+    fn field(
+        &self,
+        resource: &Resource,
+        spec: &FieldSpec,
+        (node, scope): (&Node, &Value),
+    ) -> Result<Json, StateError> {
         let value = self.value(node, spec.sort, scope)?;
         if field::conforms(spec.sort, &value) {
             return Ok(value);
@@ -167,7 +176,7 @@ impl Evaluator<'_> {
         let mismatch = Mismatch {
             what: spec.name.to_owned(),
             expected: field::expected(spec.sort),
-            found: value.to_string(),
+            found: if resource.sensitive { "another value".to_owned() } else { value.to_string() },
             written: None,
         };
         Err(StateError::new(self.file, node.at, FieldFault::from(mismatch)))

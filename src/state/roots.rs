@@ -39,6 +39,9 @@ pub(super) fn check(resource: &Resource, renderer: &Renderer) -> Vec<(Position, 
     for id in resource.after.iter().chain(resource.only_if_changed.iter().flatten()) {
         text(&id.value, id.at);
     }
+    if let Some(Each::Items(items)) = &resource.each {
+        items.iter().for_each(|item| item.each_text(&mut text));
+    }
     for field in resource.fields.values() {
         field.value.each_text(&mut text);
     }

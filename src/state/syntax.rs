@@ -241,12 +241,15 @@ impl Reader<'_> {
     }
 
     fn resource(&mut self, node: &Node) -> Option<Resource> {
-        let Yaml::Map(entries) = &node.value else {
+        let entries = match &node.value {
+            Yaml::Map(entries) => entries.split_first(),
+            _ => None,
+        };
+        let Some(((kind, name), rest)) = entries else {
             let expected = "a map that begins with kind: name";
             self.fault(node.at, SyntaxFault::from(Mismatch::new("a resource", expected, node)));
             return None;
         };
-        let ((kind, name), rest) = entries.split_first()?;
         if SHARED_KEYS.contains(&kind.name.as_str()) {
             self.fault(kind.at, SyntaxFault::KindNotFirst { key: kind.name.clone() });
             return None;

@@ -112,6 +112,7 @@ impl Node {
             }
             Yaml::Text(_) => "text".to_owned(),
             Yaml::List(_) => "a list".to_owned(),
+            Yaml::Map(entries) if entries.is_empty() => "an empty map".to_owned(),
             Yaml::Map(_) => "a map".to_owned(),
         }
     }

@@ -93,7 +93,7 @@ pub fn verdict(
     }
     let mut lines = known.of(host, port, None);
     match (lines.next(), policy) {
-        (Some(first), _) if same(&first) || lines.any(|line| same(&&line)) => KeyVerdict::Accept,
+        (Some(first), _) if same(&first) || lines.any(|line| same(&line)) => KeyVerdict::Accept,
         (Some(first), _) => KeyVerdict::Mismatch {
             expected: format!("{} (known hosts, line {})", describe(first.entry.public_key()), first.number),
         },

@@ -1,11 +1,19 @@
 //! The tables of fields say what `parse` takes, neither more nor less.
 
+use std::collections::BTreeMap;
+
 use metalform::resource::Resource;
+use metalform::resource::change::Verdict;
+use metalform::resource::context::Context;
 use metalform::resource::ensure::Ensure;
 use metalform::resource::field::{FieldSort, FieldSpec};
 use metalform::resource::given::FieldError;
+use metalform::resource::pending::Pending;
+use metalform::resource::probe::Observed;
 use metalform::resource::{fields, kinds};
 use serde_json::{Map, Value, json};
+
+use super::case::NOW;
 
 /// The name and all fields of a resource of each kind.
 fn whole(kind: &str) -> (&'static str, Value) {
@@ -113,6 +121,18 @@ fn a_value_of_another_sort_is_refused_and_so_is_nul() {
     for kind in kinds() {
         assert!(parse(kind.name, "a\0b", &whole(kind.name).1).is_err(), "{}", kind.name);
         assert!(parse(kind.name, "", &whole(kind.name).1).is_err(), "{}", kind.name);
+    }
+}
+
+#[test]
+fn what_was_not_observed_is_refused() {
+    let (now, authorities) = (NOW.parse().unwrap(), BTreeMap::from([("a".to_owned(), String::new())]));
+    let context = Context { now, authorities: &authorities, pending: &Pending::default() };
+    for kind in kinds() {
+        let (name, given) = whole(kind.name);
+        let verdict = parse(kind.name, name, &given).unwrap().diff(&Observed::default(), &context);
+        let Verdict::Refuse { reason } = verdict else { panic!("{}: {verdict:?}", kind.name) };
+        assert!(reason.ends_with(" was not observed"), "{}: {reason}", kind.name);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use russh::keys::ssh_key::private::Ed25519Keypair;
 use russh::keys::{PrivateKey, PublicKey};
 use russh::server::{Auth, ChannelOpenHandle, Config, Handler, Msg, Session, VerifiedPublicKey, run_stream};
-use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Error, Sig};
+use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, Error};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
@@ -41,7 +41,9 @@ impl Sudo {
     fn script(self) -> Option<&'static str> {
         match self {
             Self::Missing => None,
-            Self::Works => Some("test \"$1 $2\" = '-n --' || exit 9\nshift 2\necho 'sudo: a warning' >&2\nexec \"$@\""),
+            Self::Works => {
+                Some("test \"$1 $2\" = '-n --' || exit 9\nshift 2\necho 'sudo: a warning' >&2\nexec \"$@\"")
+            }
             Self::AsksForPassword => Some("echo 'sudo: a password is required' >&2\nexit 1"),
             Self::NotInSudoers => Some("echo 'admin is not in the sudoers file.' >&2\nexit 1"),
         }
@@ -53,6 +55,7 @@ pub struct Server {
     key: PublicKey,
     shared: Arc<Shared>,
     cut: watch::Sender<usize>,
+    freeze: watch::Sender<usize>,
     accepting: JoinHandle<()>,
 }
 
@@ -88,13 +91,16 @@ impl Server {
             commands: AtomicUsize::default(),
         });
         let (cut, watching) = watch::channel(0);
+        let (freeze, freezing) = watch::channel(0);
         let for_connections = Arc::clone(&shared);
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let connection = Connection { shared: Arc::clone(&for_connections), waiting: Vec::new() };
                 let (config, mut watching) = (Arc::clone(&config), watching.clone());
+                let mut freezing = freezing.clone();
                 watching.mark_unchanged();
+                freezing.mark_unchanged();
                 tokio::spawn(async move {
                     // Between the client and russh, so that a connection can be cut without a word.
                     let (mut outside, inside) = tokio::io::duplex(1 << 16);
@@ -109,11 +115,12 @@ impl Server {
                     tokio::select! {
                         _ = async { tokio::join!(relay, serve) } => (),
                         _ = watching.changed() => (),
+                        _ = freezing.changed() => std::future::pending().await,
                     }
                 });
             }
         });
-        Self { port, key: public, shared, cut, accepting }
+        Self { port, key: public, shared, cut, freeze, accepting }
     }
 
     pub fn address(&self) -> String {
@@ -132,9 +139,14 @@ impl Server {
         self.shared.commands.load(Ordering::SeqCst)
     }
 
-    /// Ends every connection as a power cut does; new ones are taken.
+    /// Ends every connection, as a reboot does; new ones are taken.
     pub fn cut_connections(&self) {
         self.cut.send_modify(|number| *number += 1);
+    }
+
+    /// Lets every connection hang, as a power cut without a word does; new ones are taken.
+    pub fn freeze_connections(&self) {
+        self.freeze.send_modify(|number| *number += 1);
     }
 
     /// Frees the port.
@@ -148,7 +160,10 @@ impl Server {
 fn programs(sudo: Sudo) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for program in ["sh", "head", "cat", "wc", "tr", "sleep"] {
-        let real = ["/bin", "/usr/bin"].map(|path| Path::new(path).join(program)).into_iter().find(|path| path.exists());
+        let real = ["/bin", "/usr/bin"]
+            .map(|path| Path::new(path).join(program))
+            .into_iter()
+            .find(|path| path.exists());
         symlink(real.unwrap(), directory.path().join(program)).unwrap();
     }
     if let Some(script) = sudo.script() {
@@ -210,7 +225,12 @@ impl Handler for Connection {
         Ok(())
     }
 
-    async fn exec_request(&mut self, id: ChannelId, command: &[u8], session: &mut Session) -> Result<(), Error> {
+    async fn exec_request(
+        &mut self,
+        id: ChannelId,
+        command: &[u8],
+        session: &mut Session,
+    ) -> Result<(), Error> {
         let at = self.waiting.iter().position(|channel| channel.id() == id).unwrap();
         let channel = self.waiting.remove(at);
         if self.shared.behaviour.refuses_commands {
@@ -235,7 +255,11 @@ impl Handler for Connection {
 }
 
 /// Between a command and its channel, as sshd does it.
-async fn serve(mut child: tokio::process::Child, mut incoming: ChannelReadHalf, outgoing: ChannelWriteHalf<Msg>) {
+async fn serve(
+    mut child: tokio::process::Child,
+    mut incoming: ChannelReadHalf,
+    outgoing: ChannelWriteHalf<Msg>,
+) {
     let mut stdin = child.stdin.take();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let input = async {
@@ -285,11 +309,8 @@ async fn serve(mut child: tokio::process::Child, mut incoming: ChannelReadHalf, 
         () = output => (),
     }
     let Ok(status) = child.wait().await else { return };
-    let told = match status.code() {
-        Some(code) => outgoing.exit_status(u32::try_from(code).unwrap()).await,
-        None => outgoing.signal(Sig::KILL).await,
-    };
-    if told.is_ok() && outgoing.eof().await.is_ok() {
+    let code = u32::try_from(status.code().unwrap()).unwrap();
+    if outgoing.exit_status(code).await.is_ok() && outgoing.eof().await.is_ok() {
         let _link_may_be_gone = outgoing.close().await;
     }
 }

@@ -71,7 +71,7 @@ mod tests {
 
     fn key(number: u8) -> PublicKey {
         let seed = russh::keys::ssh_key::private::Ed25519Keypair::from_seed(&[number; 32]);
-        PublicKey::from(russh::keys::ssh_key::public::Ed25519PublicKey::from(seed.public))
+        PublicKey::from(seed.public)
     }
 
     #[test]

@@ -1,0 +1,84 @@
+//! SHA-256, the only digest that a bundle knows.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::Digest;
+
+/// 64 lowercase hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sha256(String);
+
+/// Why a text is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a SHA-256: 64 hexadecimal digits")]
+pub struct NotADigest(pub String);
+
+impl Sha256 {
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Of bytes in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(hex::encode(sha2::Sha256::digest(bytes)))
+    }
+
+    /// Of a file, with its size in bytes; memory does not grow with the file.
+    ///
+    /// # Errors
+    /// What the system said when it was opened or read.
+    pub fn of_file(path: &Path) -> io::Result<(Self, u64)> {
+        let mut file = File::open(path)?;
+        let mut hasher = sha2::Sha256::new();
+        let mut buffer = vec![0; 256 * 1024];
+        let mut size = 0;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok((Self(hex::encode(hasher.finalize())), size)),
+                read => {
+                    hasher.update(&buffer[..read]);
+                    size += read as u64;
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for Sha256 {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, NotADigest> {
+        if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            Ok(Self(text.to_ascii_lowercase()))
+        } else {
+            Err(NotADigest(text.to_owned()))
+        }
+    }
+}
+
+impl TryFrom<String> for Sha256 {
+    type Error = NotADigest;
+
+    fn try_from(text: String) -> Result<Self, NotADigest> {
+        text.parse()
+    }
+}
+
+impl From<Sha256> for String {
+    fn from(digest: Sha256) -> Self {
+        digest.0
+    }
+}
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,161 @@
+//! What one part of a bundle (a component, or a system's packages) gave, kept by the digest of its inputs.
+//!
+//! An entry is a directory laid out like the bundle itself, and `entry.json`. It is made beside and
+//! renamed, so that one that exists is whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Sha256;
+use super::manifest::{BundledPackage, FileRecord};
+
+const FILE_NAME: &str = "entry.json";
+/// Where an entry keeps its files, by their path in the bundle.
+const CONTENT: &str = "content";
+
+/// A kept part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// Where its parts came from.
+    pub(super) provenance: String,
+    /// Path in the bundle → what lies there.
+    pub(super) files: BTreeMap<String, FileRecord>,
+    /// Full reference → digest of the manifest.
+    pub(super) images: BTreeMap<String, Sha256>,
+    /// Packages, each with its control fields.
+    pub(super) packages: Vec<EntryPackage>,
+}
+
+/// A package and what the index must say of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct EntryPackage {
+    /// As `bundle.yaml` has it.
+    pub(super) package: BundledPackage,
+    /// Its paragraph of the package index.
+    pub(super) control: String,
+}
+
+/// Why an entry cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} cannot be used")]
+pub struct EntryError {
+    path: String,
+    source: io::Error,
+}
+
+/// An entry in the making; gone when dropped.
+pub(super) struct Draft {
+    directory: tempfile::TempDir,
+    place: PathBuf,
+}
+
+/// The entry with these inputs, if it is kept and no file of it has changed since.
+pub(super) fn find(cache: &Path, inputs: &Sha256) -> Option<Entry> {
+    let text = fs::read_to_string(cache.join(inputs.as_str()).join(FILE_NAME)).ok()?;
+    let entry: Entry = serde_json::from_str(&text).ok()?;
+    let intact = |(path, record): (&String, &FileRecord)| {
+        let found = Sha256::of_file(&content(cache, inputs).join(path));
+        found.is_ok_and(|(sha256, size)| sha256 == record.sha256 && size == record.size)
+    };
+    entry.files.iter().all(intact).then_some(entry)
+}
+
+/// Where the files of a kept entry lie.
+pub(super) fn content(cache: &Path, inputs: &Sha256) -> PathBuf {
+    cache.join(inputs.as_str()).join(CONTENT)
+}
+
+impl Draft {
+    /// # Errors
+    /// When the cache cannot be written.
+    pub(super) fn new(cache: &Path, inputs: &Sha256) -> Result<Self, EntryError> {
+        let failed = |source| EntryError { path: cache.display().to_string(), source };
+        let directory = tempfile::Builder::new().prefix(".draft-").tempdir_in(cache).map_err(failed)?;
+        fs::create_dir(directory.path().join(CONTENT)).map_err(failed)?;
+        Ok(Self { directory, place: cache.join(inputs.as_str()) })
+    }
+
+    /// A directory for files by their path in the bundle, made if need be.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn content(&self, path: &str) -> Result<PathBuf, EntryError> {
+        self.make(self.directory.path().join(CONTENT).join(path))
+    }
+
+    /// A new directory that is not kept.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn scratch(&self, name: &str) -> Result<PathBuf, EntryError> {
+        self.make(self.directory.path().join("scratch").join(name))
+    }
+
+    fn make(&self, directory: PathBuf) -> Result<PathBuf, EntryError> {
+        match fs::create_dir_all(&directory) {
+            Ok(()) => Ok(directory),
+            Err(source) => Err(EntryError { path: directory.display().to_string(), source }),
+        }
+    }
+
+    /// Records every file and keeps the entry, in the place of a broken one if there is any.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the cache cannot be written.
+    pub(super) fn keep(
+        self,
+        provenance: String,
+        images: BTreeMap<String, Sha256>,
+        packages: Vec<EntryPackage>,
+    ) -> Result<Entry, EntryError> {
+        let place = self.place.clone();
+        let keep = || {
+            let root = self.directory.path();
+            let files = records(&root.join(CONTENT))?;
+            for path in files.keys() {
+                fs::set_permissions(root.join(CONTENT).join(path), fs::Permissions::from_mode(0o644))?;
+            }
+            let entry = Entry { provenance, files, images, packages };
+            fs::write(root.join(FILE_NAME), serde_json::to_vec(&entry)?)?;
+            match fs::remove_dir_all(root.join("scratch")) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            match fs::remove_dir_all(&self.place) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            fs::rename(self.directory.keep(), &self.place)?;
+            Ok(entry)
+        };
+        keep().map_err(|source| EntryError { path: place.display().to_string(), source })
+    }
+}
+
+/// Every file below a directory, by its path there.
+///
+/// # Errors
+/// What the system said.
+pub(super) fn records(root: &Path) -> io::Result<BTreeMap<String, FileRecord>> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                directories.push(entry.path());
+                continue;
+            }
+            let (sha256, size) = Sha256::of_file(&entry.path())?;
+            let path = entry.path();
+            let path = path.strip_prefix(root).map_err(io::Error::other)?.display().to_string();
+            found.insert(path, FileRecord { sha256, size });
+        }
+    }
+    Ok(found)
+}

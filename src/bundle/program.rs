@@ -1,0 +1,71 @@
+//! Runs the build machine's own programs (go, dpkg-deb, apt-get).
+
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+/// Why a program did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It could not be started.
+    #[error("{program} cannot be run")]
+    Start {
+        /// Its name.
+        program: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It ended with another status than 0.
+    #[error("{command}: {status}: {said}")]
+    Failed {
+        /// As run, without the environment.
+        command: String,
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The last lines of its standard error, in one.
+        said: String,
+    },
+}
+
+/// Runs to the end and returns standard output and standard error. The program ends with the future.
+///
+/// # Errors
+/// When it cannot be started, or fails.
+pub(super) async fn run(command: &mut Command) -> Result<(Vec<u8>, Vec<u8>), ProgramError> {
+    let output = finish(command).await?;
+    if output.status.success() {
+        return Ok((output.stdout, output.stderr));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    Err(ProgramError::Failed {
+        command: describe(command),
+        status: output.status,
+        said: lines[lines.len().saturating_sub(4)..].join(" | "),
+    })
+}
+
+/// Runs to the end, whatever its status.
+///
+/// # Errors
+/// When it cannot be started.
+pub(super) async fn finish(command: &mut Command) -> Result<std::process::Output, ProgramError> {
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = command.output().await;
+    output.map_err(|source| ProgramError::Start {
+        program: command.as_std().get_program().to_string_lossy().into_owned(),
+        source,
+    })
+}
+
+fn describe(command: &Command) -> String {
+    let command = command.as_std();
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let mut text = words.join(" ");
+    if let Some((end, _)) = text.char_indices().nth(160) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}

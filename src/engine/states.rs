@@ -1,0 +1,106 @@
+//! Compiled states as something that a host can be compared with.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Desired, Item};
+use crate::resource::Resource;
+use crate::resource::change::Verdict;
+use crate::resource::context::Context;
+use crate::resource::ensure::Ensure;
+use crate::resource::given::FieldError;
+use crate::resource::pending::Pending;
+use crate::resource::probe::Observed;
+use crate::state::{self, Compiled, Location};
+
+/// The resources of one host, in the order of execution.
+#[derive(Debug, Clone)]
+pub struct HostStates {
+    resources: Vec<Declared>,
+    authorities: BTreeMap<String, String>,
+    now: Timestamp,
+}
+
+#[derive(Debug, Clone)]
+struct Declared {
+    id: String,
+    resource: Resource,
+    ensure: Ensure,
+    only_if_changed: Vec<String>,
+}
+
+/// A resource whose values its kind does not take.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {fault}")]
+pub struct DeclareError {
+    /// Where it is written.
+    pub at: Location,
+    /// What is wrong.
+    pub fault: FieldError,
+}
+
+impl HostStates {
+    /// Takes what states came to for one host. `authorities` are the certificates (PEM) of those who can sign,
+    /// by name; `now` is what certificates' expiry is measured by.
+    ///
+    /// # Errors
+    /// Every resource that its kind refuses.
+    pub fn new(
+        compiled: Vec<Compiled>,
+        authorities: BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Result<Self, Vec<DeclareError>> {
+        let mut faults = Vec::new();
+        let mut resources = Vec::new();
+        for one in compiled {
+            match declare(one) {
+                Ok(declared) => resources.push(declared),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(Self { resources, authorities, now }) } else { Err(faults) }
+    }
+}
+
+fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
+    let ensure = match compiled.ensure {
+        state::Ensure::Present => Ensure::Present,
+        state::Ensure::Absent => Ensure::Absent,
+    };
+    let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
+    let mut fields = compiled.fields;
+    // For a command it is one of its guards.
+    if compiled.id.kind == "command" && !only_if_changed.is_empty() {
+        fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
+    }
+    let resource = Resource::parse(&compiled.id.kind, &compiled.id.name, fields, ensure, compiled.sensitive)
+        .map_err(|fault| DeclareError { at: compiled.source, fault })?;
+    Ok(Declared { id: compiled.id.to_string(), resource, ensure, only_if_changed })
+}
+
+impl Desired for HostStates {
+    fn items(&self) -> Vec<Item> {
+        self.resources.iter().map(|one| Item { id: one.id.clone(), probes: one.resource.probes() }).collect()
+    }
+
+    fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
+        let mut pending = Pending::default();
+        self.resources
+            .iter()
+            .map(|one| {
+                let verdict = if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
+                    Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
+                } else {
+                    let context = Context { now: self.now, authorities: &self.authorities, pending: &pending };
+                    one.resource.diff(observed, &context)
+                };
+                if matches!(verdict, Verdict::Change(_)) {
+                    pending.record(one.id.clone(), one.ensure);
+                }
+                (one.id.clone(), verdict)
+            })
+            .collect()
+    }
+}

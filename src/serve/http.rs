@@ -1,0 +1,279 @@
+//! The HTTPS server of the bootstrap node: `/apt/` from the bundle, `/v2/` from the registry, `/healthz`.
+//!
+//! It answers GET and HEAD only: nothing that a host sends can change what the next host gets.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{self, ServerConfig};
+use tower_http::services::ServeDir;
+
+use super::registry_front::{self, Upstream};
+use super::tls_listener::TlsListener;
+
+/// Where the server usually listens.
+pub const PORT: u16 = 8443;
+
+/// What the server needs.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// PEM file: the server's certificate, and those between it and the authority.
+    pub certificate: PathBuf,
+    /// PEM file: its private key.
+    pub key: PathBuf,
+    /// The bundle's directory; `/apt/` is what lies in its `apt/`.
+    pub bundle: PathBuf,
+    /// A directory whose files are served in the place of those in the bundle's `apt/`:
+    /// `dists/CODENAME/InRelease`, signed on this node.
+    pub apt_overlay: PathBuf,
+    /// The distribution registry on the loopback interface.
+    pub registry: SocketAddr,
+}
+
+/// Why the server did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// A PEM file is missing, or has no such thing in it.
+    #[error("{path} cannot be used")]
+    Pem {
+        /// The file.
+        path: String,
+        /// Why.
+        source: pem::Error,
+    },
+    /// Certificate and key do not belong together.
+    #[error("certificate and key cannot be used")]
+    Tls(#[source] rustls::Error),
+    /// The port is taken, or the address is not this machine's.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ended by itself.
+    #[error("the server ended")]
+    Serve(#[source] io::Error),
+}
+
+/// A server that listens already.
+pub struct HttpServer {
+    address: SocketAddr,
+    listener: TlsListener,
+    router: Router,
+}
+
+/// Serves until `shutdown` is ready; answers under way are finished.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run(
+    config: &HttpConfig,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), HttpError> {
+    HttpServer::bind(config).await?.run(shutdown).await
+}
+
+impl HttpServer {
+    /// Reads certificate and key, and listens.
+    ///
+    /// # Errors
+    /// When one of them cannot be used, or the address cannot be had.
+    pub async fn bind(config: &HttpConfig) -> Result<Self, HttpError> {
+        let tls = tls(config)?;
+        let listen = |source| HttpError::Listen { address: config.listen, source };
+        let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let listener = TlsListener::new(listener, tls).map_err(listen)?;
+        Ok(Self { address, listener, router: router(config) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// As [`run`].
+    ///
+    /// # Errors
+    /// When it ends by itself.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), HttpError> {
+        axum::serve(self.listener, self.router)
+            .with_graceful_shutdown(shutdown)
+            .await
+            .map_err(HttpError::Serve)
+    }
+}
+
+fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
+    let certificates = CertificateDer::pem_file_iter(&config.certificate).and_then(Iterator::collect);
+    let certificates: Vec<_> = certificates
+        .map_err(|source| HttpError::Pem { path: config.certificate.display().to_string(), source })?;
+    let key = PrivateKeyDer::from_pem_file(&config.key)
+        .map_err(|source| HttpError::Pem { path: config.key.display().to_string(), source })?;
+    let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
+        .map_err(HttpError::Tls)?;
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(tls)
+}
+
+fn router(config: &HttpConfig) -> Router {
+    let bundled = ServeDir::new(config.bundle.join("apt")).append_index_html_on_directories(false);
+    let packages =
+        ServeDir::new(&config.apt_overlay).append_index_html_on_directories(false).fallback(bundled);
+    let registry = Router::new()
+        .route("/v2/", get(registry_front::forward))
+        .route("/v2/{*path}", get(registry_front::forward))
+        .with_state(Upstream::new(config.registry));
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .nest_service("/apt", packages)
+        .merge(registry)
+        .layer(middleware::from_fn(read_only))
+}
+
+async fn read_only(request: Request, next: Next) -> Response {
+    if [Method::GET, Method::HEAD].contains(request.method()) {
+        return next.run(request).await;
+    }
+    (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], "this server is read-only\n")
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// The server with a bundle in a directory, and a client that trusts it.
+    struct Fixture {
+        directory: tempfile::TempDir,
+        base: String,
+        client: reqwest::Client,
+        stop: oneshot::Sender<()>,
+        ended: tokio::task::JoinHandle<Result<(), HttpError>>,
+    }
+
+    impl Fixture {
+        async fn new(registry: SocketAddr) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let at = |name: &str| directory.path().join(name);
+            for (name, content) in [
+                ("bundle/apt/dists/trixie/Release", "unsigned"),
+                ("bundle/apt/dists/trixie/InRelease", "stale"),
+                ("bundle/apt/pool/tool.deb", "0123456789"),
+                ("bundle/bundle.yaml", "not for hosts"),
+                ("overlay/dists/trixie/InRelease", "signed"),
+            ] {
+                fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+                fs::write(at(name), content).unwrap();
+            }
+            let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+            fs::write(at("tls.crt"), made.cert.pem()).unwrap();
+            fs::write(at("tls.key"), made.signing_key.serialize_pem()).unwrap();
+            let server = HttpServer::bind(&HttpConfig {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                certificate: at("tls.crt"),
+                key: at("tls.key"),
+                bundle: at("bundle"),
+                apt_overlay: at("overlay"),
+                registry,
+            })
+            .await
+            .unwrap();
+            let mut roots = rustls::RootCertStore::empty();
+            roots.add(made.cert.der().clone()).unwrap();
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let tls = rustls::ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+            let client =
+                reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().build().unwrap();
+            let base = format!("https://{}", server.address());
+            let (stop, stopped) = oneshot::channel();
+            let ended = tokio::spawn(server.run(async { stopped.await.unwrap() }));
+            Self { directory, base, client, stop, ended }
+        }
+
+        async fn ask(&self, method: Method, path: &str) -> (u16, String) {
+            let response = self.client.request(method, format!("{}{path}", self.base)).send().await.unwrap();
+            (response.status().as_u16(), response.text().await.unwrap())
+        }
+    }
+
+    /// Answers with what it was asked.
+    async fn fake_registry() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let echo = |request: Request| async move { format!("{} {}", request.method(), request.uri()) };
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(echo)).await });
+        address
+    }
+
+    #[tokio::test]
+    async fn hosts_get_packages_and_images_and_can_change_nothing() {
+        let fixture = Fixture::new(fake_registry().await).await;
+        let cases = [
+            (Method::GET, "/healthz", 200, "ok\n"),
+            (Method::GET, "/apt/dists/trixie/InRelease", 200, "signed"),
+            (Method::GET, "/apt/dists/trixie/Release", 200, "unsigned"),
+            (Method::GET, "/apt/pool/tool.deb", 200, "0123456789"),
+            (Method::HEAD, "/apt/pool/tool.deb", 200, ""),
+            (Method::GET, "/apt/dists/bookworm/InRelease", 404, ""),
+            (Method::GET, "/apt/%2e%2e/bundle.yaml", 404, ""),
+            (Method::GET, "/bundle.yaml", 404, ""),
+            (Method::GET, "/v2/", 200, "GET /v2/"),
+            (
+                Method::GET,
+                "/v2/pause/manifests/3?ns=registry.k8s.io",
+                200,
+                "GET /v2/registry.k8s.io/pause/manifests/3",
+            ),
+            (Method::HEAD, "/v2/a/blobs/sha256:0", 200, ""),
+            (Method::GET, "/v2/a/blobs/b?ns=../..", 400, "the ns parameter is not a registry's host name\n"),
+            (Method::PUT, "/v2/a/manifests/b", 405, "this server is read-only\n"),
+            (Method::POST, "/v2/a/blobs/uploads/", 405, "this server is read-only\n"),
+            (Method::DELETE, "/apt/pool/tool.deb", 405, "this server is read-only\n"),
+        ];
+        for (method, path, status, body) in cases {
+            let answer = fixture.ask(method.clone(), path).await;
+            assert_eq!(answer, (status, body.to_owned()), "{method} {path}");
+        }
+        fixture.stop.send(()).unwrap();
+        fixture.ended.await.unwrap().unwrap();
+        assert!(fixture.directory.path().join("bundle/apt/pool/tool.deb").exists());
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_is_down_is_a_bad_gateway_and_packages_are_still_served() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let closed = listener.local_addr().unwrap();
+        drop(listener);
+        let fixture = Fixture::new(closed).await;
+        let (status, body) = fixture.ask(Method::GET, "/v2/").await;
+        assert_eq!((status, body), (502, format!("the registry on {closed} cannot be reached\n")));
+        assert_eq!(fixture.ask(Method::GET, "/apt/pool/tool.deb").await.0, 200);
+    }
+}

@@ -1,0 +1,124 @@
+//! The read-only face of the registry: what containerd asks of a mirror, passed on to the distribution
+//! registry on the loopback interface.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+/// Meant for one connection only (RFC 9110 section 7.6.1).
+const HOP_BY_HOP: [header::HeaderName; 6] = [
+    header::CONNECTION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::PROXY_AUTHORIZATION,
+];
+/// How long a connection on the loopback interface may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The way to the registry.
+#[derive(Clone)]
+pub(super) struct Upstream {
+    address: SocketAddr,
+    client: Client<HttpConnector, Body>,
+}
+
+impl Upstream {
+    pub(super) fn new(address: SocketAddr) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT));
+        Self { address, client: Client::builder(TokioExecutor::new()).build(connector) }
+    }
+}
+
+/// Passes a request on, body and answer streaming.
+pub(super) async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
+    let Some(target) = target(request.uri()) else {
+        return (StatusCode::BAD_REQUEST, "the ns parameter is not a registry's host name\n").into_response();
+    };
+    let Ok(uri) = format!("http://{}{target}", upstream.address).parse() else {
+        return (StatusCode::BAD_REQUEST, "the path is not a URL's\n").into_response();
+    };
+    *request.uri_mut() = uri;
+    drop_hop_by_hop(request.headers_mut());
+    request.headers_mut().remove(header::HOST);
+    match upstream.client.request(request).await {
+        Ok(response) => {
+            let mut response = response.map(Body::new);
+            drop_hop_by_hop(response.headers_mut());
+            response
+        }
+        Err(error) => {
+            tracing::warn!(registry = %upstream.address, %error, "registry cannot be reached");
+            (StatusCode::BAD_GATEWAY, format!("the registry on {} cannot be reached\n", upstream.address))
+                .into_response()
+        }
+    }
+}
+
+fn drop_hop_by_hop(headers: &mut HeaderMap) {
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// Path and query for the registry. containerd names the upstream registry in `ns`; here that host is the
+/// first part of the repository's name. `None` when it could not be.
+fn target(uri: &Uri) -> Option<String> {
+    let pairs = || uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let kept: Vec<_> = pairs().filter(|pair| !pair.starts_with("ns=")).collect();
+    let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+    let path = uri.path();
+    let repository = path.strip_prefix("/v2/").filter(|rest| !rest.is_empty() && !rest.starts_with('_'));
+    match (repository, pairs().find_map(|pair| pair.strip_prefix("ns="))) {
+        (Some(rest), Some(host)) if is_host(host) => Some(format!("/v2/{host}/{rest}{query}")),
+        (Some(_), Some(_)) => None,
+        _ => Some(format!("{path}{query}")),
+    }
+}
+
+/// A host that may stand in a repository's name: lowercase, and without a port.
+fn is_host(text: &str) -> bool {
+    text.split('.').all(|label| {
+        let inner = label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        !label.is_empty() && inner && !label.starts_with('-') && !label.ends_with('-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upstream_registry_becomes_a_part_of_the_name() {
+        let cases = [
+            ("/v2/", Some("/v2/")),
+            ("/v2/?ns=registry.k8s.io", Some("/v2/")),
+            (
+                "/v2/kube-apiserver/manifests/v1.35.4?ns=registry.k8s.io",
+                Some("/v2/registry.k8s.io/kube-apiserver/manifests/v1.35.4"),
+            ),
+            ("/v2/a/tags/list?n=5&ns=docker.io&last=x", Some("/v2/docker.io/a/tags/list?n=5&last=x")),
+            (
+                "/v2/registry.k8s.io/pause/manifests/3.10.1",
+                Some("/v2/registry.k8s.io/pause/manifests/3.10.1"),
+            ),
+            ("/v2/_catalog?ns=docker.io", Some("/v2/_catalog")),
+            ("/v2/a/manifests/b?ns=", None),
+            ("/v2/a/manifests/b?ns=..", None),
+            ("/v2/a/manifests/b?ns=x%2F..", None),
+            ("/v2/a/manifests/b?ns=host%3A5000", None),
+        ];
+        for (asked, expected) in cases {
+            assert_eq!(target(&asked.parse().unwrap()).as_deref(), expected, "{asked}");
+        }
+    }
+}

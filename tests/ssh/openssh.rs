@@ -1,0 +1,204 @@
+//! The transport against OpenSSH's own sshd: a private one, on loopback, with a configuration of the test.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use metalform::model::ssh_target::{HostKeyPolicy, SshTarget};
+use metalform::transport::Transport;
+use metalform::transport::error::TransportError;
+use sha2::{Digest, Sha256};
+use tokio::time::{Instant, sleep};
+
+use crate::site::Site;
+use crate::{printed, program, run};
+
+const SSHD: &str = "/usr/sbin/sshd";
+
+struct Sshd {
+    process: Child,
+    port: u16,
+    user: String,
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        // It has no more to do; a failure to end it shows as a process left behind.
+        let _killed = self.process.kill();
+        let _reaped = self.process.wait();
+    }
+}
+
+/// Makes a key pair; the public key's text is returned.
+fn keygen(path: &Path, arguments: &[&str]) -> String {
+    let made =
+        Command::new("ssh-keygen").args(["-q", "-N", "", "-C", "", "-f"]).arg(path).args(arguments).status();
+    assert!(made.unwrap().success());
+    std::fs::read_to_string(path.with_extension("pub")).unwrap().trim().to_owned()
+}
+
+impl Sshd {
+    /// Has an ed25519 and an ecdsa host key; lets the site's identity in, and the keys given.
+    async fn start(site: &Site, more_keys: &[String]) -> Self {
+        assert!(
+            Path::new(SSHD).exists(),
+            "{SSHD} is missing: install openssh-server, which these tests need"
+        );
+        let at = |name: &str| site.directory.path().join(name);
+        keygen(&at("host_ed25519"), &["-t", "ed25519"]);
+        keygen(&at("host_ecdsa"), &["-t", "ecdsa"]);
+        let ours =
+            Command::new("ssh-keygen").arg("-y").arg("-f").arg(&site.identity).output().unwrap().stdout;
+        let keys = [String::from_utf8(ours).unwrap(), more_keys.join("\n"), String::new()].join("\n");
+        std::fs::write(at("authorized_keys"), keys).unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let directory = site.directory.path().display();
+        let configuration = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {directory}/host_ed25519\nHostKey {directory}/host_ecdsa\n\
+             AuthorizedKeysFile {directory}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nPasswordAuthentication no\nAllowTcpForwarding yes\n"
+        );
+        std::fs::write(at("sshd_config"), configuration).unwrap();
+        let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned();
+        if user == "root" {
+            // sshd does not start without it, and only the init system makes it.
+            std::fs::create_dir_all("/run/sshd").unwrap();
+        }
+        let process = Command::new(SSHD)
+            .args(["-D", "-e", "-f"])
+            .arg(at("sshd_config"))
+            .stderr(Stdio::from(std::fs::File::create(at("sshd.log")).unwrap()))
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            assert!(Instant::now() < deadline, "{}", std::fs::read_to_string(at("sshd.log")).unwrap());
+            sleep(Duration::from_millis(20)).await;
+        }
+        Self { process, port, user }
+    }
+
+    fn target(&self, site: &Site) -> SshTarget {
+        SshTarget { user: self.user.clone(), ..site.target(self.port) }
+    }
+}
+
+#[tokio::test]
+async fn a_real_sshd_runs_programs_and_tells_how_they_ended() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let transport = site.connect(sshd.target(&site));
+    for (script, status, stdout) in [
+        ("true", 0, ""),
+        ("exit 42", 42, ""),
+        ("kill -TERM $$", 143, ""),
+        ("kill -KILL $$", 137, ""),
+        ("cat", 0, "payload"),
+    ] {
+        let output = transport.run(&program(script, b"payload"), &mut |_| ()).await.unwrap();
+        assert_eq!(
+            (output.status, String::from_utf8_lossy(&output.stdout).as_ref()),
+            (status, stdout),
+            "{script}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn large_scripts_payloads_and_outputs_pass_a_real_sshd() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let transport = site.connect(sshd.target(&site));
+    let payload: Vec<u8> = (0..=255).cycle().take(20 << 20).collect();
+    let script = format!(": '{}'; cat; sha256sum - </dev/null >/dev/null", "x\n".repeat(2_500_000));
+    let output = transport.run(&program(&script, &payload), &mut |_| ()).await.unwrap();
+    assert_eq!(Sha256::digest(&output.stdout), Sha256::digest(&payload));
+}
+
+#[tokio::test]
+async fn more_programs_than_sshd_allows_sessions_wait_for_their_turn() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let transport = site.connect(sshd.target(&site));
+    let results =
+        futures::future::join_all((0..24).map(|_| run(&transport, "cat /proc/uptime >/dev/null; echo ok")))
+            .await;
+    for result in results {
+        assert_eq!(printed(result), "ok\n");
+    }
+}
+
+#[tokio::test]
+async fn every_usual_sort_of_key_logs_in() {
+    let site = Site::new();
+    let sorts = [["-t", "ed25519"], ["-t", "ecdsa"], ["-t", "rsa"]];
+    let path = |sort: &[&str; 2]| site.directory.path().join(format!("id_{}", sort[1]));
+    let public: Vec<String> = sorts.iter().map(|sort| keygen(&path(sort), sort)).collect();
+    let refused = site.directory.path().join("id_refused");
+    keygen(&refused, &["-t", "ed25519"]);
+    let sshd = Sshd::start(&site, &public).await;
+    for sort in &sorts {
+        let target = SshTarget { identity_files: vec![path(sort)], ..sshd.target(&site) };
+        assert_eq!(printed(run(&site.connect(target), "echo in").await), "in\n", "{sort:?}");
+    }
+    let missing = site.directory.path().join("id_missing");
+    let target = SshTarget {
+        identity_files: vec![missing.clone(), refused.clone(), path(&sorts[0])],
+        ..sshd.target(&site)
+    };
+    assert_eq!(printed(run(&site.connect(target), "echo in").await), "in\n");
+    // sshd hangs up after six refusals (MaxAuthTries).
+    for offered in [vec![refused.clone()], vec![missing, refused.clone()], vec![refused.clone(); 9]] {
+        let target = SshTarget { identity_files: offered, ..sshd.target(&site) };
+        let error = run(&site.connect(target), "true").await.unwrap_err();
+        assert!(matches!(error, TransportError::AuthenticationRefused { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_with_several_keys_shows_the_one_it_is_known_by() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let known = std::fs::read_to_string(site.directory.path().join("host_ecdsa.pub")).unwrap();
+    std::fs::create_dir_all(site.known_hosts.parent().unwrap()).unwrap();
+    std::fs::write(&site.known_hosts, format!("[127.0.0.1]:{} {known}", sshd.port)).unwrap();
+    let target = SshTarget { host_key: HostKeyPolicy::Known, ..sshd.target(&site) };
+    assert_eq!(printed(run(&site.connect(target), "echo ok").await), "ok\n");
+}
+
+#[tokio::test]
+async fn ssh_itself_reads_what_was_remembered() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    run(&site.connect(sshd.target(&site)), "true").await.unwrap();
+    let found = Command::new("ssh-keygen")
+        .args(["-F", &format!("[127.0.0.1]:{}", sshd.port), "-f"])
+        .arg(&site.known_hosts)
+        .output()
+        .unwrap();
+    assert!(found.status.success());
+    // Hashed by OpenSSH, it is still the same host to us.
+    assert!(
+        Command::new("ssh-keygen")
+            .args(["-H", "-f"])
+            .arg(&site.known_hosts)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    assert!(site.remembered().starts_with("|1|"));
+    let target = SshTarget { host_key: HostKeyPolicy::Known, ..sshd.target(&site) };
+    run(&site.connect(target), "true").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_real_sshd_is_a_bastion() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let target = SshTarget { bastion: Some(Box::new(sshd.target(&site))), ..sshd.target(&site) };
+    assert_eq!(printed(run(&site.connect(target), "echo through").await), "through\n");
+}
