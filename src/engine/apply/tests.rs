@@ -268,7 +268,11 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
             let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
             assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
             assert_eq!(fs::read_to_string(at("seen")).unwrap(), seen, "{shell}");
-            assert_eq!(fs::exists(at("policy")).unwrap(), before.is_some(), "{shell}: ours goes, others' stays");
+            assert_eq!(
+                fs::exists(at("policy")).unwrap(),
+                before.is_some(),
+                "{shell}: ours goes, others' stays"
+            );
             fs::remove_file(at("seen")).unwrap();
             drop(fs::remove_file(at("policy")));
         }
