@@ -20,9 +20,9 @@ use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
 use super::nonce::Nonce;
-use crate::transport::shell::quote;
 use crate::resource::step::{CertificateRequest, Step};
 use crate::transport::Program;
+use crate::transport::shell::quote;
 
 /// Below this, compressing a payload saves nothing that anyone would notice.
 const COMPRESS_FROM: usize = 16 * 1024;

@@ -17,6 +17,7 @@ mod key_pairs;
 mod packages;
 mod paths;
 mod routes;
+mod sum_line;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};

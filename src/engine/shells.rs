@@ -50,7 +50,9 @@ pub(crate) struct Here;
 impl Transport for Here {
     async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
         let output = run("sh", program);
-        String::from_utf8_lossy(&output.stdout).lines().for_each(|line| progress(line));
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            progress(line);
+        }
         Ok(output)
     }
 }

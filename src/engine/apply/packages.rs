@@ -1,8 +1,8 @@
 //! Which package manager a host has, and how package steps are written for it.
 
 use crate::engine::quote::quote_all;
-use crate::transport::shell::quote;
 use crate::resource::step::PackageVersion;
+use crate::transport::shell::quote;
 
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +78,8 @@ mod tests {
         let packages = [package("kubelet", Some("1.35.4-1"), true), package("socat", None, false)];
         assert_eq!(
             PackageManager::Apt.install(&packages),
-            [
-                "install_packages 'kubelet=1.35.4-1' 'socat'",
-                "hold_packages 'kubelet'",
-                "release_packages 'socat'"
-            ]
+            ["install_packages 'kubelet=1.35.4-1' socat", "hold_packages kubelet", "release_packages socat"]
         );
-        assert_eq!(PackageManager::Dnf.install(&packages)[0], "install_packages 'kubelet-1.35.4-1' 'socat'");
+        assert_eq!(PackageManager::Dnf.install(&packages)[0], "install_packages kubelet-1.35.4-1 socat");
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn segments(tasks: Vec<Task>) -> Vec<Segment> {
             if let Some(segment) = segments.last_mut() {
                 match part {
                     Part::Steps(task) => segment.tasks.push(task),
-                    Part::Request(request) => segment.requests.push(request),
+                    Part::Request(request) => segment.requests.push(*request),
                 }
             }
         }
@@ -28,7 +28,7 @@ pub(super) fn segments(tasks: Vec<Task>) -> Vec<Segment> {
 
 enum Part {
     Steps(Task),
-    Request(CertificateWork),
+    Request(Box<CertificateWork>),
 }
 
 /// A task cut at its certificates; the first part begins it, the last one ends it.
@@ -46,8 +46,8 @@ fn parts(task: Task) -> Vec<Part> {
             let (begins, ends) = (task.begins && at == 0, task.ends && at + 1 == count);
             match piece {
                 [Step::IssueCertificate(request)] => {
-                    let request = request.clone();
-                    Part::Request(CertificateWork { ids: task.ids.clone(), begins, ends, request })
+                    let (ids, request) = (task.ids.clone(), request.clone());
+                    Part::Request(Box::new(CertificateWork { ids, begins, ends, request }))
                 }
                 steps => Part::Steps(Task { ids: task.ids.clone(), begins, ends, steps: steps.to_vec() }),
             }

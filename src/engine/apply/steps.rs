@@ -3,9 +3,9 @@
 
 use super::packages::PackageManager;
 use crate::engine::quote::quote_all;
-use crate::transport::shell::quote;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::step::{Access, Step, UnitVerb};
+use crate::transport::shell::quote;
 
 /// Commands, to be joined by `&&`.
 pub(super) fn commands(steps: &[Step], packages: PackageManager, payload: &mut Vec<u8>) -> Vec<String> {

@@ -241,3 +241,40 @@ fn every_step_is_valid_shell() {
         assert!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
     }
 }
+
+/// apt's own part is played by a script that notes its last arguments and what a service that would start is
+/// told.
+#[test]
+fn services_are_kept_from_starting_only_while_packages_are_installed() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let executable = |name: &str, text: &str| {
+        fs::write(at(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    executable("apt-get", "./policy; echo $? >>seen; shift $(($# - 2)); echo \"$@\" >>seen");
+    executable("sync", "exit 0");
+    let script = format!(
+        "cd {dir} && PATH=.:$PATH\n{functions}\npolicy=./policy\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
+        dir = quote(dir.path().to_str().unwrap()),
+        functions = PackageManager::Apt.functions(),
+    );
+    let policy_of_somebody = "#!/bin/sh\nexit 104\n";
+    for shell in shells() {
+        for (before, seen) in [(None, "101\na=1 b\n0\n"), (Some(policy_of_somebody), "104\na=1 b\n0\n")] {
+            if let Some(policy) = before {
+                executable("policy", policy);
+            }
+            let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
+            assert_eq!(fs::read_to_string(at("seen")).unwrap(), seen, "{shell}");
+            assert_eq!(
+                fs::exists(at("policy")).unwrap(),
+                before.is_some(),
+                "{shell}: ours goes, others' stays"
+            );
+            fs::remove_file(at("seen")).unwrap();
+            drop(fs::remove_file(at("policy")));
+        }
+    }
+}

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::headed;
-use crate::transport::shell::quote;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::probe::{Answer, Probe};
+use crate::transport::shell::quote;
 
 pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     let mut sections = Vec::new();

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, Probe};
+use crate::transport::shell::quote;
 
 fn pairs(probes: &BTreeSet<Probe>) -> Vec<(&str, &str)> {
     probes

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
+use super::sum_line::{parse_sum, sum_line};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
 use crate::engine::quote::quote_all;
-use crate::transport::shell::quote;
 use crate::resource::probe::{Answer, PathState, Probe};
+use crate::transport::shell::quote;
 
 /// The largest content that travels.
 const CONTENT_LIMIT: usize = 1024 * 1024;
@@ -94,39 +95,6 @@ fn ask_contents(readings: &[&Probe]) -> String {
     let limit = CONTENT_LIMIT + 1;
     script.push_str(&format!("echo $n\nhead -q -c {limit} -- \"$@\" 2>/dev/null\n"));
     script
-}
-
-/// The line that sha256sum prints. Since coreutils 9.0 a carriage return is escaped too; where it is not,
-/// the line is not recognised and content comes back needlessly.
-fn sum_line(sha256: &str, path: &str) -> String {
-    let escaped = path.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
-    if escaped == path { format!("{sha256}  {path}") } else { format!("\\{sha256}  {escaped}") }
-}
-
-fn parse_sum(line: &str) -> Option<(String, String)> {
-    let (escaped, line) = match line.strip_prefix('\\') {
-        Some(rest) => (true, rest),
-        None => (false, line),
-    };
-    let (sha256, path) = line.split_once("  ")?;
-    let path = if escaped { unescape(path) } else { path.to_owned() };
-    Some((path, sha256.to_owned()))
-}
-
-fn unescape(text: &str) -> String {
-    let mut plain = String::new();
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        plain.push(match c {
-            '\\' => match chars.next() {
-                Some('n') => '\n',
-                Some('r') => '\r',
-                _ => '\\',
-            },
-            other => other,
-        });
-    }
-    plain
 }
 
 pub(super) fn answer(
@@ -275,17 +243,4 @@ fn digest(content: &[u8]) -> String {
 
 fn changed() -> Answer {
     Answer::Failed("it changed while it was being read".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_of_a_sum_is_read_back_whatever_the_name() {
-        for path in ["/etc/hosts", "/a b", "/a\nb", r"/a\nb", "/a\\", "/ä\r"] {
-            let read = parse_sum(&sum_line("00ff", path));
-            assert_eq!(read, Some((path.to_owned(), "00ff".to_owned())), "{path:?}");
-        }
-    }
 }
