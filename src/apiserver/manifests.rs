@@ -104,6 +104,39 @@ pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestError> {
     Ok(manifests)
 }
 
+/// Titles of the objects that applying would create or change. Nothing is changed: the API is asked for a dry run.
+///
+/// # Errors
+/// At the first object that the API would not take.
+pub async fn differing(client: &Client, manifests: &[Manifest]) -> Result<Vec<String>, ManifestError> {
+    let mut kinds = Kinds::default();
+    let mut differing = Vec::new();
+    for manifest in manifests {
+        let api = kinds.api(client, manifest).await?;
+        let before = api.get_opt(&manifest.name).await;
+        let before = before.map_err(|error| ApiError::new("get", manifest.title(), error))?;
+        let Some(before) = before else {
+            differing.push(manifest.title());
+            continue;
+        };
+        let parameters = PatchParams::apply(FIELD_MANAGER).force().dry_run();
+        let after = api.patch(&manifest.name, &parameters, &Patch::Apply(&manifest.value)).await;
+        let after = after.map_err(|error| ApiError::new("apply", manifest.title(), error))?;
+        if content(before) != content(after) {
+            differing.push(manifest.title());
+        }
+    }
+    Ok(differing)
+}
+
+/// What a person would compare: who manages which field, and when it was written, are not part of it.
+fn content(mut object: DynamicObject) -> DynamicObject {
+    object.metadata.managed_fields = None;
+    object.metadata.resource_version = None;
+    object.metadata.generation = None;
+    object
+}
+
 /// Applies objects in their order, as owner of every field that they name, whoever owned it before.
 ///
 /// A kind that is not served yet is waited for, so that a definition and objects of its kind may be in one text.
@@ -111,25 +144,32 @@ pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestError> {
 /// # Errors
 /// At the first object that the API does not take; those before it are applied.
 pub async fn apply(client: &Client, manifests: &[Manifest]) -> Result<Vec<Applied>, ManifestError> {
-    let mut served: BTreeMap<String, (ApiResource, Scope)> = BTreeMap::new();
+    let mut kinds = Kinds::default();
     let mut applied = Vec::new();
     for manifest in manifests {
-        let key = format!("{}/{}", manifest.value["apiVersion"], manifest.kind.kind);
-        let (resource, scope) = match served.get(&key) {
-            Some(found) => found.clone(),
-            None => served.entry(key).or_insert(kind(client, &manifest.kind).await?).clone(),
-        };
-        let api: Api<DynamicObject> = match (scope, manifest.namespace.as_deref()) {
-            (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
-            (Scope::Namespaced, Some(namespace)) => {
-                Api::namespaced_with(client.clone(), namespace, &resource)
-            }
-            (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
-        };
-        let outcome = apply_one(&api, manifest).await?;
+        let outcome = apply_one(&kinds.api(client, manifest).await?, manifest).await?;
         applied.push(Applied { object: manifest.title(), outcome });
     }
     Ok(applied)
+}
+
+/// How the API serves the kinds that were met: each is asked for once.
+#[derive(Default)]
+struct Kinds(BTreeMap<String, (ApiResource, Scope)>);
+
+impl Kinds {
+    async fn api(&mut self, client: &Client, manifest: &Manifest) -> Result<Api<DynamicObject>, ManifestError> {
+        let key = format!("{}/{}", manifest.value["apiVersion"], manifest.kind.kind);
+        let (resource, scope) = match self.0.get(&key) {
+            Some(found) => found.clone(),
+            None => self.0.entry(key).or_insert(kind(client, &manifest.kind).await?).clone(),
+        };
+        Ok(match (scope, manifest.namespace.as_deref()) {
+            (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), namespace, &resource),
+            (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
+        })
+    }
 }
 
 async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<Outcome, ApiError> {
@@ -150,14 +190,14 @@ async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<Outc
 /// How the API serves a kind.
 async fn kind(client: &Client, kind: &GroupVersionKind) -> Result<(ApiResource, Scope), WaitError> {
     let condition = format!("the API to serve {} of {}", kind.kind, kind.api_version());
-    wait_for(condition, KIND_LIMIT, async || match pinned_kind(client, kind).await {
+    wait_for(condition, KIND_LIMIT, || async { match pinned_kind(client, kind).await {
         Ok((resource, capabilities)) => Seen::Yes((resource, capabilities.scope)),
         Err(kube::Error::Discovery(error)) => Seen::NotYet(error.to_string()),
         Err(error) => match ApiError::new("discover", &kind.kind, error) {
             ApiError::NotFound { .. } => Seen::NotYet("it does not serve this group and version".to_owned()),
             error => error.into(),
         },
-    })
+    } })
     .await
 }
 

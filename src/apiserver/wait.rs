@@ -56,11 +56,14 @@ impl<T> From<ApiError> for Seen<T> {
 ///
 /// # Errors
 /// [`WaitError::Late`] with the last thing seen, or [`WaitError::Never`] as soon as a look says so.
-pub async fn wait_for<T>(
+pub async fn wait_for<T, F>(
     condition: impl Into<String>,
     limit: Duration,
-    mut look: impl AsyncFnMut() -> Seen<T>,
-) -> Result<T, WaitError> {
+    mut look: impl FnMut() -> F,
+) -> Result<T, WaitError>
+where
+    F: Future<Output = Seen<T>>,
+{
     let condition = condition.into();
     let began = Instant::now();
     let deadline = began + limit;
@@ -90,9 +93,10 @@ mod tests {
     async fn it_looks_at_once_and_ever_less_often() {
         let began = Instant::now();
         let mut looks = Vec::new();
-        let found = wait_for("five looks", Duration::from_secs(60), async || {
+        let found = wait_for("five looks", Duration::from_secs(60), || {
             looks.push(began.elapsed().as_millis());
-            if looks.len() == 6 { Seen::Yes(looks.len()) } else { Seen::NotYet("too few".to_owned()) }
+            let seen = if looks.len() == 6 { Seen::Yes(looks.len()) } else { Seen::NotYet("too few".to_owned()) };
+            std::future::ready(seen)
         });
         assert_eq!(found.await, Ok(6));
         assert_eq!(looks, [0, 200, 600, 1400, 2400, 3400]);
@@ -101,9 +105,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_late_wait_says_what_it_saw_last() {
         let mut looks = 0;
-        let waited = wait_for("node n1 to be Ready", Duration::from_secs(5), async || {
+        let waited = wait_for("node n1 to be Ready", Duration::from_secs(5), || {
             looks += 1;
-            Seen::<()>::NotYet(format!("look {looks}: NotReady"))
+            std::future::ready(Seen::<()>::NotYet(format!("look {looks}: NotReady")))
         });
         assert_eq!(
             waited.await.unwrap_err().to_string(),
@@ -113,7 +117,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_look_that_hangs_does_not_outlive_the_deadline() {
-        let waited = wait_for("an answer", Duration::from_secs(5), async || {
+        let waited = wait_for("an answer", Duration::from_secs(5), || async {
             std::future::pending::<()>().await;
             Seen::Yes(())
         });
@@ -124,7 +128,7 @@ mod tests {
     async fn what_can_never_be_ends_the_wait() {
         let began = Instant::now();
         let waited =
-            wait_for("a miracle", Duration::from_secs(5), async || Seen::<()>::Never("refused".to_owned()));
+            wait_for("a miracle", Duration::from_secs(5), || std::future::ready(Seen::<()>::Never("refused".to_owned())));
         assert_eq!(waited.await.unwrap_err().to_string(), "no use in waiting for a miracle: refused");
         assert_eq!(began.elapsed(), Duration::ZERO);
     }

@@ -1,5 +1,6 @@
 //! Fills a registry on the loopback interface with the images of a bundle.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -54,8 +55,38 @@ pub enum Loaded {
     Pushed,
 }
 
+/// The images that the registry does not have under their tag with the digest of the bundle.
+///
+/// # Errors
+/// An image whose name no registry takes. A registry that is not there has none of them.
+pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<String>, RegistryError> {
+    let client = client();
+    let mut missing = BTreeSet::new();
+    for (reference, digest) in &bundle.images {
+        if !is_there(&client, &target(reference, registry)?, digest).await {
+            missing.insert(reference.clone());
+        }
+    }
+    Ok(missing)
+}
+
+fn client() -> Client {
+    // The client is built with TLS though it does not speak it here; an error says that a provider is set.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::new(ClientConfig { protocol: ClientProtocol::Http, use_monolithic_push: true, ..Default::default() })
+}
+
+fn target(reference: &str, registry: SocketAddr) -> Result<Reference, RegistryError> {
+    format!("{registry}/{reference}").parse().map_err(|_| RegistryError::Name(reference.to_owned()))
+}
+
+async fn is_there(client: &Client, target: &Reference, digest: &Sha256) -> bool {
+    let present = client.fetch_manifest_digest(target, &RegistryAuth::Anonymous).await;
+    present.is_ok_and(|present| present == format!("sha256:{digest}"))
+}
+
 /// Pushes every image that the registry does not have under its tag with the same digest, and tells
-/// `progress` of each. In the registry an image's repository is its full upstream name, host included:
+/// `progress` of each; the answer is how many were pushed. In the registry an image's repository is its full upstream name, host included:
 /// `registry.k8s.io/kube-apiserver`.
 ///
 /// # Errors
@@ -65,22 +96,15 @@ pub async fn load(
     bundle: &Bundle,
     registry: SocketAddr,
     progress: &(dyn Fn(&str, Loaded) + Send + Sync),
-) -> Result<(), RegistryError> {
+) -> Result<usize, RegistryError> {
     if !registry.ip().is_loopback() {
         return Err(RegistryError::NotLoopback(registry));
     }
-    // The client is built with TLS though it does not speak it here; an error says that a provider is set.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = Client::new(ClientConfig {
-        protocol: ClientProtocol::Http,
-        use_monolithic_push: true,
-        ..Default::default()
-    });
+    let client = client();
+    let mut pushed = 0;
     for (reference, digest) in &bundle.images {
-        let target: Reference =
-            format!("{registry}/{reference}").parse().map_err(|_| RegistryError::Name(reference.clone()))?;
-        let present = client.fetch_manifest_digest(&target, &RegistryAuth::Anonymous).await;
-        let outcome = if present.is_ok_and(|present| present == format!("sha256:{digest}")) {
+        let target = target(reference, registry)?;
+        let outcome = if is_there(&client, &target, digest).await {
             Loaded::AlreadyThere
         } else {
             push(&client, &target, (reference, digest), directory).await.map_err(|error| match error {
@@ -91,11 +115,12 @@ pub async fn load(
                     RegistryError::Push { reference: reference.clone(), registry, source }
                 }
             })?;
+            pushed += 1;
             Loaded::Pushed
         };
         progress(reference, outcome);
     }
-    Ok(())
+    Ok(pushed)
 }
 
 enum Refused {

@@ -1,1 +1,3 @@
 //! One file a command; the only place that prints.
+
+pub mod failure;

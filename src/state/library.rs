@@ -7,7 +7,7 @@ use super::name::StateName;
 use super::syntax::{self, StateFile};
 use super::top::{self, Top, TopFault};
 use super::tree::Tree;
-use crate::render::Renderer;
+use crate::render::{RenderError, Renderer, Value};
 
 /// The states, the roles that have them, and the templates.
 #[derive(Debug)]
@@ -33,6 +33,14 @@ impl Library {
     /// A role that is not in `states/top.yaml`, a state that has no file, or a circle.
     pub fn states_of(&self, roles: &[&str]) -> Result<Vec<StateName>, Vec<StateError>> {
         self.top.states(roles, &self.files)
+    }
+
+    /// A template that no resource names, rendered: an object for the API.
+    ///
+    /// # Errors
+    /// When there is no such template, or it uses a value that is not there.
+    pub fn template(&self, name: &str, values: &Value) -> Result<String, RenderError> {
+        self.renderer.template(name, values)
     }
 
     /// What a state is for, in one sentence.

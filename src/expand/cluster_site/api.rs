@@ -46,8 +46,8 @@ impl ClusterSite {
 
     pub(super) async fn api(&mut self) -> Result<Seen, Trouble> {
         let client = self.client().await?;
-        let asked = client.request_text(http::Request::get("/readyz").body(Vec::new()).unwrap_or_default()).await;
-        Ok(Seen::Api(asked.err().map(|error| crate::cli::failure::chain(&error))))
+        let asked = client.request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default()).await;
+        Ok(Seen::Api(asked.err().map(|error| chain(&error))))
     }
 
     pub(super) async fn create_join_token(&mut self) -> Result<Done, Trouble> {
@@ -139,6 +139,12 @@ fn machine_id(node: &Node) -> String {
         .and_then(|status| status.node_info.as_ref())
         .map(|info| info.machine_id.clone())
         .unwrap_or_default()
+}
+
+/// An error and its sources: what a connection died of is told by the last.
+fn chain(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }
 
 /// Why a pod is not ready.

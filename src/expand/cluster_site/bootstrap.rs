@@ -46,7 +46,7 @@ impl ClusterSite {
 
     pub(super) async fn missing_images(&mut self) -> Result<Seen, Trouble> {
         // systemd has started it; it needs a moment to listen.
-        let listening = wait_for("the registry to listen", Duration::from_secs(20), async || {
+        let listening = wait_for("the registry to listen", Duration::from_secs(20), || async {
             match TcpStream::connect(REGISTRY).await {
                 Ok(_) => wait::Seen::Yes(()),
                 Err(error) => wait::Seen::NotYet(error.to_string()),
@@ -58,14 +58,8 @@ impl ClusterSite {
     }
 
     pub(super) async fn load_images(&mut self) -> Result<Done, Trouble> {
-        let loaded = std::sync::atomic::AtomicUsize::new(0);
-        let count = |_: &str, outcome: registry::Loaded| {
-            if outcome == registry::Loaded::Pushed {
-                loaded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-        };
-        registry::load(&self.setting.bundle_directory, &self.setting.bundle, REGISTRY, &count).await?;
-        Ok(Done { changed: loaded.into_inner() })
+        let pushed = registry::load(&self.setting.bundle_directory, &self.setting.bundle, REGISTRY, &|_, _| {}).await?;
+        Ok(Done { changed: pushed })
     }
 
     pub(super) async fn missing_objects(&mut self, world: &World) -> Result<Seen, Trouble> {

@@ -20,7 +20,7 @@ use crate::pki::serial::Serial;
 use crate::render::values_of;
 use crate::resource::change::{Change, Verdict};
 use crate::resource::step::{CertificateRequest, KeyUsage, Step, UnitVerb};
-use crate::state::{Compiled, compile};
+use crate::state::{Compiled, StateName, compile};
 use crate::{resource, serve};
 
 impl ClusterSite {
@@ -99,7 +99,7 @@ impl ClusterSite {
         let states = layer
             .states(&all)
             .iter()
-            .map(|name| name.parse())
+            .map(|name| name.parse::<StateName>())
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| faults(vec![error.to_string()]))?;
         let token = self.token.bearer();
