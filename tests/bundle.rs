@@ -141,6 +141,12 @@ async fn a_change_costs_what_it_changes_and_no_change_costs_nothing() {
     hello: unchanged
     bundle is written: TMP/out, 9 files, 0 MiB
     ");
+    fs::remove_file(run.output().join("apt/pool/all/tool_1.0.0_amd64.deb")).unwrap();
+    insta::assert_snapshot!(run.build(&changed, SourceMode::Auto).await, @r"
+    tool: unchanged
+    hello: unchanged
+    bundle is written: TMP/out, 9 files, 0 MiB
+    ");
     assert_eq!(run.verify(&changed), [""; 0]);
 
     let bundle = Bundle::read(&run.output()).unwrap();
@@ -219,6 +225,7 @@ async fn a_pinned_digest_needs_no_published_one_and_archives_are_opened() {
     assert!(said.contains("bundle is written"), "{said}");
     let said = run.build(&list.replace("bin/tool", "sbin/tool"), SourceMode::Release).await;
     assert!(said.ends_with("tool-1.0.0.tgz does not contain tool-1.0.0/sbin/tool"), "{said}");
+    assert_eq!(run.verify(&list), [""; 0], "a failed build leaves the old bundle");
 }
 
 #[tokio::test]
