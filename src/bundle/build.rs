@@ -99,6 +99,8 @@ pub async fn build(request: &BuildRequest, events: Events<'_>) -> Result<Bundle,
     }
     refuse_foreign(&request.output)?;
     let _lock = lock(&request.cache)?;
+    sweep(&request.cache, entry::DRAFT_PREFIX)
+        .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
     let (mut parts, systems) = tokio::try_join!(components(request, events), systems(request, events))?;
     parts.extend(systems);
     let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
@@ -209,13 +211,27 @@ fn lock(cache: &Path) -> Result<File, BuildError> {
     }
 }
 
+/// Removes what a killed build left; under the lock nobody else's work has such a name.
+fn sweep(directory: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> io::Result<Bundle> {
     let parent = match request.output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     fs::create_dir_all(parent)?;
-    let staging = tempfile::Builder::new().prefix(".bundle-").tempdir_in(parent)?;
+    let name = request.output.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    let prefix = format!(".{name}.new-");
+    sweep(parent, &prefix)?;
+    let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
     fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))?;
     for (_, inputs, entry) in parts {
         let content = entry::content(&request.cache, inputs);

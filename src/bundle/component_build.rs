@@ -143,14 +143,11 @@ impl ComponentBuilder<'_> {
         let modules = super::go_module::required(component, source, self.architecture);
         let modules =
             modules.into_iter().map(|(path, version)| format!(" {path}@{version}")).collect::<String>();
-        let origin = if modules.is_empty() {
-            "Go source in the list".to_owned()
-        } else {
-            format!("Go modules{modules}")
-        };
-        (self.events)(BundleEvent::Started { part: component.name.clone(), origin });
+        let modules = if modules.is_empty() { " source in the list" } else { &modules };
+        let provenance = format!("go:{modules}");
+        (self.events)(BundleEvent::Started { part: component.name.clone(), origin: provenance.clone() });
         go_source::build(component, source, self.architecture, (&draft.scratch("module")?, into)).await?;
-        Ok(format!("go:{modules}"))
+        Ok(provenance)
     }
 }
 

@@ -89,7 +89,7 @@ pub enum ComponentFault {
         reference: String,
     },
     /// A path or name that would leave its directory.
-    #[error("{name:?} is not a {what}")]
+    #[error("{name:?} is not {what}")]
     Name {
         /// As written.
         name: String,
@@ -126,7 +126,7 @@ pub fn parse(file: &str, text: &str) -> Result<ComponentList, ComponentListError
 /// Where and why a YAML text is refused, in one line.
 pub(super) fn syntax(file: &str, error: &serde_saphyr::Error) -> ComponentListError {
     let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-    let reason = error.without_snippet().to_string();
+    let reason = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
     // The location is said in front already.
     let reason = reason.split(&format!(" at line {line}")).next().unwrap_or_default().to_owned();
     ComponentListError::Syntax { file: file.to_owned(), line, column, reason }
@@ -140,7 +140,7 @@ fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFau
     for binary in component.binaries() {
         let missing = |from| Err(ComponentFault::MissingBinary { from, binary: binary.to_owned() });
         if !is_file_name(binary) {
-            return Err(ComponentFault::Name { name: binary.to_owned(), what: "binary's name" });
+            return Err(ComponentFault::Name { name: binary.to_owned(), what: "a binary's name" });
         }
         if !sources.release.is_empty() && !sources.release_binaries().contains(binary) {
             return missing("release");
@@ -162,14 +162,14 @@ fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFau
     }
     for package in &component.packages {
         if !is_file_name(&package.name) {
-            return Err(ComponentFault::Name { name: package.name.clone(), what: "package name" });
+            return Err(ComponentFault::Name { name: package.name.clone(), what: "a package name" });
         }
     }
     let packaged =
         component.packages.iter().flat_map(|package| package.files.keys().chain(package.texts.keys()));
     let paths = component.images.iter().flat_map(|image| image.files.keys()).chain(packaged);
     match paths.into_iter().find(|path| !is_absolute(path)) {
-        Some(path) => Err(ComponentFault::Name { name: path.clone(), what: "absolute path" }),
+        Some(path) => Err(ComponentFault::Name { name: path.clone(), what: "an absolute path" }),
         None => Ok(()),
     }
 }
@@ -181,7 +181,7 @@ fn check_download(list: &ComponentList, download: &Download) -> Result<(), Compo
     }
     if let Some(name) = download.binary.iter().chain(download.members.keys()).find(|name| !is_file_name(name))
     {
-        return Err(ComponentFault::Name { name: name.clone(), what: "binary's name" });
+        return Err(ComponentFault::Name { name: name.clone(), what: "a binary's name" });
     }
     if download.sha256.contains_key(&list.architecture) {
         return Ok(());
@@ -238,12 +238,16 @@ components:
         let cases = [
             ("architecture: amd64", "architecture: vax", "c.yaml:4:15: "),
             ("binary: hello", "binary: hello\n          colour: red", "c.yaml:14:11: "),
-            ("version: 1.2.3", "version: 1.2.3\n    version: 4", "c.yaml:8:5: "),
+            (
+                "version: 1.2.3",
+                "version: 1.2.3\n    version: 4",
+                "c.yaml:9:5: duplicate mapping key: version",
+            ),
             ("kind: ComponentList", "kind: Bundle", "c.yaml: this is Bundle of "),
             ("          sha256_url: \"{url}.sha256\"\n", "", "has neither sha256 nor sha256_url"),
             ("https://example.org/hello-", "http://example.org/hello-", "would travel over plain HTTP"),
             ("          binary: hello\n", "", "its release source does not give hello"),
-            ("/hello: hello", "/../hello: hello", "\"/../hello\" is not a absolute path"),
+            ("/hello: hello", "/../hello: hello", "\"/../hello\" is not an absolute path"),
             ("example.org/hello:v{version}", "hello", "\"hello\" is not an image reference"),
         ];
         for (good, bad, expected) in cases {

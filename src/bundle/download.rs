@@ -15,6 +15,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// A published digest file is small; more than this is something else (bytes).
 const DIGEST_FILE_LIMIT: usize = 1 << 20;
 
+/// GitHub's release URLs need two.
+const REDIRECTS: usize = 5;
+
 /// Why an artefact was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
@@ -92,6 +95,7 @@ impl Downloader {
             .with_no_client_auth();
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::custom(follow))
             .connect_timeout(CONNECT)
             .read_timeout(SILENCE)
             .build()
@@ -156,6 +160,15 @@ impl Downloader {
         }
         Err(DownloadError::Status { url: url.to_owned(), status: response.status().as_u16() })
     }
+}
+
+/// A redirect from HTTPS to plain HTTP would make a published digest worthless.
+fn follow(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
+    let was_secure = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
+    if was_secure && attempt.url().scheme() != "https" {
+        return attempt.error("redirected from https to plain http");
+    }
+    if attempt.previous().len() > REDIRECTS { attempt.error("too many redirects") } else { attempt.follow() }
 }
 
 fn unreachable(url: &str, error: &reqwest::Error) -> DownloadError {

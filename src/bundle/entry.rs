@@ -18,6 +18,9 @@ const FILE_NAME: &str = "entry.json";
 /// Where an entry keeps its files, by their path in the bundle.
 const CONTENT: &str = "content";
 
+/// What the name of an entry in the making begins with.
+pub(super) const DRAFT_PREFIX: &str = ".draft-";
+
 /// A kept part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
@@ -75,7 +78,7 @@ impl Draft {
     /// When the cache cannot be written.
     pub(super) fn new(cache: &Path, inputs: &Sha256) -> Result<Self, EntryError> {
         let failed = |source| EntryError { path: cache.display().to_string(), source };
-        let directory = tempfile::Builder::new().prefix(".draft-").tempdir_in(cache).map_err(failed)?;
+        let directory = tempfile::Builder::new().prefix(DRAFT_PREFIX).tempdir_in(cache).map_err(failed)?;
         fs::create_dir(directory.path().join(CONTENT)).map_err(failed)?;
         Ok(Self { directory, place: cache.join(inputs.as_str()) })
     }

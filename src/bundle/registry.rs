@@ -5,11 +5,13 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use axum::http::HeaderValue;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use oci_client::errors::OciDistributionError;
+use oci_client::manifest::OCI_IMAGE_MEDIA_TYPE;
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Client, Reference};
-use oci_spec::image::{ImageManifest, MediaType};
+use oci_spec::image::{Descriptor, ImageManifest};
 
 use super::digest::Sha256;
 use super::manifest::Bundle;
@@ -32,7 +34,23 @@ pub enum RegistryError {
         /// Path of the blob.
         path: String,
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: std::io::Error,
+    },
+    /// The manifest in the bundle is none.
+    #[error("image {reference}: its manifest cannot be used")]
+    Manifest {
+        /// The image.
+        reference: String,
+        /// Why.
+        source: oci_spec::OciSpecError,
+    },
+    /// The manifest names a blob by another digest than SHA-256.
+    #[error("image {reference}: {digest} is not a SHA-256")]
+    Digest {
+        /// The image.
+        reference: String,
+        /// As the manifest has it.
+        digest: String,
     },
     /// The registry refused, or is not there.
     #[error("image {reference} is not taken by the registry {registry}")]
@@ -100,68 +118,69 @@ pub async fn load(
     if !registry.ip().is_loopback() {
         return Err(RegistryError::NotLoopback(registry));
     }
-    let client = client();
+    let loader = Loader { client: client(), directory, registry };
     let mut pushed = 0;
     for (reference, digest) in &bundle.images {
-        let target = target(reference, registry)?;
-        let outcome = if is_there(&client, &target, digest).await {
-            Loaded::AlreadyThere
-        } else {
-            push(&client, &target, (reference, digest), directory).await.map_err(|error| match error {
-                Refused::Read { path, source } => {
-                    RegistryError::Read { reference: reference.clone(), path, source }
-                }
-                Refused::Push(source) => {
-                    RegistryError::Push { reference: reference.clone(), registry, source }
-                }
-            })?;
-            pushed += 1;
-            Loaded::Pushed
-        };
-        progress(reference, outcome);
+        let loaded = loader.load(reference, digest).await?;
+        pushed += usize::from(loaded == Loaded::Pushed);
+        progress(reference, loaded);
     }
     Ok(pushed)
 }
 
-enum Refused {
-    Read { path: String, source: Box<dyn std::error::Error + Send + Sync> },
-    Push(OciDistributionError),
+struct Loader<'a> {
+    client: Client,
+    directory: &'a Path,
+    registry: SocketAddr,
 }
 
-/// Blobs first: a registry refuses a manifest whose blobs it does not have.
-async fn push(
-    client: &Client,
-    target: &Reference,
-    (_, digest): (&str, &Sha256),
-    directory: &Path,
-) -> Result<(), Refused> {
-    let read = |digest: &Sha256| {
-        let path = oci_layout::blob(directory, digest);
-        fs::read(&path)
-            .map_err(|source| Refused::Read { path: path.display().to_string(), source: source.into() })
-    };
-    let body = read(digest)?;
-    let unusable = |source: Box<dyn std::error::Error + Send + Sync>| Refused::Read {
-        path: oci_layout::blob(directory, digest).display().to_string(),
-        source,
-    };
-    let manifest = ImageManifest::from_reader(body.as_slice()).map_err(|error| unusable(error.into()))?;
-    for blob in std::iter::once(manifest.config()).chain(manifest.layers()) {
-        let name = blob.digest().to_string();
-        let digest: Sha256 = blob
-            .digest()
-            .digest()
-            .to_owned()
-            .try_into()
-            .map_err(|error: super::digest::NotADigest| unusable(error.into()))?;
-        if !client.blob_exists(target, &name).await.map_err(Refused::Push)? {
-            client.push_blob(target, read(&digest)?, &name).await.map_err(Refused::Push)?;
+impl Loader<'_> {
+    async fn load(&self, reference: &str, digest: &Sha256) -> Result<Loaded, RegistryError> {
+        let target = target(reference, self.registry)?;
+        if is_there(&self.client, &target, digest).await {
+            return Ok(Loaded::AlreadyThere);
         }
+        let body = self.read(reference, digest)?;
+        let manifest = ImageManifest::from_reader(body.as_slice())
+            .map_err(|source| RegistryError::Manifest { reference: reference.to_owned(), source })?;
+        // A registry refuses a manifest whose blobs it does not have.
+        for blob in std::iter::once(manifest.config()).chain(manifest.layers()) {
+            self.push_blob(&target, reference, blob).await?;
+        }
+        let media_type = HeaderValue::from_static(OCI_IMAGE_MEDIA_TYPE);
+        let pushed = self.client.push_manifest_raw(&target, body, media_type).await;
+        pushed.map_err(|source| self.refused(reference, source))?;
+        Ok(Loaded::Pushed)
     }
-    let media_type = MediaType::ImageManifest
-        .to_string()
-        .parse()
-        .map_err(|error: axum::http::header::InvalidHeaderValue| unusable(error.into()))?;
-    client.push_manifest_raw(target, body, media_type).await.map_err(Refused::Push)?;
-    Ok(())
+
+    async fn push_blob(
+        &self,
+        target: &Reference,
+        reference: &str,
+        blob: &Descriptor,
+    ) -> Result<(), RegistryError> {
+        let name = blob.digest().to_string();
+        let there = self.client.blob_exists(target, &name).await;
+        if there.map_err(|source| self.refused(reference, source))? {
+            return Ok(());
+        }
+        let digest = blob.digest().digest().parse();
+        let digest = digest
+            .map_err(|_| RegistryError::Digest { reference: reference.to_owned(), digest: name.clone() })?;
+        let pushed = self.client.push_blob(target, self.read(reference, &digest)?, &name).await;
+        pushed.map(|_| ()).map_err(|source| self.refused(reference, source))
+    }
+
+    fn read(&self, reference: &str, digest: &Sha256) -> Result<Vec<u8>, RegistryError> {
+        let path = oci_layout::blob(self.directory, digest);
+        fs::read(&path).map_err(|source| RegistryError::Read {
+            reference: reference.to_owned(),
+            path: path.display().to_string(),
+            source,
+        })
+    }
+
+    fn refused(&self, reference: &str, source: OciDistributionError) -> RegistryError {
+        RegistryError::Push { reference: reference.to_owned(), registry: self.registry, source }
+    }
 }
