@@ -1,3 +1,7 @@
 //! The command line of metalform; everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    metalform::cli::run()
+}

@@ -125,14 +125,16 @@ impl<'a> MembershipLease<'a> {
         limit: Duration,
     ) -> Result<Self, LeaseError> {
         let lease = Self { api: Api::namespaced(client.clone(), NAMESPACE), me: me.to_owned(), clock };
-        wait_for("the lease of etcd's membership", limit, || async { match lease.try_take().await {
-            Ok(Take::HeldBy { who, left }) => Seen::NotYet(format!(
-                "held by {who}, who was heard less than {} s ago",
-                (EXPIRY.saturating_sub(left)).as_secs() + 1
-            )),
-            Ok(Take::Ours | Take::Free) => Seen::Yes(()),
-            Err(error) => error.into(),
-        } })
+        wait_for("the lease of etcd's membership", limit, || async {
+            match lease.try_take().await {
+                Ok(Take::HeldBy { who, left }) => Seen::NotYet(format!(
+                    "held by {who}, who was heard less than {} s ago",
+                    (EXPIRY.saturating_sub(left)).as_secs() + 1
+                )),
+                Ok(Take::Ours | Take::Free) => Seen::Yes(()),
+                Err(error) => error.into(),
+            }
+        })
         .await?;
         Ok(lease)
     }

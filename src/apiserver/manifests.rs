@@ -158,7 +158,11 @@ pub async fn apply(client: &Client, manifests: &[Manifest]) -> Result<Vec<Applie
 struct Kinds(BTreeMap<String, (ApiResource, Scope)>);
 
 impl Kinds {
-    async fn api(&mut self, client: &Client, manifest: &Manifest) -> Result<Api<DynamicObject>, ManifestError> {
+    async fn api(
+        &mut self,
+        client: &Client,
+        manifest: &Manifest,
+    ) -> Result<Api<DynamicObject>, ManifestError> {
         let key = format!("{}/{}", manifest.value["apiVersion"], manifest.kind.kind);
         let (resource, scope) = match self.0.get(&key) {
             Some(found) => found.clone(),
@@ -166,7 +170,9 @@ impl Kinds {
         };
         Ok(match (scope, manifest.namespace.as_deref()) {
             (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
-            (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), namespace, &resource),
+            (Scope::Namespaced, Some(namespace)) => {
+                Api::namespaced_with(client.clone(), namespace, &resource)
+            }
             (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
         })
     }
@@ -190,14 +196,18 @@ async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<Outc
 /// How the API serves a kind.
 async fn kind(client: &Client, kind: &GroupVersionKind) -> Result<(ApiResource, Scope), WaitError> {
     let condition = format!("the API to serve {} of {}", kind.kind, kind.api_version());
-    wait_for(condition, KIND_LIMIT, || async { match pinned_kind(client, kind).await {
-        Ok((resource, capabilities)) => Seen::Yes((resource, capabilities.scope)),
-        Err(kube::Error::Discovery(error)) => Seen::NotYet(error.to_string()),
-        Err(error) => match ApiError::new("discover", &kind.kind, error) {
-            ApiError::NotFound { .. } => Seen::NotYet("it does not serve this group and version".to_owned()),
-            error => error.into(),
-        },
-    } })
+    wait_for(condition, KIND_LIMIT, || async {
+        match pinned_kind(client, kind).await {
+            Ok((resource, capabilities)) => Seen::Yes((resource, capabilities.scope)),
+            Err(kube::Error::Discovery(error)) => Seen::NotYet(error.to_string()),
+            Err(error) => match ApiError::new("discover", &kind.kind, error) {
+                ApiError::NotFound { .. } => {
+                    Seen::NotYet("it does not serve this group and version".to_owned())
+                }
+                error => error.into(),
+            },
+        }
+    })
     .await
 }
 

@@ -95,7 +95,8 @@ mod tests {
         let mut looks = Vec::new();
         let found = wait_for("five looks", Duration::from_secs(60), || {
             looks.push(began.elapsed().as_millis());
-            let seen = if looks.len() == 6 { Seen::Yes(looks.len()) } else { Seen::NotYet("too few".to_owned()) };
+            let seen =
+                if looks.len() == 6 { Seen::Yes(looks.len()) } else { Seen::NotYet("too few".to_owned()) };
             std::future::ready(seen)
         });
         assert_eq!(found.await, Ok(6));
@@ -127,8 +128,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_can_never_be_ends_the_wait() {
         let began = Instant::now();
-        let waited =
-            wait_for("a miracle", Duration::from_secs(5), || std::future::ready(Seen::<()>::Never("refused".to_owned())));
+        let waited = wait_for("a miracle", Duration::from_secs(5), || {
+            std::future::ready(Seen::<()>::Never("refused".to_owned()))
+        });
         assert_eq!(waited.await.unwrap_err().to_string(), "no use in waiting for a miracle: refused");
         assert_eq!(began.elapsed(), Duration::ZERO);
     }

@@ -91,7 +91,11 @@ pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<S
 fn client() -> Client {
     // The client is built with TLS though it does not speak it here; an error says that a provider is set.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::new(ClientConfig { protocol: ClientProtocol::Http, use_monolithic_push: true, ..Default::default() })
+    Client::new(ClientConfig {
+        protocol: ClientProtocol::Http,
+        use_monolithic_push: true,
+        ..Default::default()
+    })
 }
 
 fn target(reference: &str, registry: SocketAddr) -> Result<Reference, RegistryError> {

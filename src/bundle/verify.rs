@@ -115,7 +115,11 @@ pub fn verify(directory: &Path, list: &ComponentList) -> Result<BTreeSet<Problem
     Ok(problems)
 }
 
-fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<Problem>, ManifestError> {
+/// Checks every file's digest and size, and that there is no other.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<Problem>, ManifestError> {
     let found = entry::records(directory)
         .map_err(|source| ManifestError::Read { path: directory.display().to_string(), source })?;
     let describe = |record: &FileRecord| format!("{} ({} bytes)", record.sha256, record.size);

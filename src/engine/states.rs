@@ -90,12 +90,14 @@ impl Desired for HostStates {
         self.resources
             .iter()
             .map(|one| {
-                let verdict = if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
-                    Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
-                } else {
-                    let context = Context { now: self.now, authorities: &self.authorities, pending: &pending };
-                    one.resource.diff(observed, &context)
-                };
+                let verdict =
+                    if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
+                        Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
+                    } else {
+                        let context =
+                            Context { now: self.now, authorities: &self.authorities, pending: &pending };
+                        one.resource.diff(observed, &context)
+                    };
                 if matches!(verdict, Verdict::Change(_)) {
                     pending.record(one.id.clone(), one.ensure);
                 }

@@ -29,6 +29,7 @@ use crate::model::event::Event;
 use crate::model::node::NodeSpec;
 use crate::state::Library;
 use crate::transport::Transport;
+pub use bootstrap::REGISTRY;
 use membership::HeldLease;
 
 /// What all sites of one run share.
@@ -64,16 +65,13 @@ pub struct ClusterSite {
     client: Option<Client>,
     lease: Option<HeldLease>,
     plan: Option<(super::layer::Layer, Plan)>,
-    /// Whether the Node object says by which machine it is reported, and how it is reached, from here.
-    local: bool,
 }
 
 impl ClusterSite {
     /// A site for one node. `transport` reaches its host.
     pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec, transport: Box<dyn Transport>) -> Self {
-        let local = goal.first;
         let token = BootstrapToken::from_random(rand::random());
-        Self { setting, goal, spec, transport, token, trust: None, client: None, lease: None, plan: None, local }
+        Self { setting, goal, spec, transport, token, trust: None, client: None, lease: None, plan: None }
     }
 
     /// The API, by the administrator's kubeconfig.

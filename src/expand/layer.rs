@@ -97,17 +97,29 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<String> {
-        ["node-base", "containerd", "apiserver-proxy", "pod-network", "kubelet", "kube-proxy", "etcd", "etcd-member", "kube-apiserver"]
-            .map(str::to_owned)
-            .to_vec()
+        [
+            "node-base",
+            "containerd",
+            "apiserver-proxy",
+            "pod-network",
+            "kubelet",
+            "kube-proxy",
+            "etcd",
+            "etcd-member",
+            "kube-apiserver",
+        ]
+        .map(str::to_owned)
+        .to_vec()
     }
 
     #[test]
     fn base_etcd_and_control_plane_are_all_there_is_and_do_not_overlap() {
         let flags = (String::new(), String::new());
         let member = Layer::EtcdMember { initial_cluster: flags.0, initial_cluster_state: flags.1 };
-        let mut states: Vec<String> =
-            [Layer::Base, Layer::Etcd, member, Layer::ControlPlane].iter().flat_map(|layer| layer.states(&all())).collect();
+        let mut states: Vec<String> = [Layer::Base, Layer::Etcd, member, Layer::ControlPlane]
+            .iter()
+            .flat_map(|layer| layer.states(&all()))
+            .collect();
         states.sort();
         let mut every = all();
         every.sort();

@@ -19,9 +19,9 @@ pub mod phases;
 pub mod preflight;
 pub mod run;
 pub mod site;
+pub mod survey;
 pub mod trust;
 pub mod values;
-pub mod survey;
 pub mod world;
 
 use phase::Phase;

@@ -142,9 +142,13 @@ impl Action {
             Self::DeleteJoinToken => "take the join token back".to_owned(),
             Self::TakeLease => "take the lease on etcd's membership".to_owned(),
             Self::ReleaseLease => "release the lease on etcd's membership".to_owned(),
-            Self::ChangeMembership(Change::AddLearner { peer_url }) => format!("add {peer_url} to etcd as a learner"),
+            Self::ChangeMembership(Change::AddLearner { peer_url }) => {
+                format!("add {peer_url} to etcd as a learner")
+            }
             Self::ChangeMembership(Change::Promote { id }) => format!("promote etcd learner {id:x} to voter"),
-            Self::ChangeMembership(Change::Remove { id, why }) => format!("remove etcd member {id:x}: it {why}"),
+            Self::ChangeMembership(Change::Remove { id, why }) => {
+                format!("remove etcd member {id:x}: it {why}")
+            }
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
             Self::Annotate(_) => "record the node's addresses".to_owned(),
             Self::CreateTrust => "make the cluster's authorities".to_owned(),
@@ -161,8 +165,12 @@ impl Action {
     /// What was seen before and may no longer be so.
     pub fn disturbs(&self) -> Vec<Look> {
         match self {
-            Self::Apply(layer) => vec![Look::Plan(layer.clone()), Look::Survey, Look::Api, Look::PackageService, Look::Pods],
-            Self::CreateJoinToken | Self::DeleteJoinToken => vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)],
+            Self::Apply(layer) => {
+                vec![Look::Plan(layer.clone()), Look::Survey, Look::Api, Look::PackageService, Look::Pods]
+            }
+            Self::CreateJoinToken | Self::DeleteJoinToken => {
+                vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)]
+            }
             Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(_) => vec![Look::Membership],
             Self::SetAsideMemberData => vec![Look::Survey],
             Self::Annotate(_) | Self::RegisterNode => vec![Look::Node, Look::Peers],
@@ -200,8 +208,6 @@ pub enum Blocker {
     Etcd(Obstacle),
     /// Our learner was taken out again, and why.
     LearnerRemoved(String),
-    /// A file on the host says something that we did not write.
-    Unexpected(String),
 }
 
 /// Takes a part of the world, or asks for it.

@@ -59,12 +59,16 @@ fn identity<'a>(
         if !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id {
             found.push(failure(
                 format!("the host has the machine id of node {name}"),
-                "it is that node, or was cloned from it: rm /etc/machine-id && systemd-machine-id-setup".to_owned(),
+                "it is that node, or was cloned from it: rm /etc/machine-id && systemd-machine-id-setup"
+                    .to_owned(),
             ));
         }
         if peer.control_plane_ip.is_some_and(|ip| has_address(facts, ip)) {
             found.push(failure(
-                format!("the host has the address {} of node {name}", peer.control_plane_ip.map_or_else(String::new, |ip| ip.to_string())),
+                format!(
+                    "the host has the address {} of node {name}",
+                    peer.control_plane_ip.map_or_else(String::new, |ip| ip.to_string())
+                ),
                 "give it an address of its own, or remove that node first",
             ));
         }
@@ -80,7 +84,10 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     let mut found = Vec::new();
     if !goal.codenames.contains(&facts.os.codename) {
         found.push(failure(
-            format!("its operating system, {} {} ({}), is not in the bundle", facts.os.id, facts.os.version, facts.os.codename),
+            format!(
+                "its operating system, {} {} ({}), is not in the bundle",
+                facts.os.id, facts.os.version, facts.os.codename
+            ),
             format!("the bundle has: {}", join(&goal.codenames)),
         ));
     }
@@ -91,13 +98,22 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
         ));
     }
     if !survey.openssl {
-        found.push(failure("openssl is not installed", "apt-get install openssl: its keys are made on the host itself"));
+        found.push(failure(
+            "openssl is not installed",
+            "apt-get install openssl: its keys are made on the host itself",
+        ));
     }
     for module in &survey.missing_modules {
-        found.push(failure(format!("the kernel has no module {module}"), "install the kernel that the distribution ships"));
+        found.push(failure(
+            format!("the kernel has no module {module}"),
+            "install the kernel that the distribution ships",
+        ));
     }
     if facts.memory < MEMORY {
-        found.push(failure(format!("it has {} MiB of memory", facts.memory >> 20), format!("{} MiB are needed", MEMORY >> 20)));
+        found.push(failure(
+            format!("it has {} MiB of memory", facts.memory >> 20),
+            format!("{} MiB are needed", MEMORY >> 20),
+        ));
     }
     if facts.disk_free < DISK {
         found.push(failure(
@@ -108,7 +124,11 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     let skew = facts.clock - goal.clock;
     if skew.abs() > SKEW {
         found.push(failure(
-            format!("its clock is {} s {} this machine's", skew.abs(), if skew > 0 { "ahead of" } else { "behind" }),
+            format!(
+                "its clock is {} s {} this machine's",
+                skew.abs(),
+                if skew > 0 { "ahead of" } else { "behind" }
+            ),
             "synchronise both (chrony, systemd-timesyncd)",
         ));
     }
@@ -117,7 +137,9 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
 
 fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
     let mut found = Vec::new();
-    for (plane, networks) in [("control", &goal.networks.control_plane), ("workload", &goal.networks.workload_plane.cidrs)] {
+    for (plane, networks) in
+        [("control", &goal.networks.control_plane), ("workload", &goal.networks.workload_plane.cidrs)]
+    {
         if address_in(facts, networks).is_none() {
             found.push(failure(
                 format!("it has no address on the {plane} plane ({})", join(networks)),
@@ -125,7 +147,9 @@ fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
             ));
         }
     }
-    for (interface, address) in facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address))) {
+    for (interface, address) in
+        facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address)))
+    {
         for (what, network) in [("pods", goal.networks.pods), ("services", goal.networks.services)] {
             // The bridge of the pod network has an address of it, rightly.
             if interface != "cni0" && network.contains(&address) {
@@ -160,13 +184,19 @@ fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
         found.push(failure(format!("package {package} is installed"), format!("apt-get purge {package}")));
     }
     for service in &survey.services {
-        found.push(failure(format!("{service} runs or is enabled"), format!("systemctl disable --now {service}")));
+        found.push(failure(
+            format!("{service} runs or is enabled"),
+            format!("systemctl disable --now {service}"),
+        ));
     }
     // A host that is ours already listens on ports of ours.
     if survey.authority.is_none() {
         for port in ports(goal) {
             if survey.busy_ports.contains(&port) {
-                found.push(failure(format!("something listens on port {port}"), format!("ss -ltnp 'sport = :{port}' says what")));
+                found.push(failure(
+                    format!("something listens on port {port}"),
+                    format!("ss -ltnp 'sport = :{port}' says what"),
+                ));
             }
         }
     }

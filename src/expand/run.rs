@@ -150,7 +150,9 @@ impl Turn<'_> {
                     actions.push(sentence);
                 }
                 Next::Wait(condition) => self.wait(condition, world).await?,
-                Next::Blocked(blocker) => return Err(RunError::Blocked { phase: self.phase.title(), blocker }),
+                Next::Blocked(blocker) => {
+                    return Err(RunError::Blocked { phase: self.phase.title(), blocker });
+                }
             }
         }
     }
@@ -183,7 +185,13 @@ impl Turn<'_> {
     }
 
     /// Trouble that may pass is waited out; any other ends the run.
-    async fn outage(&mut self, what: String, trouble: Trouble, look: &Look, world: &mut World) -> Result<(), RunError> {
+    async fn outage(
+        &mut self,
+        what: String,
+        trouble: Trouble,
+        look: &Look,
+        world: &mut World,
+    ) -> Result<(), RunError> {
         let phase = self.phase.title();
         let key = format!("outage: {what}");
         let (since, _) = *self.waits.entry(key.clone()).or_insert_with(|| (Instant::now(), FIRST));

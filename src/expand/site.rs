@@ -75,9 +75,9 @@ impl Trouble {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::EtcdClient(ClientError::NoAnswer { .. }) | Self::EtcdAct(_) => true,
-            Self::Api(error) | Self::Manifest(ManifestError::Api(error)) | Self::Token(TokenError::Api(error)) => {
-                error.is_transient()
-            }
+            Self::Api(error)
+            | Self::Manifest(ManifestError::Api(error))
+            | Self::Token(TokenError::Api(error)) => error.is_transient(),
             _ => false,
         }
     }

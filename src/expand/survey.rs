@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::resource::probe::{Answer, Observed, Probe};
 
 /// Packages that bring another container runtime or another distribution of Kubernetes.
-const CONFLICTING_PACKAGES: &[&str] = &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
+const CONFLICTING_PACKAGES: &[&str] =
+    &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
 /// Services that rewrite the firewall behind kube-proxy's back, or are another kubelet.
-const CONFLICTING_SERVICES: &[&str] = &["firewalld.service", "ufw.service", "k3s.service", "rke2-server.service"];
+const CONFLICTING_SERVICES: &[&str] =
+    &["firewalld.service", "ufw.service", "k3s.service", "rke2-server.service"];
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";

@@ -88,10 +88,19 @@ pub struct Subject {
 pub fn missing(home: &Home, subject: &Subject, now: Timestamp) -> BTreeSet<String> {
     let mut missing = BTreeSet::new();
     let pki = home.pki();
-    let plain = ["ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"]
-        .map(|name| pki.join(name))
-        .into_iter()
-        .chain([home.repository_key(), home.encryption_key(), home.ssh_key()]);
+    let plain = [
+        "ca.crt",
+        "ca.key",
+        "etcd/ca.crt",
+        "etcd/ca.key",
+        "front-proxy-ca.crt",
+        "front-proxy-ca.key",
+        "sa.key",
+        "sa.pub",
+    ]
+    .map(|name| pki.join(name))
+    .into_iter()
+    .chain([home.repository_key(), home.encryption_key(), home.ssh_key()]);
     missing.extend(plain.filter(|path| !path.exists()));
     for (certificate, _) in [home.etcd_client(), home.serve()] {
         if !is_good(&certificate, now) {
@@ -113,7 +122,12 @@ pub fn missing(home: &Home, subject: &Subject, now: Timestamp) -> BTreeSet<Strin
 ///
 /// # Errors
 /// At the first file that cannot be read or written; what was made before it remains.
-pub fn create(home: &Home, subject: &Subject, now: Timestamp, rng: &mut impl CryptoRng) -> Result<Trust, TrustError> {
+pub fn create(
+    home: &Home,
+    subject: &Subject,
+    now: Timestamp,
+    rng: &mut impl CryptoRng,
+) -> Result<Trust, TrustError> {
     let authorities = Authorities::load_or_create(&home.pki(), &home.repository_key(), now, rng)?;
     if !home.encryption_key().exists() {
         write(&home.encryption_key(), encryption_key(rng).as_bytes(), 0o600)?;
@@ -185,7 +199,9 @@ fn issue(
     rng: &mut impl CryptoRng,
 ) -> Result<LeafPair, TrustError> {
     let serial = Serial::random(rng);
-    authority.issue_pair(leaf, now, serial).map_err(|source| TrustError::Issue { path: path.to_owned(), source })
+    authority
+        .issue_pair(leaf, now, serial)
+        .map_err(|source| TrustError::Issue { path: path.to_owned(), source })
 }
 
 /// The key first: a certificate that is there has its key.
@@ -279,7 +295,9 @@ mod tests {
         let before = std::fs::read(home.admin_conf()).unwrap();
         create(&home, &subject, now, &mut rand::rng()).unwrap();
         assert_eq!(std::fs::read(home.admin_conf()).unwrap(), before);
-        for secret in [home.admin_conf(), home.ssh_key(), home.encryption_key(), home.serve().1, home.etcd_client().1] {
+        for secret in
+            [home.admin_conf(), home.ssh_key(), home.encryption_key(), home.serve().1, home.etcd_client().1]
+        {
             assert_eq!(std::fs::metadata(&secret).unwrap().mode() & 0o777, 0o600, "{}", secret.display());
         }
         let later = now + SignedDuration::from_hours(24 * 300);

@@ -91,7 +91,13 @@ pub struct Given<'a> {
 }
 
 /// The values for one layer. Pure.
-pub fn values<'a>(goal: &Goal, facts: &'a Facts, world: &World, layer: &Layer, given: Given<'a>) -> Values<'a> {
+pub fn values<'a>(
+    goal: &Goal,
+    facts: &'a Facts,
+    world: &World,
+    layer: &Layer,
+    given: Given<'a>,
+) -> Values<'a> {
     let survey = world.survey.as_ref();
     let (control_plane_interface, _) = interface(facts, &goal.networks.control_plane, goal.control_plane_ip);
     let (workload_plane_interface, workload_plane_ip) =
@@ -106,7 +112,12 @@ pub fn values<'a>(goal: &Goal, facts: &'a Facts, world: &World, layer: &Layer, g
             control_plane_interface,
             workload_plane_ip,
             workload_plane_interface,
-            pod_cidr: world.node.as_ref().and_then(Option::as_ref).and_then(|node| node.pod_cidr.clone()).unwrap_or_default(),
+            pod_cidr: world
+                .node
+                .as_ref()
+                .and_then(Option::as_ref)
+                .and_then(|node| node.pod_cidr.clone())
+                .unwrap_or_default(),
             join_token: join_token(survey, given.join_token),
             taints: given.taints.to_vec(),
             etcd: EtcdValues {
@@ -150,7 +161,9 @@ fn masters(goal: &Goal, world: &World) -> Vec<Master> {
         .iter()
         .flatten()
         .filter(|(_, peer)| peer.api_server)
-        .filter_map(|(name, peer)| Some(Master { name: name.clone(), control_plane_ip: peer.control_plane_ip? }))
+        .filter_map(|(name, peer)| {
+            Some(Master { name: name.clone(), control_plane_ip: peer.control_plane_ip? })
+        })
         .collect();
     if goal.has(Role::Master) && proved_here {
         masters.push(Master { name: goal.name.to_string(), control_plane_ip: goal.control_plane_ip });

@@ -47,6 +47,6 @@ impl Reporter {
 }
 
 /// Progress that nobody can read any more is no reason to stop.
-fn to_stderr(line: &str) {
+pub(crate) fn to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -7,7 +7,10 @@ use crate::model::event::Event;
 /// The line of an event, if it has one. A resource that is done has none: a phase would have dozens.
 pub fn line(event: &Event) -> Option<String> {
     match event {
-        Event::PhaseBegun { .. } | Event::ResourceBegun { .. } | Event::ResourceDone { .. } | Event::Planned { .. } => None,
+        Event::PhaseBegun { .. }
+        | Event::ResourceBegun { .. }
+        | Event::ResourceDone { .. }
+        | Event::Planned { .. } => None,
         Event::PhaseEnded { host, phase, elapsed, holds } => {
             let outcome = if *holds { "" } else { "  FAILED" };
             Some(format!("{host}: {phase:<24} {:>8}{outcome}", seconds(*elapsed)))

@@ -85,24 +85,42 @@ pub(super) fn check(resource: &Resource, kinds: Kinds<'_>) -> Vec<(Position, Fie
     };
     let mut faults = Vec::new();
     for (name, field) in &resource.fields {
-        match specs.iter().find(|spec| spec.name == name) {
+        match all(specs).find(|spec| spec.name == name) {
             Some(spec) => faults.extend(
                 mismatch_of(name, spec.sort, &field.value).map(|(at, fault)| (at, FieldFault::from(fault))),
             ),
             None => {
-                let near = Near::to(name, specs.iter().map(|spec| spec.name));
+                let near = Near::to(name, all(specs).map(|spec| spec.name));
                 let fault = FieldFault::UnknownField { field: name.clone(), kind: kind.clone(), near };
                 faults.push((field.at, fault));
             }
         }
     }
     if resource.ensure == Ensure::Present {
-        let missing = specs.iter().filter(|spec| spec.required && !resource.fields.contains_key(spec.name));
+        let given = |name: &str| {
+            resource.fields.contains_key(name) || (name == CONTENT && resource.fields.contains_key(SOURCE))
+        };
+        let missing = specs.iter().filter(|spec| spec.required && !given(spec.name));
         faults.extend(missing.map(|spec| {
             (resource.kind.at, FieldFault::MissingField { kind: kind.clone(), field: spec.name })
         }));
     }
     faults
+}
+
+/// [`SOURCE`], for the kinds that have content and do not say so themselves.
+static TEMPLATE: FieldSpec = FieldSpec {
+    name: SOURCE,
+    sort: FieldSort::Text,
+    required: false,
+    about: "A template, by its path in templates/; its text becomes the content.",
+};
+
+/// The fields of a kind. One that has content may be given the name of a template instead.
+pub(super) fn all(specs: &'static [FieldSpec]) -> impl Iterator<Item = &'static FieldSpec> {
+    let has = |name: &str| specs.iter().any(|spec| spec.name == name);
+    let template = (has(CONTENT) && !has(SOURCE)).then_some(&TEMPLATE);
+    specs.iter().chain(template)
 }
 
 /// What must stand in a field of this sort, for people.

@@ -127,7 +127,7 @@ impl Evaluator<'_> {
         let watched = resource.only_if_changed.as_deref().unwrap_or_default();
         references.extend(self.references(ONLY_IF_CHANGED, watched, scope)?);
         let mut fields = Map::new();
-        for spec in specs {
+        for spec in field::all(specs) {
             let Some(field) = resource.fields.get(spec.name) else { continue };
             let value = self.field(resource, spec, (&field.value, scope))?;
             if let Some(key) = REACTIONS.into_iter().find(|key| *key == spec.name) {

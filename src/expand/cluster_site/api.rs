@@ -29,7 +29,8 @@ impl ClusterSite {
 
     pub(super) async fn peers(&mut self) -> Result<Seen, Trouble> {
         let client = self.client().await?;
-        let others = nodes::list(&client).await?.into_iter().filter(|node| node.name_any() != self.goal.name.as_str());
+        let others =
+            nodes::list(&client).await?.into_iter().filter(|node| node.name_any() != self.goal.name.as_str());
         Ok(Seen::Peers(others.map(|node| (node.name_any(), peer(&node))).collect()))
     }
 
@@ -46,7 +47,9 @@ impl ClusterSite {
 
     pub(super) async fn api(&mut self) -> Result<Seen, Trouble> {
         let client = self.client().await?;
-        let asked = client.request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default()).await;
+        let asked = client
+            .request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default())
+            .await;
         Ok(Seen::Api(asked.err().map(|error| chain(&error))))
     }
 
@@ -69,7 +72,8 @@ impl ClusterSite {
     pub(super) async fn annotate(&mut self, annotations: &[(String, String)]) -> Result<Done, Trouble> {
         let client = self.client().await?;
         let annotations = annotations.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
-        let changed = nodes::mark(&client, &self.goal.name, &Marks { annotations, ..Marks::default() }).await?;
+        let changed =
+            nodes::mark(&client, &self.goal.name, &Marks { annotations, ..Marks::default() }).await?;
         Ok(Done { changed: usize::from(changed) })
     }
 
@@ -80,7 +84,10 @@ impl ClusterSite {
             metadata: ObjectMeta {
                 name: Some(self.goal.name.to_string()),
                 labels: Some(self.spec.labels.clone()),
-                annotations: Some(BTreeMap::from([("metalform.dev/ssh-host".to_owned(), self.goal.control_plane_ip.to_string())])),
+                annotations: Some(BTreeMap::from([(
+                    "metalform.dev/ssh-host".to_owned(),
+                    self.goal.control_plane_ip.to_string(),
+                )])),
                 ..ObjectMeta::default()
             },
             spec: Some(k8s_openapi::api::core::v1::NodeSpec {
@@ -100,7 +107,8 @@ impl ClusterSite {
             }),
             status: None,
         };
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let parameters =
+            PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let created = Api::<Node>::all(client).create(&parameters, &node).await;
         created.map_err(|error| ApiError::new("create", format!("node/{}", self.goal.name), error))?;
         Ok(Done { changed: 1 })
@@ -116,7 +124,10 @@ fn view(node: &Node) -> NodeView {
         pod_cidr: node.spec.as_ref().and_then(|spec| spec.pod_cidr.clone()),
         machine_id: machine_id(node),
         internal_ip: status.and_then(|status| status.addresses.as_ref()).and_then(|addresses| {
-            addresses.iter().find(|address| address.type_ == "InternalIP").and_then(|address| address.address.parse().ok())
+            addresses
+                .iter()
+                .find(|address| address.type_ == "InternalIP")
+                .and_then(|address| address.address.parse().ok())
         }),
         ready: condition.is_some_and(|condition| condition.status == "True"),
         ready_message: condition.and_then(|condition| condition.message.clone()).unwrap_or_default(),
@@ -150,9 +161,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// Why a pod is not ready.
 fn complaint(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref();
-    let ready = status
-        .and_then(|status| status.conditions.as_ref())
-        .is_some_and(|conditions| conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True"));
+    let ready = status.and_then(|status| status.conditions.as_ref()).is_some_and(|conditions| {
+        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    });
     if ready {
         return None;
     }

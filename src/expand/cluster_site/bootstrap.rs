@@ -11,10 +11,10 @@ use super::ClusterSite;
 use crate::apiserver::manifests::{self, Manifest, Outcome};
 use crate::apiserver::wait::{self, wait_for};
 use crate::bundle::registry;
+use crate::expand::layer::Layer;
 use crate::expand::site::{Done, Trouble};
 use crate::expand::trust;
 use crate::expand::values::{Given, values};
-use crate::expand::layer::Layer;
 use crate::expand::world::{Seen, World};
 use crate::render::values_of;
 use crate::serve;
@@ -22,7 +22,8 @@ use crate::serve;
 /// Where the registry listens, on the bootstrap node itself.
 pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5000);
 /// Objects that every cluster has.
-const OBJECTS: [&str; 3] = ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"];
+const OBJECTS: [&str; 3] =
+    ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"];
 
 impl ClusterSite {
     pub(super) fn missing_trust(&self) -> Seen {
@@ -58,7 +59,9 @@ impl ClusterSite {
     }
 
     pub(super) async fn load_images(&mut self) -> Result<Done, Trouble> {
-        let pushed = registry::load(&self.setting.bundle_directory, &self.setting.bundle, REGISTRY, &|_, _| {}).await?;
+        let pushed =
+            registry::load(&self.setting.bundle_directory, &self.setting.bundle, REGISTRY, &|_, _| {})
+                .await?;
         Ok(Done { changed: pushed })
     }
 
@@ -84,7 +87,8 @@ impl ClusterSite {
         let values = values_of(&values(&self.goal, facts, world, &Layer::Base, given));
         let mut objects = Vec::new();
         for template in OBJECTS {
-            let text = self.setting.library.template(template, &values).map_err(|error| fault(error.to_string()))?;
+            let text =
+                self.setting.library.template(template, &values).map_err(|error| fault(error.to_string()))?;
             objects.extend(manifests::parse(&text)?);
         }
         Ok(objects)

@@ -104,7 +104,8 @@ impl ClusterSite {
             .map_err(|error| faults(vec![error.to_string()]))?;
         let token = self.token.bearer();
         let given = Given { cluster: &cluster, taints: &self.spec.taints, join_token: &token };
-        let facts = world.facts.as_ref().ok_or_else(|| faults(vec!["the host's facts were not seen".to_owned()]))?;
+        let facts =
+            world.facts.as_ref().ok_or_else(|| faults(vec!["the host's facts were not seen".to_owned()]))?;
         let values: Values<'_> = values(&self.goal, facts, world, layer, given);
         let compiled: Vec<Compiled> =
             compile(&self.setting.library, &states, &resource::fields, &values_of(&values))
@@ -177,7 +178,12 @@ pub(super) fn package_manager(facts: Option<&Facts>) -> PackageManager {
     }
 }
 
-fn sign(authority: &Authority, request: &CertificateRequest, csr: &str, now: jiff::Timestamp) -> Result<String, String> {
+fn sign(
+    authority: &Authority,
+    request: &CertificateRequest,
+    csr: &str,
+    now: jiff::Timestamp,
+) -> Result<String, String> {
     if request.organizations.len() > 1 {
         return Err("a certificate has one organization at most".to_owned());
     }
@@ -219,7 +225,8 @@ mod tests {
 
     #[test]
     fn images_are_known_by_the_last_part_of_their_name() {
-        let references = ["registry.k8s.io/coredns/coredns:v1.14.7".to_owned(), "registry.k8s.io/pause:3.10.1".to_owned()];
+        let references =
+            ["registry.k8s.io/coredns/coredns:v1.14.7".to_owned(), "registry.k8s.io/pause:3.10.1".to_owned()];
         let images = images(references.iter());
         assert_eq!(images["coredns"], references[0]);
         assert_eq!(images["pause"], references[1]);

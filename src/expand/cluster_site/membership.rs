@@ -33,14 +33,20 @@ impl ClusterSite {
     /// How etcd is reached: by the members of all nodes that are known to have an API server, and this one's.
     pub(super) fn etcd(&self, world: &World) -> Result<Access, Trouble> {
         let (certificate, key) = self.setting.home.etcd_client();
-        let credentials = Credentials::read(&self.setting.home.pki().join("etcd/ca.crt"), &certificate, &key)?;
+        let credentials =
+            Credentials::read(&self.setting.home.pki().join("etcd/ca.crt"), &certificate, &key)?;
         let mut endpoints = vec![format!("https://{}:2379", self.setting.subject.address)];
         if let Some(seen) = &world.membership {
-            endpoints = seen.voters().flat_map(|member| member.client_urls.iter().cloned()).chain(endpoints).collect();
+            endpoints = seen
+                .voters()
+                .flat_map(|member| member.client_urls.iter().cloned())
+                .chain(endpoints)
+                .collect();
             endpoints.sort();
             endpoints.dedup();
         } else if let Some(peers) = &world.peers {
-            let others = peers.values().filter(|peer| peer.api_server).filter_map(|peer| peer.control_plane_ip);
+            let others =
+                peers.values().filter(|peer| peer.api_server).filter_map(|peer| peer.control_plane_ip);
             endpoints.extend(others.map(|ip| format!("https://{ip}:2379")));
         }
         Ok(Access { endpoints, credentials, deadline: DEADLINE })
@@ -50,7 +56,11 @@ impl ClusterSite {
         Ok(Seen::Membership(self.etcd(world)?.observe().await?))
     }
 
-    pub(super) async fn change_membership(&mut self, change: &Change, world: &World) -> Result<Done, Trouble> {
+    pub(super) async fn change_membership(
+        &mut self,
+        change: &Change,
+        world: &World,
+    ) -> Result<Done, Trouble> {
         if let Some(lease) = self.lease.take_if(|lease| lease.keeper.is_finished()) {
             return Err(lost(lease.keeper.await));
         }

@@ -63,9 +63,14 @@ impl ClusterSite {
             },
         });
         let object = format!("pod/{name}");
-        let pod: Pod = serde_json::from_value(pod).map_err(|error| Trouble::States { faults: vec![error.to_string()] })?;
+        let pod: Pod = serde_json::from_value(pod)
+            .map_err(|error| Trouble::States { faults: vec![error.to_string()] })?;
         let api = Api::<Pod>::namespaced(client, "kube-system");
-        match api.create(&PostParams::default(), &pod).await.map_err(|error| ApiError::new("create", object, error)) {
+        match api
+            .create(&PostParams::default(), &pod)
+            .await
+            .map_err(|error| ApiError::new("create", object, error))
+        {
             // Of an earlier run.
             Ok(_) | Err(ApiError::Conflict { .. }) => Ok(Done::default()),
             Err(error) => Err(error.into()),
@@ -87,17 +92,22 @@ impl ClusterSite {
         let client = self.client().await?;
         let name = self.reachability_pod();
         let api = Api::<Pod>::namespaced(client, "kube-system");
-        let pod = api.get_opt(&name).await.map_err(|error| ApiError::new("get", format!("pod/{name}"), error))?;
+        let pod =
+            api.get_opt(&name).await.map_err(|error| ApiError::new("get", format!("pod/{name}"), error))?;
         let ip = pod
             .as_ref()
             .and_then(|pod| pod.status.as_ref())
             .and_then(|status| status.pod_ip.as_ref())
             .and_then(|ip| ip.parse::<IpAddr>().ok());
-        let Some(ip) = ip else { return Ok(Seen::Reach(Reach::NotYet("the pod has no address yet".to_owned()))) };
+        let Some(ip) = ip else {
+            return Ok(Seen::Reach(Reach::NotYet("the pod has no address yet".to_owned())));
+        };
         let address = SocketAddr::new(ip, PORT);
         Ok(Seen::Reach(match tokio::time::timeout(TRY, get(address, "/health")).await {
             Ok(Ok(answer)) if answer.contains("200 OK") => Reach::Reached,
-            Ok(Ok(answer)) => Reach::NotYet(format!("{address} said {}", answer.lines().next().unwrap_or("nothing"))),
+            Ok(Ok(answer)) => {
+                Reach::NotYet(format!("{address} said {}", answer.lines().next().unwrap_or("nothing")))
+            }
             Ok(Err(error)) => Reach::NotYet(format!("{address}: {error}")),
             Err(_) => Reach::NotYet(format!("{address}: no answer in {} s", TRY.as_secs())),
         }))
@@ -173,7 +183,12 @@ impl ClusterSite {
 }
 
 /// One other node, seen by itself: its own facts, and the whole list of API servers.
-async fn proxy_of(setting: Arc<Setting>, goal: &Goal, spec: NodeSpec, apply: bool) -> Result<usize, HostError> {
+async fn proxy_of(
+    setting: Arc<Setting>,
+    goal: &Goal,
+    spec: NodeSpec,
+    apply: bool,
+) -> Result<usize, HostError> {
     let first = spec.name == setting.subject.name;
     let transport: Box<dyn crate::transport::Transport> = if first {
         Box::new(LocalTransport)

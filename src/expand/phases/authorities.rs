@@ -15,6 +15,10 @@ impl Phase for AuthoritiesMade {
     }
 
     fn next(&self, _goal: &Goal, world: &World) -> Next {
-        if seen!(world.missing_trust, Look::Trust).is_empty() { Next::Holds } else { Next::Act(Action::CreateTrust) }
+        if seen!(world.missing_trust, Look::Trust).is_empty() {
+            Next::Holds
+        } else {
+            Next::Act(Action::CreateTrust)
+        }
     }
 }

@@ -25,13 +25,20 @@ impl Phase for EndState {
         }
         let facts = seen!(world.facts, Look::Facts);
         let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
-        if !node.ready || node.machine_id != facts.machine_id || node.internal_ip != Some(goal.control_plane_ip) {
+        if !node.ready
+            || node.machine_id != facts.machine_id
+            || node.internal_ip != Some(goal.control_plane_ip)
+        {
             let address = node.internal_ip.map_or_else(|| "no address".to_owned(), |ip| ip.to_string());
             return Next::Wait(Condition {
                 sentence: format!("{} to be Ready, as this machine, at {}", goal.name, goal.control_plane_ip),
                 last_seen: format!(
                     "{} at {address}, machine {}",
-                    if node.ready { "Ready".to_owned() } else { format!("not ready ({})", node.ready_message) },
+                    if node.ready {
+                        "Ready".to_owned()
+                    } else {
+                        format!("not ready ({})", node.ready_message)
+                    },
                     node.machine_id
                 ),
                 limit: Duration::from_secs(180),

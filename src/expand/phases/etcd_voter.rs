@@ -48,7 +48,8 @@ impl Phase for EtcdVoter {
         let unstarted = Progress { started: false, waited: waited(world), limit: LEARNER_LIMIT };
         let decided = match next(&member, membership, unstarted) {
             Move::StartLearner { initial_cluster, .. } => {
-                let layer = Layer::EtcdMember { initial_cluster, initial_cluster_state: "existing".to_owned() };
+                let layer =
+                    Layer::EtcdMember { initial_cluster, initial_cluster_state: "existing".to_owned() };
                 match start(world, survey, layer) {
                     Ok(()) => next(&member, membership, Progress { started: true, ..unstarted }),
                     Err(first) if world.lease => return first,
@@ -86,7 +87,9 @@ fn start(world: &World, survey: &Survey, layer: Layer) -> Result<(), Next> {
 
 /// The flags that a member began with say nothing after that, but changing them would restart it.
 fn as_it_started(survey: &Survey) -> Layer {
-    let flag = |name: &str| survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned().unwrap_or_default();
+    let flag = |name: &str| {
+        survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned().unwrap_or_default()
+    };
     Layer::EtcdMember {
         initial_cluster: flag("initial-cluster"),
         initial_cluster_state: flag("initial-cluster-state"),
@@ -95,22 +98,28 @@ fn as_it_started(survey: &Survey) -> Layer {
 
 fn wait(goal: &Goal, waiting: &Move) -> Condition {
     let (sentence, last_seen, limit) = match waiting {
-        Move::WaitForStart { reason, .. } => {
-            (format!("etcd on {} to start", goal.name), reason.clone(), LEARNER_LIMIT + Duration::from_secs(30))
-        }
+        Move::WaitForStart { reason, .. } => (
+            format!("etcd on {} to start", goal.name),
+            reason.clone(),
+            LEARNER_LIMIT + Duration::from_secs(30),
+        ),
         Move::WaitForSync { behind } => (
             format!("etcd on {} to catch up", goal.name),
             format!("{behind} log entries behind"),
             LEARNER_LIMIT + Duration::from_secs(30),
         ),
-        Move::WaitForVoters { complaints } => {
-            ("every voting member of etcd to be healthy".to_owned(), complaints.join("; "), Duration::from_secs(120))
-        }
+        Move::WaitForVoters { complaints } => (
+            "every voting member of etcd to be healthy".to_owned(),
+            complaints.join("; "),
+            Duration::from_secs(120),
+        ),
         Move::WaitForLearner { learner } => {
             ("no other learner in etcd".to_owned(), format!("{learner} is one"), QUEUE_LIMIT)
         }
-        Move::Holds | Move::Change(Change::AddLearner { .. } | Change::Promote { .. } | Change::Remove { .. })
-        | Move::StartLearner { .. } | Move::Blocked(_) => (String::new(), String::new(), Duration::ZERO),
+        Move::Holds
+        | Move::Change(Change::AddLearner { .. } | Change::Promote { .. } | Change::Remove { .. })
+        | Move::StartLearner { .. }
+        | Move::Blocked(_) => (String::new(), String::new(), Duration::ZERO),
     };
     Condition { sentence, last_seen, limit, looks: vec![Look::Membership] }
 }

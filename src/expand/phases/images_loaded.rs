@@ -15,6 +15,10 @@ impl Phase for ImagesLoaded {
     }
 
     fn next(&self, _goal: &Goal, world: &World) -> Next {
-        if seen!(world.missing_images, Look::Images).is_empty() { Next::Holds } else { Next::Act(Action::LoadImages) }
+        if seen!(world.missing_images, Look::Images).is_empty() {
+            Next::Holds
+        } else {
+            Next::Act(Action::LoadImages)
+        }
     }
 }

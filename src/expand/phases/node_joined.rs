@@ -26,11 +26,13 @@ impl Phase for NodeJoined {
     fn next(&self, goal: &Goal, world: &World) -> Next {
         let facts = seen!(world.facts, Look::Facts);
         let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
-        let addresses: Vec<(String, String)> =
-            [(CONTROL_PLANE_IP, &goal.networks.control_plane), (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs)]
-                .into_iter()
-                .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
-                .collect();
+        let addresses: Vec<(String, String)> = [
+            (CONTROL_PLANE_IP, &goal.networks.control_plane),
+            (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs),
+        ]
+        .into_iter()
+        .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
+        .collect();
         // The signer of serving certificates reads the addresses: they must be there before it is asked.
         if addresses.iter().any(|(key, value)| node.annotations.get(key) != Some(value)) {
             return Next::Act(Action::Annotate(addresses));
@@ -45,6 +47,14 @@ impl Phase for NodeJoined {
                 },
                 limit: Duration::from_secs(120),
                 looks: vec![Look::Node],
+            });
+        }
+        if !seen!(world.survey, Look::Survey).joined {
+            return Next::Wait(Condition {
+                sentence: format!("the kubelet of {} to have its certificate", goal.name),
+                last_seen: "it has none that this cluster's authority signed".to_owned(),
+                limit: Duration::from_secs(60),
+                looks: vec![Look::Survey],
             });
         }
         if world.join_token {

@@ -1,0 +1,88 @@
+//! `metalform bootstrap`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::failure::{Exit, Failure};
+use super::{Global, output, setting, summary};
+use crate::expand::cluster_site::{ClusterSite, Setting};
+use crate::expand::{BOOTSTRAP, run};
+use crate::model::node::{NodeSpec, Taint};
+use crate::model::role::{ROLE_LABEL_PREFIX, Role};
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::transport::local::LocalTransport;
+
+/// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
+///
+/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is right.
+#[derive(Debug, Args)]
+pub struct Bootstrap {}
+
+/// Roles of the bootstrap node, as in MetalK8s' quickstart.
+const ROLES: [Role; 4] = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
+/// Roles whose name also taints it, so that no workload is placed there.
+const TAINTS: [Role; 2] = [Role::Bootstrap, Role::Infra];
+
+impl Bootstrap {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// What stands in the way, all at once where it can be known at once.
+    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+        let setting = setting::setting(global).await?;
+        verify(&setting)?;
+        let spec = spec(&setting);
+        let goal = setting::goal(&setting, &spec, true, setting.subject.address);
+        let report = setting.report.clone();
+        let mut site = ClusterSite::new(setting, goal.clone(), spec, Box::new(LocalTransport));
+        let outcome = run::run(BOOTSTRAP, &goal, &mut site, &|event| report(event)).await;
+        let done = outcome.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
+        output::print(&summary::text(goal.name.as_str(), &done))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A bundle with a file missing or altered would fail on some host later.
+fn verify(setting: &Setting) -> Result<(), Failure> {
+    let problems = crate::bundle::verify::files(&setting.bundle_directory, &setting.bundle)
+        .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure {
+        exit: Exit::Configuration,
+        errors: problems
+            .iter()
+            .map(|problem| format!("bundle {}: {problem}", setting.bundle_directory.display()))
+            .collect(),
+        hints: vec!["copy the bundle again, or build it anew".to_owned()],
+    })
+}
+
+fn spec(setting: &Setting) -> NodeSpec {
+    let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
+    let mut labels: BTreeMap<String, String> =
+        ROLES.iter().map(|role| (label(*role), String::new())).collect();
+    labels.insert("metalform.dev/version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    NodeSpec {
+        name: setting.subject.name.clone(),
+        roles: BTreeSet::from(ROLES),
+        version: None,
+        ssh: SshTarget {
+            host: setting.subject.address.to_string(),
+            port: 22,
+            user: "root".to_owned(),
+            identity_files: vec![setting.home.ssh_key()],
+            sudo: false,
+            host_key: HostKeyPolicy::Known,
+            bastion: None,
+        },
+        taints: TAINTS
+            .iter()
+            .map(|role| Taint { key: label(*role), value: String::new(), effect: "NoSchedule".to_owned() })
+            .collect(),
+        labels,
+    }
+}

@@ -1,0 +1,121 @@
+//! `metalform deploy-node`.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use futures::future::join_all;
+
+use super::failure::{Exit, Failure, chain};
+use super::{Global, output, setting, summary};
+use crate::apiserver::{client, nodes};
+use crate::expand::cluster_site::{ClusterSite, Setting};
+use crate::expand::{DEPLOY, run};
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::transport::Transport;
+use crate::transport::local::LocalTransport;
+use crate::transport::ssh::SshTransport;
+
+/// Make machines what their Node objects say, and prove it
+///
+/// Reads each Node from the API: its roles (labels), its taints, and how its host is reached (annotations).
+/// Several are deployed side by side; changes of etcd's membership wait for each other. Run again, it changes
+/// nothing that is right.
+#[derive(Debug, Args)]
+pub struct DeployNode {
+    /// Names of Nodes
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<HostName>,
+}
+
+impl DeployNode {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// For each node that is not what it should be, one line.
+    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+        let setting = setting::setting(global).await?;
+        let specs = specs(&setting, &self.names).await?;
+        let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec))).await;
+        let mut failed: Option<Failure> = None;
+        for outcome in outcomes {
+            match outcome {
+                Ok(text) => output::print(&text)?,
+                Err(failure) => match &mut failed {
+                    None => failed = Some(failure),
+                    Some(all) => {
+                        all.errors.extend(failure.errors);
+                        all.hints.extend(failure.hints);
+                    }
+                },
+            }
+        }
+        match failed {
+            None => Ok(ExitCode::SUCCESS),
+            Some(mut all) => {
+                all.hints.sort();
+                all.hints.dedup();
+                Err(all)
+            }
+        }
+    }
+}
+
+async fn deploy(setting: Arc<Setting>, spec: NodeSpec) -> Result<String, Failure> {
+    let first = spec.name == setting.subject.name;
+    let address = if first { setting.subject.address } else { address(&spec).await? };
+    let goal = setting::goal(&setting, &spec, first, address);
+    let transport: Box<dyn Transport> = if first {
+        Box::new(LocalTransport)
+    } else {
+        Box::new(SshTransport::new(spec.ssh.clone(), setting.home.known_hosts()))
+    };
+    let report = setting.report.clone();
+    let mut site = ClusterSite::new(setting, goal.clone(), spec, transport);
+    let outcome = run::run(DEPLOY, &goal, &mut site, &|event| report(event)).await;
+    let done = outcome.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
+    Ok(summary::text(goal.name.as_str(), &done))
+}
+
+/// Reads and checks all Nodes before anything is done to any.
+///
+/// # Errors
+/// Every Node that is missing or wrong.
+pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
+    let api = |error: &dyn std::error::Error| {
+        Failure::new(Exit::Api, chain(error))
+            .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
+    };
+    let client = client::connect(&setting.home.admin_conf()).await.map_err(|error| api(&error))?;
+    let mut specs = Vec::new();
+    let mut errors = Vec::new();
+    for name in names {
+        match nodes::get(&client, name).await.map_err(|error| api(&error))? {
+            None => errors.push(format!("there is no Node {name}")),
+            Some(node) => match NodeSpec::from_node(&node) {
+                Ok(spec) => specs.push(spec),
+                Err(problems) => errors.extend(problems.to_string().lines().map(str::to_owned)),
+            },
+        }
+    }
+    if errors.is_empty() {
+        return Ok(specs);
+    }
+    let hints = vec!["correct its manifest and say kubectl apply -f again".to_owned()];
+    Err(Failure { exit: Exit::Configuration, errors, hints })
+}
+
+/// The host's address on the control plane is how it is reached.
+async fn address(spec: &NodeSpec) -> Result<IpAddr, Failure> {
+    if let Ok(address) = spec.ssh.host.parse() {
+        return Ok(address);
+    }
+    let looked_up = tokio::net::lookup_host((spec.ssh.host.as_str(), spec.ssh.port)).await;
+    let address = looked_up.ok().and_then(|mut found| found.next()).map(|found| found.ip());
+    address.ok_or_else(|| {
+        Failure::new(Exit::Ssh, format!("{}: the host {} has no address", spec.name, spec.ssh.host))
+            .hint("annotation metalform.dev/ssh-host: give its address on the control plane")
+    })
+}

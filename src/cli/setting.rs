@@ -1,0 +1,194 @@
+//! What commands on the bootstrap node begin with: the configuration, the bundle, the states.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::failure::{Exit, Failure};
+use super::{Global, LogFormat};
+use crate::bundle::manifest::Bundle;
+use crate::engine::facts;
+use crate::engine::nonce::Nonce;
+use crate::expand::cluster_site::Setting;
+use crate::expand::goal::{Goal, address_in};
+use crate::expand::home::Home;
+use crate::expand::trust::Subject;
+use crate::model::bootstrap_configuration::BootstrapConfiguration;
+use crate::model::document::Document;
+use crate::model::event::Event;
+use crate::model::facts::Facts;
+use crate::model::node::NodeSpec;
+use crate::report::Reporter;
+use crate::state::{Library, Tree};
+use crate::transport::Transport;
+use crate::transport::local::LocalTransport;
+
+/// The clock of every command.
+#[expect(clippy::disallowed_methods, reason = "here the clock enters")]
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The operator's file, checked.
+///
+/// # Errors
+/// When it is missing or wrong; one line for each thing that is wrong, with its place.
+pub fn configuration(home: &Home) -> Result<BootstrapConfiguration, Failure> {
+    let path = home.configuration();
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("{file}: {error}"))
+            .hint("the bootstrap node is described there; README.md has an example")
+    })?;
+    let parsed = BootstrapConfiguration::parse(&Document { file: &file, text: &text });
+    let configuration = parsed.map_err(|problems| Failure {
+        exit: Exit::Configuration,
+        errors: problems.0.iter().map(ToString::to_string).collect(),
+        hints: Vec::new(),
+    })?;
+    for warning in &configuration.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(configuration)
+}
+
+/// The states and templates.
+///
+/// # Errors
+/// One line for each fault of a tree that was given.
+pub fn library(global: &Global) -> Result<Library, Failure> {
+    let tree = match &global.tree {
+        Some(directory) => Tree::directory(directory),
+        None => Tree::embedded(),
+    };
+    let tree = tree.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    Library::read(&tree).map_err(|errors| Failure {
+        exit: Exit::Configuration,
+        hints: errors.iter().filter_map(|error| error.hint().map(|hint| hint.to_string())).collect(),
+        errors: errors.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Who tells of progress.
+pub fn reporter(global: &Global) -> Reporter {
+    match (global.quiet, global.log_format) {
+        (true, _) => Reporter::Silent,
+        (false, LogFormat::Json) => Reporter::Json,
+        (false, LogFormat::Text) => Reporter::for_people(),
+    }
+}
+
+/// What this machine is.
+///
+/// # Errors
+/// When it lacks what every supported host has.
+pub async fn own_facts() -> Result<Facts, Failure> {
+    let nonce = Nonce::new(rand::random());
+    let output = LocalTransport
+        .run(&facts::program(&nonce), &mut |_| {})
+        .await
+        .map_err(|error| Failure::from_error(Exit::Host, &error))?;
+    facts::parse(&nonce, &output).map_err(|error| Failure::from_error(Exit::Host, &error))
+}
+
+/// Everything at once.
+///
+/// # Errors
+/// The first part that is missing or wrong.
+pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::new(Exit::Configuration, "this command needs root on the bootstrap node")
+            .hint("sudo metalform ..."));
+    }
+    let home = Home::default();
+    let configuration = configuration(&home)?;
+    let facts = own_facts().await?;
+    let subject_address =
+        address_in(&facts, &configuration.networks.control_plane).map(|(_, ip)| ip).ok_or_else(|| {
+            let planes: Vec<String> =
+                configuration.networks.control_plane.iter().map(ToString::to_string).collect();
+            Failure::new(
+                Exit::Configuration,
+                format!("this machine has no address on the control plane ({})", planes.join(", ")),
+            )
+            .hint("correct networks.controlPlane.cidr in /etc/metalform/bootstrap.yaml")
+        })?;
+    let name = facts.hostname.parse().map_err(|error| {
+        Failure::from_error(Exit::Configuration, &error)
+            .hint("hostnamectl set-hostname NAME gives this machine one")
+    })?;
+    if let Some(expected) = configuration.ca_node.as_ref().filter(|expected| **expected != name) {
+        return Err(Failure::new(
+            Exit::Configuration,
+            format!("this machine is {name}, but ca.node is {expected}"),
+        )
+        .hint("run it on that node, or correct /etc/metalform/bootstrap.yaml"));
+    }
+    let (bundle_directory, bundle) = bundle(&configuration)?;
+    let indexes = indexes(&bundle_directory, &bundle)?;
+    let reporter = reporter(global);
+    let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
+    let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
+    Ok(Arc::new(Setting {
+        home,
+        configuration,
+        bundle,
+        bundle_directory,
+        library: library(global)?,
+        subject: Subject { name, address: subject_address, indexes },
+        metalform,
+        now,
+        report,
+    }))
+}
+
+fn bundle(configuration: &BootstrapConfiguration) -> Result<(std::path::PathBuf, Bundle), Failure> {
+    let Some(directory) = configuration.bundles.first() else {
+        return Err(Failure::new(Exit::Configuration, "no bundle is configured")
+            .hint("name its directory under bundles: in /etc/metalform/bootstrap.yaml"));
+    };
+    let bundle = Bundle::read(directory).map_err(|error| {
+        Failure::from_error(Exit::Configuration, &error).hint(format!(
+            "metalform bundle build -o {} makes one, where there is a network",
+            directory.display()
+        ))
+    })?;
+    Ok((directory.clone(), bundle))
+}
+
+/// The unsigned package indexes of the bundle, by codename.
+fn indexes(directory: &std::path::Path, bundle: &Bundle) -> Result<BTreeMap<String, String>, Failure> {
+    codenames(bundle)
+        .into_iter()
+        .map(|codename| {
+            let path = directory.join("apt/dists").join(&codename).join("Release");
+            let text = std::fs::read_to_string(&path).map_err(|error| {
+                Failure::new(Exit::Configuration, format!("{}: {error}", path.display()))
+                    .hint(format!("metalform bundle verify {}", directory.display()))
+            })?;
+            Ok((codename, text))
+        })
+        .collect()
+}
+
+/// Operating systems that the bundle has packages for.
+pub fn codenames(bundle: &Bundle) -> BTreeSet<String> {
+    bundle.packages.iter().flat_map(|package| package.systems.iter().cloned()).collect()
+}
+
+/// What an expansion of this node is for.
+pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: IpAddr) -> Goal {
+    Goal {
+        name: spec.name.clone(),
+        roles: spec.roles.clone(),
+        first,
+        control_plane_ip,
+        networks: setting.configuration.networks.clone(),
+        codenames: codenames(&setting.bundle),
+        architectures: BTreeSet::from([setting.bundle.architecture.as_str().to_owned()]),
+        authority: std::fs::read_to_string(setting.home.pki().join("ca.crt")).ok(),
+        clock: (setting.now)().as_second(),
+    }
+}
