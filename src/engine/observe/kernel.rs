@@ -19,10 +19,11 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     if !modules.is_empty() {
         // A loaded module has a directory in /sys/module; a built-in one has it only if it has parameters.
         let loaded = modules.iter().map(|name| {
-            format!(
-                "[ -d {} ] && echo yes || echo no\n",
-                quote(&format!("/sys/module/{}", underscored(name)))
-            )
+            let directory = quote(&format!("/sys/module/{}", underscored(name)));
+            match effect(name) {
+                Some(effect) => format!("[ -d {directory} ] || {effect} && echo yes || echo no\n"),
+                None => format!("[ -d {directory} ] && echo yes || echo no\n"),
+            }
         });
         sections.push(("modules", loaded.collect()));
         sections
@@ -86,6 +87,16 @@ fn modules(probes: &BTreeSet<Probe>) -> Vec<&str> {
             _ => None,
         })
         .collect()
+}
+
+/// What a module can be told by where it is built in and the kernel's list of built-in modules is not on the host:
+/// a container has no `/lib/modules`.
+fn effect(module: &str) -> Option<&'static str> {
+    match module {
+        "br_netfilter" => Some("[ -d /proc/sys/net/bridge ]"),
+        "overlay" => Some("grep -qw overlay /proc/filesystems"),
+        _ => None,
+    }
 }
 
 /// The kernel separates the fields of a value with tabs, people write spaces.
