@@ -9,7 +9,7 @@ from cluster import BOOTSTRAP, NODES, address, lab, shell, succeed
 @check("{} takes packages from the bootstrap host alone", each=NODES)
 def package_sources(node):
     written = shell(node, 'grep -rhv "^ *#" /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true')
-    places = set(re.findall(r"\b([a-z][a-z0-9+]*:/[^ \]]*)", written))
+    places = set(re.findall(r"\b[a-z][a-z0-9+]*:/[^\s\]]*", written))
     expect(places, "there is no package source at all")
     others = {place for place in places if not re.match(rf"https?://{re.escape(address(BOOTSTRAP))}[:/]", place)}
     expect(not others, f"{others}")

@@ -1,12 +1,14 @@
 """How metalform must say no: the right exit code, one line for what is wrong, a hint, and nothing changed."""
 
+import json
 import re
 
 from checks import expect, expect_equal
-from cluster import BOOTSTRAP, get, succeed, shell
+from cluster import BOOTSTRAP, get, shell, succeed
 
 # Where metalform could change something. What hosts write of their own accord is left out: logs, leases, caches.
 _PLACES = "/etc /opt /root /srv /usr /var/lib/containerd /var/lib/kubelet /var/lib/metalform /var/lib/dpkg"
+_OURS = ("metalform.dev/", "metalk8s.scality.com/")
 
 
 def expect_refusal(done, code, *patterns, errors=1):
@@ -55,9 +57,12 @@ def cluster():
     found = set()
     for node in get("nodes")["items"]:
         meta = node["metadata"]
+        # Controllers write annotations and taints of their own, some a moment after the Node appears.
+        annotations = {key: text for key, text in meta.get("annotations", {}).items() if key.startswith(_OURS)}
         taints = [taint for taint in node["spec"].get("taints", []) if not taint["key"].startswith("node.kubernetes.io/")]
-        found.add(f"node {meta['name']} {meta['uid']} {meta.get('labels')} {meta.get('annotations')} {taints}")
-    found.update(f"member {line}" for line in succeed(BOOTSTRAP, "metalform", "etcd", "members", "-o", "name").split())
+        found.add(f"node {meta['name']} {meta['uid']} {meta.get('labels')} {annotations} {taints}")
+    for member in json.loads(succeed(BOOTSTRAP, "metalform", "etcd", "members", "-o", "json")):
+        found.add(f"member {member['name']} {member['status']}")
     found.update(
         f"{secret['type']} {secret['metadata']['namespace']}/{secret['metadata']['name']}"
         for secret in get("secrets", "--all-namespaces")["items"]
