@@ -1,0 +1,27 @@
+"""Hosts talk to the bootstrap host and to each other, and nobody has tried anything else."""
+
+import re
+
+from checks import check, expect, expect_equal
+from cluster import BOOTSTRAP, NODES, address, lab, shell, succeed
+
+
+@check("{} takes packages from the bootstrap host alone", each=NODES)
+def package_sources(node):
+    written = shell(node, 'grep -rhv "^ *#" /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true')
+    places = set(re.findall(r"\b[a-z][a-z0-9+]*:/[^\s\]]*", written))
+    expect(places, "there is no package source at all")
+    others = {place for place in places if not re.match(rf"https?://{re.escape(address(BOOTSTRAP))}[:/]", place)}
+    expect(not others, f"{others}")
+    used = succeed(node, "apt-get", "indextargets", "--format", "$(SITE)").split()
+    expect(used and all(address(BOOTSTRAP) in site for site in used), f"apt uses {set(used)}")
+
+
+@check("{} has no default route", each=NODES)
+def no_default_route(node):
+    expect_equal("default route", shell(node, "ip route show default; ip -6 route show default"), "")
+
+
+@check("nothing on any host has tried a way out")
+def no_escape():
+    lab("escapes")

@@ -1,0 +1,40 @@
+"""The registry goes down while a node is deployed: one line says so, and the same command goes on afterwards."""
+
+import re
+
+from checks import check, expect, expect_equal
+from cluster import BOOTSTRAP, forget, introduce, metalform, ready, succeed
+from refusal import expect_refusal
+
+NODE = "spare-2"
+UNIT = "metalform-registry.service"
+
+
+def set_up():
+    introduce(NODE)
+
+
+def tear_down():
+    succeed(BOOTSTRAP, "systemctl", "start", UNIT)
+    forget(NODE)
+
+
+@check("without registry the deployment ends at the first image, with one line")
+def without_registry():
+    succeed(BOOTSTRAP, "systemctl", "stop", UNIT)
+    expect_refusal(metalform("deploy-node", NODE), 4, NODE, "image")
+
+
+@check("with registry the same command converges")
+def with_registry():
+    succeed(BOOTSTRAP, "systemctl", "start", UNIT)
+    done = metalform("deploy-node", NODE)
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    expect(ready(NODE), "not Ready")
+
+
+@check("and once more changes nothing")
+def unchanged():
+    done = metalform("deploy-node", NODE)
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    expect(re.search(r"^Succeeded: .*\(changed=0\)", done.stdout, re.M), done.stdout)
