@@ -32,14 +32,14 @@ def unknown_field():
 @check("networks that overlap are refused, and both are named")
 def overlapping_networks():
     configuration = _configuration()
-    configuration["networks"]["pods"] = "10.100.0.0/16"
+    configuration["networks"]["pods"] = "10.20.0.0/16"
     _refused(configuration, "overlap", r"10\.100\.0\.0/16", r"10\.100\.0\.0/24")
 
 
 @check("every problem of the values is told at once")
 def all_at_once():
     configuration = _configuration()
-    configuration["networks"].update(pods="10.100.0.0/16", services="10.101.0.0/16")
+    configuration["networks"].update(pods="10.20.0.0/16", services="10.21.0.0/16")
     _refused(configuration, "networks.pods", "networks.services", errors=2)
 
 
