@@ -15,6 +15,8 @@ use crate::model::event::Event;
 const FIRST: Duration = Duration::from_millis(100);
 /// Between two looks of a wait, at most.
 const SLOWEST: Duration = Duration::from_secs(1);
+/// A wait that lasts is told of again after this.
+const TELL_AGAIN: Duration = Duration::from_secs(10);
 /// How long an API server or etcd may be away: a change of its own members makes it so.
 const OUTAGE: Duration = Duration::from_secs(60);
 
@@ -94,7 +96,7 @@ pub async fn run(
     for phase in phases.iter().filter(|phase| phase.applies(goal)) {
         report(Event::PhaseBegun { host: goal.name.clone(), phase: phase.title().to_owned() });
         let phase_began = Instant::now();
-        let mut turn = Turn { phase: *phase, goal, site: &mut *site, report, began, waits: BTreeMap::new() };
+        let mut turn = Turn { phase: *phase, goal, site: &mut *site, report, began, waits: BTreeMap::new(), told: BTreeMap::new() };
         let outcome = turn.until_it_holds(&mut world).await;
         report(Event::PhaseEnded {
             host: goal.name.clone(),
@@ -132,6 +134,7 @@ struct Turn<'a> {
     report: &'a (dyn Fn(Event) + Sync),
     began: Instant,
     waits: BTreeMap<String, (Instant, Duration)>,
+    told: BTreeMap<String, Duration>,
 }
 
 impl Turn<'_> {
@@ -205,7 +208,7 @@ impl Turn<'_> {
     }
 
     async fn wait(&mut self, condition: Condition, world: &mut World) -> Result<(), RunError> {
-        let (since, pause) =
+        let (since, _) =
             *self.waits.entry(condition.sentence.clone()).or_insert_with(|| (Instant::now(), FIRST));
         let elapsed = since.elapsed();
         if elapsed >= condition.limit {
@@ -216,7 +219,9 @@ impl Turn<'_> {
                 last_seen: condition.last_seen,
             });
         }
-        if pause == FIRST || pause == SLOWEST {
+        let told = self.told.entry(condition.sentence.clone()).or_default();
+        if elapsed >= *told {
+            *told = elapsed + TELL_AGAIN;
             (self.report)(Event::Waiting {
                 host: self.goal.name.clone(),
                 condition: condition.sentence.clone(),
