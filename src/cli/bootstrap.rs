@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::preview::{self, DryRun};
 use super::{Global, output, setting, summary};
 use crate::expand::cluster_site::{ClusterSite, Setting};
+use crate::expand::dry_run::dry_run;
 use crate::expand::{BOOTSTRAP, run};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::{ROLE_LABEL_PREFIX, Role};
@@ -18,7 +20,10 @@ use crate::transport::local::LocalTransport;
 ///
 /// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is right.
 #[derive(Debug, Args)]
-pub struct Bootstrap {}
+pub struct Bootstrap {
+    #[command(flatten)]
+    dry: DryRun,
+}
 
 /// Roles of the bootstrap node, as in MetalK8s' quickstart.
 const ROLES: [Role; 4] = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
@@ -37,6 +42,12 @@ impl Bootstrap {
         let goal = setting::goal(&setting, &spec, true, setting.subject.address);
         let report = setting.report.clone();
         let mut site = ClusterSite::new(setting, goal.clone(), spec, Box::new(LocalTransport));
+        if self.dry.dry_run {
+            let preview = dry_run(BOOTSTRAP, &goal, &mut site).await;
+            let preview = preview.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
+            output::print(&preview::text(goal.name.as_str(), &preview, output::paint()))?;
+            return Ok(self.dry.exit_code(preview.changes()));
+        }
         let outcome = run::run(BOOTSTRAP, &goal, &mut site, &|event| report(event)).await;
         let done = outcome.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
         output::print(&summary::text(goal.name.as_str(), &done))?;

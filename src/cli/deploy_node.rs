@@ -8,9 +8,11 @@ use clap::Args;
 use futures::future::join_all;
 
 use super::failure::{Exit, Failure, chain};
+use super::preview::{self, DryRun};
 use super::{Global, output, setting, summary};
 use crate::apiserver::{client, nodes};
 use crate::expand::cluster_site::{ClusterSite, Setting};
+use crate::expand::dry_run::dry_run;
 use crate::expand::{DEPLOY, run};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
@@ -28,7 +30,12 @@ pub struct DeployNode {
     /// Names of Nodes
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
+    #[command(flatten)]
+    dry: DryRun,
 }
+
+/// What to do about a Node that is wrong.
+pub const CORRECT: &str = "correct its manifest and say kubectl apply -f again";
 
 impl DeployNode {
     /// Runs it.
@@ -38,11 +45,16 @@ impl DeployNode {
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         let setting = setting::setting(global).await?;
         let specs = specs(&setting, &self.names).await?;
-        let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec))).await;
+        let dry = self.dry.dry_run;
+        let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry))).await;
         let mut failed: Option<Failure> = None;
+        let mut changes = false;
         for outcome in outcomes {
             match outcome {
-                Ok(text) => output::print(&text)?,
+                Ok(done) => {
+                    changes |= done.changes;
+                    output::print(&done.text)?;
+                }
                 Err(failure) => match &mut failed {
                     None => failed = Some(failure),
                     Some(all) => {
@@ -53,7 +65,7 @@ impl DeployNode {
             }
         }
         match failed {
-            None => Ok(ExitCode::SUCCESS),
+            None => Ok(self.dry.exit_code(changes)),
             Some(mut all) => {
                 all.hints.sort();
                 all.hints.dedup();
@@ -63,7 +75,13 @@ impl DeployNode {
     }
 }
 
-async fn deploy(setting: Arc<Setting>, spec: NodeSpec) -> Result<String, Failure> {
+/// What one node came to, for people; for a dry run, whether it would change.
+struct Deployed {
+    text: String,
+    changes: bool,
+}
+
+async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Deployed, Failure> {
     let first = spec.name == setting.subject.name;
     let address = if first { setting.subject.address } else { address(&spec).await? };
     let goal = setting::goal(&setting, &spec, first, address);
@@ -74,9 +92,16 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec) -> Result<String, Failure
     };
     let report = setting.report.clone();
     let mut site = ClusterSite::new(setting, goal.clone(), spec, transport);
+    let name = goal.name.as_str();
+    if dry {
+        let preview = dry_run(DEPLOY, &goal, &mut site).await;
+        let preview = preview.map_err(|error| summary::failure(name, &error))?;
+        let text = preview::text(name, &preview, output::paint());
+        return Ok(Deployed { text, changes: preview.changes() });
+    }
     let outcome = run::run(DEPLOY, &goal, &mut site, &|event| report(event)).await;
-    let done = outcome.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
-    Ok(summary::text(goal.name.as_str(), &done))
+    let done = outcome.map_err(|error| summary::failure(name, &error))?;
+    Ok(Deployed { text: summary::text(name, &done), changes: done.changed > 0 })
 }
 
 /// Reads and checks all Nodes before anything is done to any.
@@ -103,7 +128,7 @@ pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec
     if errors.is_empty() {
         return Ok(specs);
     }
-    let hints = vec!["correct its manifest and say kubectl apply -f again".to_owned()];
+    let hints = vec![CORRECT.to_owned()];
     Err(Failure { exit: Exit::Configuration, errors, hints })
 }
 

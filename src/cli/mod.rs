@@ -1,16 +1,27 @@
 //! One file a command; the only place that prints.
 
+pub mod apply;
 pub mod bootstrap;
 pub mod bundle;
+pub mod check;
 pub mod completion;
 pub mod deploy_node;
+pub mod docs;
 pub mod etcd;
+pub mod facts;
 pub mod failure;
+pub mod host_trouble;
+pub mod hosts;
 pub mod node;
 pub mod output;
+pub mod plan;
+pub mod preview;
+pub mod render;
 pub mod serve;
 pub mod setting;
+pub mod states;
 pub mod summary;
+pub mod usage;
 
 use std::process::ExitCode;
 
@@ -62,6 +73,12 @@ enum Command {
     #[command(alias = "deploy_node")]
     DeployNode(deploy_node::DeployNode),
     Etcd(etcd::EtcdCommand),
+    Plan(plan::Plan),
+    Apply(apply::Apply),
+    Render(render::Render),
+    Facts(facts::FactsCommand),
+    Check(check::Check),
+    Docs(docs::Docs),
     Serve(serve::Serve),
     Completion(completion::Completion),
 }
@@ -71,7 +88,10 @@ pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are what was asked for; anything else is a usage error. A closed terminal
+            if let Some(failure) = usage::failure(&error) {
+                return report(failure);
+            }
+            // Help and version: what was asked for, or what a command without its verb gets. A closed terminal
             // takes neither.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { Exit::Configuration as u8 } else { 0 });
@@ -103,6 +123,12 @@ async fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Node(command) => command.run(&cli.global).await,
         Command::DeployNode(command) => command.run(&cli.global).await,
         Command::Etcd(command) => command.run(&cli.global).await,
+        Command::Plan(command) => command.run(&cli.global).await,
+        Command::Apply(command) => command.run(&cli.global).await,
+        Command::Render(command) => command.run(&cli.global).await,
+        Command::Facts(command) => command.run().await,
+        Command::Check(command) => command.run(),
+        Command::Docs(command) => command.run(),
         Command::Serve(command) => command.run(&cli.global).await,
         Command::Completion(command) => command.run(),
     }
@@ -128,7 +154,8 @@ fn log(global: &Global) {
     };
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("METALFORM_LOG").unwrap_or_else(|_| level.into());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours());
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours());
     match global.log_format {
         LogFormat::Text => builder.without_time().with_target(false).init(),
         LogFormat::Json => builder.json().init(),

@@ -1,11 +1,12 @@
 //! What a command was asked for: tables for people, JSON and YAML for programs.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use super::failure::{Exit, Failure};
+use crate::report::diff::Paint;
 
 /// `-o`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
@@ -21,6 +22,12 @@ pub enum Format {
     Yaml,
     /// Names, one a line.
     Name,
+}
+
+/// Whether standard output may have colours: it is a terminal, and nobody said `NO_COLOR`.
+pub fn paint() -> Paint {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if std::io::stdout().is_terminal() && !refused { Paint::Colours } else { Paint::Plain }
 }
 
 /// Writes text to standard output.

@@ -21,7 +21,7 @@ use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
 use crate::report::Reporter;
-use crate::state::{Library, Tree};
+use crate::state::{Library, StateError, Tree};
 use crate::transport::Transport;
 use crate::transport::local::LocalTransport;
 
@@ -64,11 +64,18 @@ pub fn library(global: &Global) -> Result<Library, Failure> {
         None => Tree::embedded(),
     };
     let tree = tree.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
-    Library::read(&tree).map_err(|errors| Failure {
-        exit: Exit::Configuration,
-        hints: errors.iter().filter_map(|error| error.hint().map(|hint| hint.to_string())).collect(),
-        errors: errors.iter().map(ToString::to_string).collect(),
-    })
+    Library::read(&tree).map_err(|errors| faults(&errors))
+}
+
+/// One line for each fault of states and templates; advice that holds for several is given once.
+pub fn faults(errors: &[StateError]) -> Failure {
+    let mut hints: Vec<String> = Vec::new();
+    for hint in errors.iter().filter_map(|error| error.hint().map(|hint| hint.to_string())) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    Failure { exit: Exit::Configuration, errors: errors.iter().map(ToString::to_string).collect(), hints }
 }
 
 /// Who tells of progress.

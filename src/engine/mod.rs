@@ -14,6 +14,7 @@ pub mod nonce;
 pub mod observe;
 pub mod plan;
 mod quote;
+pub mod roster;
 pub mod states;
 mod sysctl_path;
 

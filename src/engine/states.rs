@@ -38,7 +38,7 @@ pub struct DeclareError {
     /// Where it is written.
     pub at: Location,
     /// What is wrong.
-    pub fault: FieldError,
+    pub fault: Box<FieldError>,
 }
 
 impl HostStates {
@@ -76,7 +76,7 @@ fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
         fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
     }
     let resource = Resource::parse(&compiled.id.kind, &compiled.id.name, fields, ensure, compiled.sensitive)
-        .map_err(|fault| DeclareError { at: compiled.source, fault })?;
+        .map_err(|fault| DeclareError { at: compiled.source, fault: Box::new(fault) })?;
     Ok(Declared { id: compiled.id.to_string(), resource, ensure, only_if_changed })
 }
 

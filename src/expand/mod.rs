@@ -8,9 +8,10 @@
 //! # Guarantees
 //! - What to do next follows from the goal and from what was just seen, from nothing else: a killed run is
 //!   resumed by running it again.
-//! - A dry run asks the same questions and only leaves the doing out.
+//! - A dry run ([`dry_run`]) asks the same questions and only leaves the doing out.
 
 pub mod cluster_site;
+pub mod dry_run;
 pub mod goal;
 pub mod home;
 pub mod layer;

@@ -162,6 +162,20 @@ impl Action {
         }
     }
 
+    /// Whether anything is left of it when the run has ended. Tokens, the lease and the pod for the proof are
+    /// taken back by the run that made them.
+    pub fn lasts(&self) -> bool {
+        !matches!(
+            self,
+            Self::CreateJoinToken
+                | Self::DeleteJoinToken
+                | Self::TakeLease
+                | Self::ReleaseLease
+                | Self::StartReachabilityPod
+                | Self::DeleteReachabilityPod
+        )
+    }
+
     /// What was seen before and may no longer be so.
     pub fn disturbs(&self) -> Vec<Look> {
         match self {

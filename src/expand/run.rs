@@ -96,7 +96,15 @@ pub async fn run(
     for phase in phases.iter().filter(|phase| phase.applies(goal)) {
         report(Event::PhaseBegun { host: goal.name.clone(), phase: phase.title().to_owned() });
         let phase_began = Instant::now();
-        let mut turn = Turn { phase: *phase, goal, site: &mut *site, report, began, waits: BTreeMap::new(), told: BTreeMap::new() };
+        let mut turn = Turn {
+            phase: *phase,
+            goal,
+            site: &mut *site,
+            report,
+            began,
+            waits: BTreeMap::new(),
+            told: BTreeMap::new(),
+        };
         let outcome = turn.until_it_holds(&mut world).await;
         report(Event::PhaseEnded {
             host: goal.name.clone(),

@@ -197,9 +197,8 @@ impl World {
         }
     }
 
-    /// Takes in that an action was done.
-    pub fn done(&mut self, action: &Action) {
-        use crate::etcd::membership::Change;
+    /// What the run itself knows after an action, without looking.
+    fn remember(&mut self, action: &Action) {
         match action {
             Action::TakeLease => self.lease = true,
             Action::ReleaseLease => self.lease = false,
@@ -208,8 +207,56 @@ impl World {
             Action::StartReachabilityPod => self.reach_pod = true,
             Action::DeleteReachabilityPod => self.reach_pod = false,
             Action::RestartKubelet => self.kubelet_restarted = true,
-            Action::ChangeMembership(Change::Remove { why, .. }) => self.learner_removed = Some(why.clone()),
             _ => {}
+        }
+    }
+
+    /// Takes an action as done that was not, for a dry run; false when what it comes to cannot be foreseen.
+    /// What was seen is kept but for what the action is meant to change.
+    pub fn assume(&mut self, action: &Action) -> bool {
+        self.remember(action);
+        match action {
+            Action::Apply(layer) => {
+                if let Some(plan) = self.plans.get_mut(layer) {
+                    plan.changes.clear();
+                }
+            }
+            Action::CreateTrust => self.missing_trust = Some(BTreeSet::new()),
+            Action::LoadImages => self.missing_images = Some(BTreeSet::new()),
+            Action::ApplyClusterObjects => self.missing_objects = Some(BTreeSet::new()),
+            Action::RegisterNode => self.node = Some(Some(NodeView::default())),
+            Action::Annotate(annotations) => {
+                let node = self.node.get_or_insert_default().get_or_insert_default();
+                node.annotations.extend(annotations.iter().cloned());
+            }
+            Action::SetAsideMemberData => {
+                if let Some(survey) = &mut self.survey {
+                    survey.etcd_data = false;
+                }
+            }
+            Action::UpdateProxies(nodes) => {
+                if let Some(proxies) = &mut self.proxies {
+                    proxies.stale.retain(|node| !nodes.contains(node));
+                }
+            }
+            Action::ChangeMembership(_) => return false,
+            Action::TakeLease
+            | Action::ReleaseLease
+            | Action::CreateJoinToken
+            | Action::DeleteJoinToken
+            | Action::StartReachabilityPod
+            | Action::DeleteReachabilityPod
+            | Action::RestartKubelet => {}
+        }
+        true
+    }
+
+    /// Takes in that an action was done.
+    pub fn done(&mut self, action: &Action) {
+        use crate::etcd::membership::Change;
+        self.remember(action);
+        if let Action::ChangeMembership(Change::Remove { why, .. }) = action {
+            self.learner_removed = Some(why.clone());
         }
         if let Action::Apply(layer) = action
             && let Some(plan) = self.plans.get(layer)

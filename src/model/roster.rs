@@ -21,9 +21,17 @@ use super::role::Role;
 use super::ssh_syntax::{self, DEFAULT_PORT, DEFAULT_USER, OWN_KEY, SshSyntaxError};
 use super::ssh_target::{HostKeyPolicy, SshTarget};
 
-/// Hosts by name.
+/// What templates know of a host whatever its `vars` are.
+const OWN_VALUES: [&str; 4] = ["name", "roles", "labels", "address"];
+
+/// Hosts, and what holds for them all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Roster(pub BTreeMap<HostName, Host>);
+pub struct Roster {
+    /// By name.
+    pub hosts: BTreeMap<HostName, Host>,
+    /// The `vars` of the files' defaults: the `cluster` of templates. Of two files, the later one counts.
+    pub vars: BTreeMap<String, serde_json::Value>,
+}
 
 /// One host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,7 +57,8 @@ impl From<NodeSpec> for Host {
 
 impl FromIterator<Host> for Roster {
     fn from_iter<T: IntoIterator<Item = Host>>(hosts: T) -> Self {
-        Self(hosts.into_iter().map(|host| (host.name.clone(), host)).collect())
+        let hosts = hosts.into_iter().map(|host| (host.name.clone(), host)).collect();
+        Self { hosts, vars: BTreeMap::new() }
     }
 }
 
@@ -87,7 +96,7 @@ impl Roster {
     /// For each file a problem of form alone, or every problem of its values; and names that stand in two
     /// files.
     pub fn parse(documents: &[Document<'_>]) -> Result<Self, Problems> {
-        let mut hosts: BTreeMap<HostName, Host> = BTreeMap::new();
+        let mut roster = Self::default();
         let mut problems = Vec::new();
         for document in documents {
             let file: File = match document.parse(Booleans::Strict) {
@@ -99,13 +108,14 @@ impl Roster {
             };
             for (name, entry) in file.hosts.0 {
                 let Some(host) = entry.host(document, &name, &file.defaults, &mut problems) else { continue };
-                if let Some(first) = hosts.insert(host.name.clone(), host) {
+                if let Some(first) = roster.hosts.insert(host.name.clone(), host) {
                     let message = format!("host {} stands in another file too", first.name);
                     problems.push(document.problem(name.referenced, message));
                 }
             }
+            roster.vars.extend(file.defaults.vars);
         }
-        if problems.is_empty() { Ok(Self(hosts)) } else { Err(Problems::in_order(problems)) }
+        if problems.is_empty() { Ok(roster) } else { Err(Problems::in_order(problems)) }
     }
 }
 
@@ -175,14 +185,12 @@ impl Entry {
         if roles.is_empty() {
             roles.insert(Role::Node);
         }
+        let vars = merged(&defaults.vars, self.vars);
+        for taken in OWN_VALUES.iter().filter(|own| vars.contains_key(**own)) {
+            tell(name.referenced, format!("vars cannot have {taken:?}: in templates it is the host's own"));
+        }
         let name = host_name.filter(|_| problems.len() == before)?;
-        Some(Host {
-            name,
-            ssh,
-            roles,
-            labels: merged(&defaults.labels, self.labels),
-            vars: merged(&defaults.vars, self.vars),
-        })
+        Some(Host { name, ssh, roles, labels: merged(&defaults.labels, self.labels), vars })
     }
 }
 

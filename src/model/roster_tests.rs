@@ -24,7 +24,7 @@ hosts:
     vars: { disks: [sdb, sdc], level: 3 }
 "])
     .unwrap();
-    let [one, two] = roster.0.values().collect::<Vec<_>>()[..] else { unreachable!() };
+    let [one, two] = roster.hosts.values().collect::<Vec<_>>()[..] else { unreachable!() };
     assert_eq!(
         (one.ssh.host.as_str(), one.ssh.port, one.ssh.user.as_str(), one.ssh.sudo),
         ("node-1", 22, "ops", true)
@@ -41,6 +41,7 @@ hosts:
     assert_eq!(two.labels, BTreeMap::from([("rack".into(), "b".into()), ("site".into(), "x".into())]));
     assert_eq!(two.vars["disks"], serde_json::json!(["sdb", "sdc"]));
     assert_eq!(two.vars["level"], 3);
+    assert_eq!(roster.vars["disks"], serde_json::json!(["sda"]));
 }
 
 #[test]
@@ -50,6 +51,7 @@ fn every_problem_has_its_place() {
 hosts:
   Node_1: { roles: [worker] }
   node-2: { host_key: abc, key: id, bastion: '@', port: 0, address: '' }
+  node-4: { vars: { name: other } }
 ",
         "hosts: { node-3: { adress: a } }",
     ])
@@ -62,6 +64,7 @@ hosts:
     a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the nearest first
     a.yaml:4:57: port 0 is not between 1 and 65535
     a.yaml:4:69: address "" is empty or has blanks
+    a.yaml:5:3: vars cannot have "name": in templates it is the host's own
     b.yaml:1:20: unknown field `adress`; known here: address, port, user, key, sudo, host_key, bastion, roles, labels, vars
     "#);
     assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: duplicate key `a`");
@@ -80,7 +83,13 @@ fn a_node_is_a_host_too() {
     )
     .unwrap();
     let roster: Roster = [Host::from(NodeSpec::from_node(&node).unwrap())].into_iter().collect();
-    let host = &roster.0[&"node-1".parse().unwrap()];
+    let host = &roster.hosts[&"node-1".parse().unwrap()];
     assert_eq!((host.ssh.host.as_str(), host.labels["rack"].as_str()), ("10.0.0.2", "a"));
     assert_eq!(host.roles, BTreeSet::from([Role::Node]));
+}
+
+#[test]
+fn the_example_that_we_ship_is_a_roster() {
+    let roster = parse(&[include_str!("../../roster/example.yaml")]).unwrap();
+    assert_eq!(roster.hosts.len(), 3);
 }

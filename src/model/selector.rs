@@ -74,13 +74,13 @@ impl Selector {
         // A negated role cannot be misspelt, and to have no such host is then what was wanted.
         let negated = self.negated.iter().filter(|term| !matches!(term, Term::Role(_)));
         for term in self.plain.iter().chain(negated) {
-            if !roster.0.values().any(|host| term.means(host)) {
+            if !roster.hosts.values().any(|host| term.means(host)) {
                 return Err(SelectorError::NothingIs { term: term.to_string() });
             }
         }
         let any = |terms: &[Term], host: &Host| terms.iter().any(|term| term.means(host));
         let hosts: Vec<&Host> = roster
-            .0
+            .hosts
             .values()
             .filter(|host| self.plain.is_empty() || any(&self.plain, host))
             .filter(|host| !any(&self.negated, host))

@@ -1,6 +1,7 @@
 //! Readers of events: live on a terminal, plain lines elsewhere, JSON for programs. Progress goes to standard
 //! error; what a command was asked for goes to standard output, and is not made here.
 
+pub mod diff;
 pub mod live;
 pub mod plain;
 

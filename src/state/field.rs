@@ -117,14 +117,14 @@ static TEMPLATE: FieldSpec = FieldSpec {
 };
 
 /// The fields of a kind. One that has content may be given the name of a template instead.
-pub(super) fn all(specs: &'static [FieldSpec]) -> impl Iterator<Item = &'static FieldSpec> {
+pub fn all(specs: &'static [FieldSpec]) -> impl Iterator<Item = &'static FieldSpec> {
     let has = |name: &str| specs.iter().any(|spec| spec.name == name);
     let template = (has(CONTENT) && !has(SOURCE)).then_some(&TEMPLATE);
     specs.iter().chain(template)
 }
 
 /// What must stand in a field of this sort, for people.
-pub(super) fn expected(sort: FieldSort) -> &'static str {
+pub fn expected(sort: FieldSort) -> &'static str {
     match sort {
         FieldSort::Text => mismatch::TEXT,
         FieldSort::Mode => mismatch::MODE,

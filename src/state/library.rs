@@ -35,6 +35,14 @@ impl Library {
         self.top.states(roles, &self.files)
     }
 
+    /// These states, each behind those that it requires and once.
+    ///
+    /// # Errors
+    /// A state that has no file, or a circle.
+    pub fn with_required(&self, states: &[StateName]) -> Result<Vec<StateName>, Vec<StateError>> {
+        top::with_required(states, &self.files)
+    }
+
     /// A template that no resource names, rendered: an object for the API.
     ///
     /// # Errors
@@ -105,6 +113,10 @@ mod tests {
             ["containerd", "kubelet", "etcd"]
         );
         assert_eq!(library.about(&states[0]), Some("Runs containers."));
+        let named = library.with_required(&["kubelet".parse().unwrap()]).unwrap();
+        assert_eq!(named, states[..2]);
+        let errors = library.with_required(&["etdc".parse().unwrap()]).unwrap_err();
+        assert_eq!(errors[0].to_string(), "command line: there is no state etdc; did you mean \"etcd\"?");
         let errors = library.states_of(&["master", "nod"]).unwrap_err();
         let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(

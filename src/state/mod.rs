@@ -31,7 +31,7 @@ mod cases;
 pub use check::check;
 pub use compile::{Compiled, compile};
 pub use error::{Fault, StateError};
-pub use field::{FieldFault, Kinds};
+pub use field::{FieldFault, Kinds, all as fields_of, expected};
 pub use hint::Hint;
 pub use library::Library;
 pub use location::{Location, Position};

@@ -210,6 +210,27 @@ fn role(key: &Key, node: &Node) -> Result<Role, (Position, TopFault)> {
     Ok(role)
 }
 
+/// States that were asked for by name, not by a role.
+pub(super) fn with_required(
+    states: &[StateName],
+    files: &BTreeMap<StateName, StateFile>,
+) -> Result<Vec<StateName>, Vec<StateError>> {
+    let unknown = |state: &StateName| {
+        let near = Near::to(state.as_str(), files.keys().map(StateName::as_str));
+        StateError::of_file("command line", TopFault::UnknownState { state: state.clone(), near })
+    };
+    let missing: Vec<StateError> =
+        states.iter().filter(|state| !files.contains_key(*state)).map(unknown).collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let mut walk = Walk { files, order: Vec::new(), path: Vec::new(), errors: Vec::new() };
+    for state in states {
+        walk.visit(&Located { at: Position { line: 1, column: 1 }, value: state.clone() }, &state.file());
+    }
+    if walk.errors.is_empty() { Ok(walk.order) } else { Err(walk.errors) }
+}
+
 /// Depth first, so that what is required is placed before what requires it.
 struct Walk<'a> {
     files: &'a BTreeMap<StateName, StateFile>,

@@ -53,7 +53,11 @@ impl ClusterSite {
         }
         let changes: Vec<String> = plan.works().into_iter().map(|work| work.id).collect();
         let changed = changes.len();
-        (self.setting.report)(Event::Planned { host: self.goal.name.clone(), changes, unchanged: plan.unchanged() });
+        (self.setting.report)(Event::Planned {
+            host: self.goal.name.clone(),
+            changes,
+            unchanged: plan.unchanged(),
+        });
         let packages = package_manager(world.facts.as_ref());
         let (now, report) = ((self.setting.now)(), self.setting.report.clone());
         self.trust()?;

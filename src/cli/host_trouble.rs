@@ -1,0 +1,151 @@
+//! What went wrong with single hosts of a fleet, told once at the end.
+
+use super::failure::{Exit, Failure, chain};
+use crate::engine::fleet::FleetOutcome;
+use crate::engine::host::HostError;
+use crate::engine::roster::RosterFault;
+use crate::model::name::HostName;
+use crate::transport::error::TransportError;
+
+/// Why there is nothing to show of a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostTrouble {
+    /// It was set aside.
+    Unreachable(TransportError),
+    /// It was reached, and failed.
+    Failed(HostError),
+    /// Its states come to nothing; it was asked what it is, and no more.
+    States(Vec<RosterFault>),
+}
+
+/// What became of each host, in the order of their names.
+pub type Outcomes<T> = Vec<(HostName, Result<T, HostTrouble>)>;
+
+/// Puts those that could not be reached in their place again.
+pub fn outcomes<T>(fleet: FleetOutcome<Result<T, Vec<RosterFault>>>) -> Outcomes<T> {
+    let reached = fleet.reached.into_iter().map(|(name, result)| {
+        let result = match result {
+            Ok(done) => done.map_err(HostTrouble::States),
+            Err(error) => Err(HostTrouble::Failed(error)),
+        };
+        (name, result)
+    });
+    let unreachable =
+        fleet.unreachable.into_iter().map(|(name, error)| (name, Err(HostTrouble::Unreachable(error))));
+    let mut all: Outcomes<T> = reached.chain(unreachable).collect();
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    all
+}
+
+/// What the operator must know; `None` when nothing went wrong.
+pub fn failure<'a>(troubles: impl Iterator<Item = (&'a HostName, &'a HostTrouble)>) -> Option<Failure> {
+    let mut all = Failure { exit: Exit::Ssh, errors: Vec::new(), hints: Vec::new() };
+    for (host, trouble) in troubles {
+        let exit = trouble.exit();
+        if weight(exit) > weight(all.exit) {
+            all.exit = exit;
+        }
+        all.errors.extend(trouble.lines().into_iter().map(|line| format!("{host}: {line}")));
+        for hint in trouble.hints() {
+            if !all.hints.contains(&hint) {
+                all.hints.push(hint);
+            }
+        }
+    }
+    (!all.errors.is_empty()).then_some(all)
+}
+
+/// Of several exit codes, the one that concerns what was touched: a host that failed in the middle needs a
+/// person sooner than one that was never reached.
+fn weight(exit: Exit) -> u8 {
+    match exit {
+        Exit::Host => 3,
+        Exit::Refused => 2,
+        Exit::Configuration => 1,
+        _ => 0,
+    }
+}
+
+impl HostTrouble {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unreachable(_) | Self::Failed(HostError::Transport(_)) => Exit::Ssh,
+            Self::Failed(HostError::Refused { .. }) => Exit::Refused,
+            Self::Failed(_) => Exit::Host,
+            Self::States(_) => Exit::Configuration,
+        }
+    }
+
+    /// What went wrong, a line for each thing.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Unreachable(error) => vec![chain(error)],
+            Self::Failed(HostError::Refused { refusals }) => {
+                refusals.iter().map(|(id, reason)| format!("{id}: {reason}")).collect()
+            }
+            Self::Failed(HostError::Failed { resources, status, output }) => {
+                let said = output.trim_end().lines().next_back().unwrap_or("it printed nothing");
+                vec![format!("{} failed with status {status}: {said}", resources.join(", "))]
+            }
+            Self::Failed(error) => vec![chain(error)],
+            Self::States(faults) => faults.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Unreachable(error) | Self::Failed(HostError::Transport(error)) => vec![way(error)],
+            Self::Failed(HostError::Refused { .. }) => {
+                vec!["nothing was changed there; correct the host or the state".to_owned()]
+            }
+            Self::Failed(_) => vec!["when that is mended, the same command goes on from here".to_owned()],
+            Self::States(faults) => faults.iter().filter_map(RosterFault::hint).collect(),
+        }
+    }
+}
+
+fn way(error: &TransportError) -> String {
+    match error {
+        TransportError::HostKeyUnknown { .. } => {
+            "compare its key on the host, then pin it in the roster: host_key: ssh-ed25519 AAAA..."
+        }
+        TransportError::HostKeyMismatch { .. } => {
+            "another machine answers there, or it was installed anew: correct host_key in the roster"
+        }
+        TransportError::AuthenticationRefused { .. } | TransportError::IdentityUnreadable { .. } => {
+            "key: in the roster names the private key to offer"
+        }
+        TransportError::SudoRefused { .. } => "allow it without a password in /etc/sudoers.d",
+        _ => "is the host on, and is the address in the roster its own?",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn away() -> HostTrouble {
+        let reason = "no route".to_owned();
+        HostTrouble::Unreachable(TransportError::Unreachable { host: "192.0.2.1:22".to_owned(), reason })
+    }
+
+    fn broken() -> HostTrouble {
+        let output = "one\nlast words\n\n".to_owned();
+        HostTrouble::Failed(HostError::Failed { resources: vec!["command:x".to_owned()], status: 3, output })
+    }
+
+    #[test]
+    fn a_host_that_failed_counts_more_than_one_that_is_away() {
+        let names: [HostName; 2] = ["a".parse().unwrap(), "b".parse().unwrap()];
+        let all = [away(), broken()];
+        let failed = failure(names.iter().zip(&all)).unwrap();
+        assert_eq!(failed.exit, Exit::Host);
+        assert_eq!(
+            failed.errors,
+            ["a: 192.0.2.1:22: no SSH connection: no route", "b: command:x failed with status 3: last words",]
+        );
+        assert_eq!(failure(names.iter().zip(&all[..1])).unwrap().exit, Exit::Ssh);
+        assert!(failure(std::iter::empty()).is_none());
+    }
+}

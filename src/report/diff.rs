@@ -1,0 +1,161 @@
+//! What would change, for people and for programs: unified diffs of files, before and after of the rest.
+//!
+//! Secrets do not come this far: they are [`Difference::Hidden`] already.
+
+use serde::Serialize;
+use similar::TextDiff;
+
+use crate::resource::change::Difference;
+
+/// A difference as programs get it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// One field.
+    Field {
+        /// Its name.
+        name: String,
+        /// `null` where there was nothing.
+        before: Option<String>,
+        /// `null` where it goes.
+        after: Option<String>,
+    },
+    /// A file's text, as a unified diff.
+    Diff(String),
+    /// What it is that cannot be shown.
+    Hidden(String),
+}
+
+/// What a terminal may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// Text only.
+    Plain,
+    /// Added and removed lines in colours.
+    Colours,
+}
+
+const GREEN: &str = "\u{1b}[32m";
+const RED: &str = "\u{1b}[31m";
+const CYAN: &str = "\u{1b}[36m";
+const RESET: &str = "\u{1b}[0m";
+
+/// The differences of one resource. `resource` is its id: `file:/etc/hosts`.
+pub fn shown(resource: &str, differences: &[Difference]) -> Vec<Shown> {
+    let name = resource.split_once(':').map_or(resource, |(_, name)| name);
+    differences
+        .iter()
+        .map(|difference| match difference {
+            Difference::Field { name, before, after } => {
+                Shown::Field { name: name.clone(), before: before.clone(), after: after.clone() }
+            }
+            Difference::Text { before, after } => Shown::Diff(unified(name, before, after)),
+            Difference::Hidden { what } => Shown::Hidden(what.clone()),
+        })
+        .collect()
+}
+
+/// The same as indented lines below the resource's id.
+pub fn text(resource: &str, differences: &[Difference], paint: Paint) -> String {
+    let mut text = format!("  {}\n", printable(resource));
+    for one in shown(resource, differences) {
+        match one {
+            Shown::Field { name, before, after } => {
+                let value = |value: Option<String>| value.map_or("(none)".to_owned(), |v| printable(&v));
+                let line = format!("    {name}: {} → {}\n", value(before), value(after));
+                // A value of several lines stays below its name.
+                text.push_str(&line.trim_end().replace('\n', "\n      "));
+                text.push('\n');
+            }
+            Shown::Hidden(what) => text.push_str(&format!("    {what}\n")),
+            Shown::Diff(diff) => {
+                diff.split_terminator('\n')
+                    .for_each(|line| text.push_str(&format!("    {}\n", painted(line, paint))));
+            }
+        }
+    }
+    text
+}
+
+/// As diff(1) and patch(1) have it; a file that is not there is empty.
+fn unified(path: &str, before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().header(path, path).to_string()
+}
+
+fn painted(line: &str, paint: Paint) -> String {
+    let line = printable(line);
+    let colour = match line.as_bytes().first() {
+        _ if paint == Paint::Plain => return line,
+        Some(b'+') => GREEN,
+        Some(b'-') => RED,
+        Some(b'@') => CYAN,
+        _ => return line,
+    };
+    format!("{colour}{line}{RESET}")
+}
+
+/// A host's file must not drive the operator's terminal.
+pub fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differences() -> Vec<Difference> {
+        vec![
+            Difference::Text { before: "a\nb\n".into(), after: "a\nc\n".into() },
+            Difference::Field { name: "mode".into(), before: None, after: Some("0600".into()) },
+            Difference::Hidden { what: "content (sensitive)".into() },
+        ]
+    }
+
+    #[test]
+    fn people_see_a_unified_diff_below_the_resource() {
+        insta::assert_snapshot!(text("file:/etc/x", &differences(), Paint::Plain), @"
+          file:/etc/x
+            --- /etc/x
+            +++ /etc/x
+            @@ -1,2 +1,2 @@
+             a
+            -b
+            +c
+            mode: (none) → 0600
+            content (sensitive)
+        ");
+    }
+
+    #[test]
+    fn programs_get_the_same() {
+        insta::assert_json_snapshot!(shown("file:/etc/x", &differences()), @r#"
+        [
+          {
+            "diff": "--- /etc/x\n+++ /etc/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+          },
+          {
+            "field": {
+              "name": "mode",
+              "before": null,
+              "after": "0600"
+            }
+          },
+          {
+            "hidden": "content (sensitive)"
+          }
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_host_cannot_send_escape_sequences_to_the_terminal() {
+        let evil = Difference::Text { before: String::new(), after: "\u{1b}]0;x\u{7}\n".into() };
+        let text = text("file:/x", &[evil], Paint::Colours);
+        assert!(text.contains("\u{1b}[32m+\\u{1b}]0;x\\u{7}\u{1b}[0m"), "{text:?}");
+    }
+}

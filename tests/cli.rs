@@ -1,0 +1,13 @@
+//! The binary as an operator runs it, on this very machine: states in a temporary directory change files in
+//! another one, and nothing else.
+
+#![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
+
+#[path = "cli/bad_input.rs"]
+mod bad_input;
+#[path = "cli/engine.rs"]
+mod engine;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
