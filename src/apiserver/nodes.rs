@@ -45,6 +45,43 @@ pub async fn get(client: &Client, name: &HostName) -> Result<Option<Node>, ApiEr
     api.get_opt(name.as_str()).await.map_err(|error| ApiError::new("get", object(name), error))
 }
 
+/// What a machine offers to pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Logical processors.
+    pub cpus: u32,
+    /// Bytes.
+    pub memory: u64,
+    /// Bytes free for images, logs and volumes.
+    pub storage: u64,
+    /// Pods at a time.
+    pub pods: u32,
+}
+
+/// Gives a Node that no kubelet has reported for the capacity of its machine; one that has some is left alone.
+///
+/// A kubelet admits pods by the Node of the API where there is one. One that an operator wrote has no capacity, and
+/// a static pod that is refused for want of it is not tried again.
+///
+/// # Errors
+/// When there is no such Node, or the API did not take it.
+pub async fn announce(client: &Client, name: &HostName, capacity: Capacity) -> Result<(), ApiError> {
+    let api: Api<Node> = Api::all(client.clone());
+    let node = api.get(name.as_str()).await.map_err(|error| ApiError::new("get", object(name), error))?;
+    if node.status.and_then(|status| status.capacity).is_some_and(|known| !known.is_empty()) {
+        return Ok(());
+    }
+    let resources = json!({
+        "cpu": capacity.cpus.to_string(),
+        "memory": capacity.memory.to_string(),
+        "ephemeral-storage": capacity.storage.to_string(),
+        "pods": capacity.pods.to_string(),
+    });
+    let patch = Patch::Merge(json!({ "status": { "capacity": resources, "allocatable": resources } }));
+    let patched = api.patch_status(name.as_str(), &PatchParams::default(), &patch).await;
+    patched.map(drop).map_err(|error| ApiError::new("patch", format!("{}/status", object(name)), error))
+}
+
 /// All Nodes.
 ///
 /// # Errors

@@ -124,7 +124,7 @@ impl Site for ClusterSite {
             Action::Apply(layer) => self.apply(layer, world).await,
             Action::SetAsideMemberData => self.set_aside_member_data().await,
             Action::RestartKubelet => self.restart_kubelet().await,
-            Action::CreateJoinToken => self.create_join_token().await,
+            Action::CreateJoinToken => self.create_join_token(world).await,
             Action::DeleteJoinToken => self.delete_join_token().await,
             Action::Annotate(annotations) => self.annotate(annotations).await,
             Action::RegisterNode => self.register_node().await,

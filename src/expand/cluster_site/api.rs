@@ -11,12 +11,12 @@ use kube::api::{Api, PostParams};
 use super::ClusterSite;
 use crate::apiserver::FIELD_MANAGER;
 use crate::apiserver::client::ApiError;
-use crate::apiserver::nodes::{self, Marks};
+use crate::apiserver::nodes::{self, Capacity, Marks};
 use crate::apiserver::{pods, tokens};
 use crate::expand::phases::control_plane::API_SERVER;
 use crate::expand::phases::node_joined::CONTROL_PLANE_IP;
 use crate::expand::site::{Done, Trouble};
-use crate::expand::world::{NodeView, Peer, Seen};
+use crate::expand::world::{NodeView, Peer, Seen, World};
 
 /// How long a join token is good for: a kubelet that has not asked by then is helped by the next run.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_mins(10);
@@ -48,8 +48,17 @@ impl ClusterSite {
         Ok(Seen::Api(asked.err().map(|error| chain(&error))))
     }
 
-    pub(super) async fn create_join_token(&mut self) -> Result<Done, Trouble> {
+    pub(super) async fn create_join_token(&mut self, world: &World) -> Result<Done, Trouble> {
         let client = self.client().await?;
+        if let Some(facts) = &world.facts {
+            let capacity = Capacity {
+                cpus: facts.cpus,
+                memory: facts.memory,
+                storage: facts.disk_free,
+                pods: self.setting.configuration.kubernetes.max_pods,
+            };
+            nodes::announce(&client, &self.goal.name, capacity).await?;
+        }
         let expires = (self.setting.now)() + TOKEN_LIFE;
         match tokens::create(&client, &self.token, &self.goal.name, expires).await {
             // Our own, of an attempt whose answer was lost.
