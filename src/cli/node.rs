@@ -20,6 +20,7 @@ use crate::model::role::ROLE_LABEL_PREFIX;
 use crate::model::ssh_target::HostKeyPolicy;
 use crate::transport::Transport;
 use crate::transport::error::TransportError;
+use crate::transport::known_hosts;
 use crate::transport::ssh::SshTransport;
 
 /// Look at nodes
@@ -42,7 +43,7 @@ struct Check {
     /// Names of Nodes
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
-    /// Accept the key of a host that was never seen if it has this fingerprint, and remember it
+    /// Accept the host's key if it has this fingerprint, and remember it, also in place of another
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Option<String>,
 }
@@ -74,15 +75,25 @@ async fn check(arguments: &Check, global: &Global) -> Result<ExitCode, Failure> 
         let nonce = Nonce::new(rand::random());
         let mut target = spec.ssh.clone();
         let mut answer = ask(&target, &known, &nonce).await;
-        if let (Err(TransportError::HostKeyUnknown { found, .. }), Some(expected)) =
-            (&answer, &arguments.accept_host_key)
-        {
-            if !found.ends_with(expected.as_str()) {
+        let shown = match &answer {
+            Err(TransportError::HostKeyUnknown { found, .. }) => Some((found.clone(), false)),
+            Err(TransportError::HostKeyMismatch { found, .. }) if target.host_key == HostKeyPolicy::Known => {
+                Some((found.clone(), true))
+            }
+            _ => None,
+        };
+        if let (Some((found, remembered)), Some(expected)) = (shown, &arguments.accept_host_key) {
+            if found.split_whitespace().last() != Some(expected.as_str()) {
                 return Err(Failure::new(
                     Exit::Ssh,
                     format!("{}: its host key is {found}, not {expected}", spec.name),
                 )
                 .hint("compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
+            }
+            // Installed anew, and the operator vouches for what it shows now.
+            if remembered {
+                known_hosts::file::forget(&known, &target.host, target.port)
+                    .map_err(|error| Failure::from_error(Exit::Ssh, &error))?;
             }
             target.host_key = HostKeyPolicy::AcceptNew;
             answer = ask(&target, &known, &nonce).await;
@@ -119,7 +130,7 @@ fn refused(name: &str, error: &TransportError) -> Failure {
             format!("when that is the host's key: metalform node check {name} --accept-host-key {fingerprint}")
         }
         TransportError::HostKeyMismatch { .. } => {
-            "another machine answers there, or it was installed anew: correct metalform.dev/ssh-host-key, or remove its line from /var/lib/metalform/known_hosts".to_owned()
+            "another machine answers there, or it was installed anew: correct metalform.dev/ssh-host-key, or say metalform node check NAME --accept-host-key with what ssh-keygen -l prints on the host".to_owned()
         }
         TransportError::AuthenticationRefused { user, .. } => {
             format!("put /etc/metalform/pki/ssh.pub into ~{user}/.ssh/authorized_keys on the host")

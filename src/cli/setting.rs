@@ -46,7 +46,7 @@ pub fn configuration(home: &Home) -> Result<BootstrapConfiguration, Failure> {
     let configuration = parsed.map_err(|problems| Failure {
         exit: Exit::Configuration,
         errors: problems.0.iter().map(ToString::to_string).collect(),
-        hints: Vec::new(),
+        hints: vec![format!("correct {file}, then run the same command again; nothing was changed")],
     })?;
     for warning in &configuration.warnings {
         tracing::warn!("{warning}");

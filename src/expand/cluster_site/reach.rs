@@ -161,11 +161,12 @@ impl ClusterSite {
                 && only.is_none_or(|names| names.contains(&node.name_any()))
         };
         let all = nodes::list(&client).await?;
-        let specs: std::collections::BTreeMap<HostName, NodeSpec> = all
+        let address = |name: &HostName| world.peers.as_ref()?.get(name.as_str())?.control_plane_ip;
+        let specs: std::collections::BTreeMap<HostName, (NodeSpec, IpAddr)> = all
             .iter()
             .filter(deployed)
             .filter_map(|node| NodeSpec::from_node(node).ok())
-            .map(|spec| (spec.name.clone(), spec))
+            .filter_map(|spec| Some((spec.name.clone(), (spec.clone(), address(&spec.name)?))))
             .collect();
         let setting = self.setting.clone();
         let goal = self.goal.clone();
@@ -173,7 +174,7 @@ impl ClusterSite {
             let (setting, goal, spec) = (setting.clone(), goal.clone(), specs.get(&name).cloned());
             async move {
                 match spec {
-                    Some(spec) => proxy_of(setting, &goal, spec, apply).await,
+                    Some(peer) => proxy_of(setting, &goal, peer, apply).await,
                     None => Ok(0),
                 }
             }
@@ -186,7 +187,7 @@ impl ClusterSite {
 async fn proxy_of(
     setting: Arc<Setting>,
     goal: &Goal,
-    spec: NodeSpec,
+    (spec, control_plane_ip): (NodeSpec, IpAddr),
     apply: bool,
 ) -> Result<usize, HostError> {
     let first = spec.name == setting.subject.name;
@@ -195,7 +196,7 @@ async fn proxy_of(
     } else {
         Box::new(SshTransport::new(spec.ssh.clone(), setting.home.known_hosts()))
     };
-    let peer_goal = Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, ..goal.clone() };
+    let peer_goal = Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, control_plane_ip, ..goal.clone() };
     let mut site = ClusterSite::new(setting, peer_goal.clone(), spec, transport);
     let mut world = World::default();
     for look in [Look::Facts, Look::Node, Look::Peers, Look::Plan(Layer::Proxy)] {

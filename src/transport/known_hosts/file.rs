@@ -2,7 +2,7 @@
 //! lock and after looking again.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -42,6 +42,28 @@ pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<K
     remember().map_err(|error| failed(path, &error))
 }
 
+/// Forgets what was remembered for a host, because somebody vouches for another key. Lines with patterns or hashed
+/// names, which are not of our making, stay.
+///
+/// # Errors
+/// `KnownHosts` when the file cannot be locked, read or written.
+pub fn forget(path: &Path, host: &str, port: u16) -> Result<(), TransportError> {
+    let forget = || -> io::Result<()> {
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        file.lock()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let field = host_field(host, port);
+        let kept: String =
+            text.split_inclusive('\n').filter(|line| line.split_whitespace().next() != Some(&field)).collect();
+        file.rewind()?;
+        file.write_all(kept.as_bytes())?;
+        file.set_len(kept.len() as u64)?;
+        file.sync_data()
+    };
+    forget().map_err(|error| failed(path, &error))
+}
+
 fn append(file: &mut File, host: &str, port: u16, key: &PublicKey) -> io::Result<KeyVerdict> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -72,6 +94,18 @@ mod tests {
     fn key(number: u8) -> PublicKey {
         let seed = russh::keys::ssh_key::private::Ed25519Keypair::from_seed(&[number; 32]);
         PublicKey::from(seed.public)
+    }
+
+    #[test]
+    fn a_host_that_is_forgotten_is_a_new_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("known_hosts");
+        for (host, number) in [("192.0.2.1", 1), ("192.0.2.10", 2)] {
+            remember(&path, host, 22, &key(number)).unwrap();
+        }
+        forget(&path, "192.0.2.1", 22).unwrap();
+        assert_eq!(remember(&path, "192.0.2.1", 22, &key(3)).unwrap(), KeyVerdict::Accept);
+        assert!(matches!(remember(&path, "192.0.2.10", 22, &key(3)).unwrap(), KeyVerdict::Mismatch { .. }));
     }
 
     #[test]

@@ -33,7 +33,7 @@ def unknown_field():
 def overlapping_networks():
     configuration = _configuration()
     configuration["networks"]["pods"] = "10.20.0.0/16"
-    _refused(configuration, "overlap", r"10\.100\.0\.0/16", r"10\.100\.0\.0/24")
+    _refused(configuration, "overlap", r"10\.20\.0\.0/16", r"10\.20\.0\.0/24")
 
 
 @check("every problem of the values is told at once")

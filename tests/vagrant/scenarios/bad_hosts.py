@@ -1,6 +1,7 @@
 """A host that cannot be reached, or must not become a node, is refused with the reason and left alone."""
 
 import contextlib
+import re
 
 from checks import check, expect_equal
 from cluster import address, apply, authorise, fingerprint, forget, fresh, lab, manifest, metalform, shell
@@ -21,13 +22,13 @@ def tear_down():
 
 @check("a host key that nobody has vouched for")
 def unknown_host_key():
-    _refused(SSH, r"10\.100\.0\.32", "host key", fingerprint(NODE))
+    _refused(SSH, r"10\.20\.0\.32", "host key", re.escape(fingerprint(NODE)))
 
 
 @check("a key that the host refuses")
 def key_refused():
     expect_equal("ssh key was authorised before", _accept_host_key().returncode, SSH)
-    _refused(SSH, r"10\.100\.0\.32", "root", "/etc/metalform/pki/ssh")
+    _refused(SSH, r"10\.20\.0\.32", "root", "/etc/metalform/pki/ssh")
 
 
 @check("node check accepts the host key whose fingerprint it is told, and no other")
@@ -41,14 +42,14 @@ def accepts_told_fingerprint():
 @check("another host key than the pinned one")
 def other_host_key():
     with _annotated({"metalform.dev/ssh-host-key": lab("host-key", "node-1").strip()}):
-        _refused(SSH, fingerprint(NODE), fingerprint("node-1"))
+        _refused(SSH, re.escape(fingerprint(NODE)), re.escape(fingerprint("node-1")))
 
 
 @check("a user to whom sudo is refused")
 def sudo_refused():
     authorise(NODE, "nosudo")
     with _annotated({"metalform.dev/ssh-user": "nosudo", "metalform.dev/ssh-sudo": "true"}):
-        _refused(SSH, r"10\.100\.0\.32", "sudo", "nosudo")
+        _refused(SSH, r"10\.20\.0\.32", "sudo", "nosudo")
 
 
 @check("a host that is off")
@@ -56,7 +57,7 @@ def off():
     lab("power-off", NODE)
     before = cluster()
     try:
-        expect_refusal(metalform("deploy-node", NODE), SSH, NODE, r"10\.100\.0\.32")
+        expect_refusal(metalform("deploy-node", NODE), SSH, NODE, r"10\.20\.0\.32")
         expect_equal("the cluster", cluster(), before)
     finally:
         lab("power-on", NODE)

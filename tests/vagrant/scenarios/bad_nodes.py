@@ -25,7 +25,7 @@ def no_host():
 @check("with two meanings for one key")
 def two_meanings():
     wrong = _with(annotations={"metalk8s.scality.com/ssh-host": "10.20.0.99"})
-    _refused(wrong, NODE, "metalk8s.scality.com/ssh-host", r"10\.100\.0\.99", r"10\.100\.0\.32")
+    _refused(wrong, NODE, "metalk8s.scality.com/ssh-host", r"10\.20\.0\.99", r"10\.20\.0\.32")
 
 
 @check("with a role that does not exist")

@@ -135,6 +135,8 @@ def fresh(host):
 def discard(host):
     lab("power-off", host)
     disk.remove(host)
+    # With the disk goes the key that it was known by.
+    shell(BOOTSTRAP, 'f=/var/lib/metalform/known_hosts; [ ! -e $f ] || sed -i "/^$1 /d" $f', address(host))
 
 
 def introduce(node):
