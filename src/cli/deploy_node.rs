@@ -11,6 +11,7 @@ use super::failure::{Exit, Failure, chain};
 use super::preview::{self, DryRun};
 use super::{Global, output, setting, summary};
 use crate::apiserver::{client, nodes};
+use crate::expand::trust::API;
 use crate::expand::cluster_site::{ClusterSite, Setting};
 use crate::expand::dry_run::dry_run;
 use crate::expand::{DEPLOY, run};
@@ -110,7 +111,7 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
 /// Every Node that is missing or wrong.
 pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
     let api = |error: &dyn std::error::Error| {
-        Failure::new(Exit::Api, chain(error))
+        Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
             .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
     };
     let client = client::connect(&setting.home.admin_conf()).await.map_err(|error| api(&error))?;

@@ -1,5 +1,6 @@
 //! `metalform node`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -14,11 +15,13 @@ use crate::apiserver::{client, nodes};
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
 use crate::expand::home::Home;
+use crate::expand::trust::API;
 use crate::expand::phases::node_joined::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 use crate::model::name::HostName;
 use crate::model::role::ROLE_LABEL_PREFIX;
-use crate::model::ssh_target::HostKeyPolicy;
-use crate::transport::Transport;
+use crate::model::node::NodeSpec;
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::transport::{Output, Transport};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts;
 use crate::transport::ssh::SshTransport;
@@ -75,27 +78,12 @@ async fn check(arguments: &Check, global: &Global) -> Result<ExitCode, Failure> 
         let nonce = Nonce::new(rand::random());
         let mut target = spec.ssh.clone();
         let mut answer = ask(&target, &known, &nonce).await;
-        let shown = match &answer {
-            Err(TransportError::HostKeyUnknown { found, .. }) => Some((found.clone(), false)),
-            Err(TransportError::HostKeyMismatch { found, .. }) if target.host_key == HostKeyPolicy::Known => {
-                Some((found.clone(), true))
-            }
-            _ => None,
-        };
-        if let (Some((found, remembered)), Some(expected)) = (shown, &arguments.accept_host_key) {
-            if found.split_whitespace().last() != Some(expected.as_str()) {
-                return Err(Failure::new(
-                    Exit::Ssh,
-                    format!("{}: its host key is {found}, not {expected}", spec.name),
-                )
-                .hint("compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
-            }
-            // Installed anew, and the operator vouches for what it shows now.
-            if remembered {
-                known_hosts::file::forget(&known, &target.host, target.port)
-                    .map_err(|error| Failure::from_error(Exit::Ssh, &error))?;
-            }
-            target.host_key = HostKeyPolicy::AcceptNew;
+        if let Some(expected) = &arguments.accept_host_key {
+            vouch(&spec, &known, expected, &nonce, &answer).await?;
+            target.host_key = match target.host_key {
+                HostKeyPolicy::Known => HostKeyPolicy::AcceptNew,
+                pinned => pinned,
+            };
             answer = ask(&target, &known, &nonce).await;
         }
         let output = answer.map_err(|error| refused(spec.name.as_str(), &error))?;
@@ -114,11 +102,37 @@ async fn check(arguments: &Check, global: &Global) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(
-    target: &crate::model::ssh_target::SshTarget,
-    known: &std::path::Path,
+/// Whether the host shows the key that the operator vouches for. Another one that was remembered is forgotten then.
+async fn vouch(
+    spec: &NodeSpec,
+    known: &Path,
+    expected: &str,
     nonce: &Nonce,
-) -> Result<crate::transport::Output, TransportError> {
+    answer: &Result<Output, TransportError>,
+) -> Result<(), Failure> {
+    // To whom no host is known a host tells its key, and nothing more happens.
+    let stranger = SshTarget { host_key: HostKeyPolicy::Known, ..spec.ssh.clone() };
+    let found = match ask(&stranger, Path::new("/dev/null"), nonce).await {
+        Err(TransportError::HostKeyUnknown { found, .. }) => found,
+        Err(error) => return Err(refused(spec.name.as_str(), &error)),
+        Ok(_) => return Err(Failure::new(Exit::Bug, format!("{}: a host key was accepted unseen", spec.name))),
+    };
+    if found.split_whitespace().last() != Some(expected) {
+        return Err(Failure::new(Exit::Ssh, format!("{}: its host key is {found}, not {expected}", spec.name))
+            .hint("compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
+    }
+    if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) = (answer, &spec.ssh.host_key) {
+        known_hosts::file::forget(known, &spec.ssh.host, spec.ssh.port)
+            .map_err(|error| Failure::from_error(Exit::Ssh, &error))?;
+    }
+    Ok(())
+}
+
+async fn ask(
+    target: &SshTarget,
+    known: &Path,
+    nonce: &Nonce,
+) -> Result<Output, TransportError> {
     SshTransport::new(target.clone(), known.to_owned()).run(&facts::program(nonce), &mut |_| {}).await
 }
 
@@ -157,7 +171,7 @@ struct Row {
 
 async fn list(arguments: &List) -> Result<ExitCode, Failure> {
     let failed = |error: &dyn std::error::Error| {
-        Failure::new(Exit::Api, chain(error)).hint("run it as root on the bootstrap node")
+        Failure::new(Exit::Api, format!("{} ({API})", chain(error))).hint("run it as root on the bootstrap node")
     };
     let client = client::connect(&Home::default().admin_conf()).await.map_err(|error| failed(&error))?;
     let rows: Vec<Row> =

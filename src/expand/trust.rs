@@ -25,6 +25,8 @@ use crate::pki::openpgp::OpenPgpError;
 use crate::pki::serial::Serial;
 use crate::pki::store::{Authorities, StoreError};
 
+/// Where every node finds the API: its own proxy.
+pub const API: &str = "https://127.0.0.1:7443";
 /// Days that a certificate is good for.
 const DAYS: u32 = 365;
 /// A certificate with less left than this is issued again.
@@ -151,7 +153,7 @@ pub fn create(
         let issued = issue(&authorities.kubernetes, &leaf, &home.admin_conf(), now, rng)?;
         let kubeconfig = Kubeconfig {
             cluster: "metalform".to_owned(),
-            server: "https://127.0.0.1:7443".to_owned(),
+            server: API.to_owned(),
             authority: authorities.kubernetes.certificate().to_owned(),
             user: "kubernetes-admin".to_owned(),
             credentials: Credentials::Embedded { certificate: issued.certificate, key: issued.key },
