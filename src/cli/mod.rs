@@ -113,16 +113,23 @@ fn report(failure: Failure) -> ExitCode {
     ExitCode::from(failure.exit as u8)
 }
 
+/// Only on a terminal, and not where NO_COLOR is set (no-color.org).
+fn colours() -> bool {
+    use std::io::IsTerminal;
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 fn log(global: &Global) {
     let level = match global.verbose {
-        0 => "warn",
-        1 => "metalform=info,warn",
-        2 => "metalform=debug,info",
+        0 => "metalform=warn",
+        1 => "metalform=info",
+        2 => "metalform=debug",
         _ => "trace",
     };
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("METALFORM_LOG").unwrap_or_else(|_| level.into());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours());
     match global.log_format {
         LogFormat::Text => builder.without_time().with_target(false).init(),
         LogFormat::Json => builder.json().init(),

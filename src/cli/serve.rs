@@ -54,11 +54,13 @@ impl Serve {
 
 /// The API comes later than this service on the first day, and may be away on any other: it is tried again.
 async fn sign_requests(setting: Arc<Setting>) {
-    let mut beat = tokio::time::interval(std::time::Duration::from_secs(1));
+    let mut beat = tokio::time::interval(std::time::Duration::from_millis(500));
     let client = loop {
         beat.tick().await;
         match client::connect(&setting.home.admin_conf()).await {
-            Ok(client) => break client,
+            // A watch that fails is tried again ever later; a question that fails is just asked again.
+            Ok(client) if client.apiserver_version().await.is_ok() => break client,
+            Ok(_) => tracing::debug!("the API does not answer yet"),
             Err(error) => tracing::debug!(%error, "the API cannot be asked yet"),
         }
     };

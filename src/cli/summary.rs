@@ -72,6 +72,11 @@ fn blocked(name: &str, blocker: &Blocker) -> Failure {
             errors: refusals.iter().map(|(id, reason)| format!("{name}: {id}: {reason}")).collect(),
             hints: Vec::new(),
         },
+        Blocker::StillDiffers(ids) => Failure::new(
+            Exit::Host,
+            format!("{name}: still not as it should be after it was changed: {}", ids.join(", ")),
+        )
+        .hint("journalctl on the host says what undoes it or keeps it from starting"),
         Blocker::Etcd(obstacle) => Failure::new(Exit::Etcd, format!("{name}: {obstacle}"))
             .hint("metalform etcd members shows every member"),
         Blocker::LearnerRemoved(why) => {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::apiserver::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
@@ -44,14 +45,18 @@ impl Goal {
         format!("https://{}:2380", self.control_plane_ip)
     }
 
-    /// Static pods that its roles bring, by name.
-    pub fn static_pods(&self) -> Vec<&'static str> {
+    /// Pods that its roles bring.
+    pub fn pods(&self) -> Vec<ExpectedPod> {
         let mut pods = Vec::new();
+        let fixed = |name: &str| ExpectedPod::Static(name.to_owned());
         if self.has(Role::Etcd) {
-            pods.push("etcd");
+            pods.push(fixed("etcd"));
         }
         if self.has(Role::Master) {
-            pods.extend(["kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
+            pods.extend(["kube-apiserver", "kube-controller-manager", "kube-scheduler"].map(fixed));
+        }
+        if self.has(Role::Infra) {
+            pods.push(ExpectedPod::DaemonSet("coredns".to_owned()));
         }
         pods
     }

@@ -206,6 +206,8 @@ pub enum Blocker {
     Preflight(Vec<Failure>),
     /// A resource refuses to be changed: id and reason.
     Refused(Vec<(String, String)>),
+    /// Resources that this run has changed, and that differ again: their ids.
+    StillDiffers(Vec<String>),
     /// etcd's membership stands in the way.
     Etcd(Obstacle),
     /// Our learner was taken out again, and why.

@@ -23,14 +23,16 @@ pub struct World {
     pub survey: Option<Survey>,
     /// What would change on it.
     pub plans: BTreeMap<Layer, LayerPlan>,
+    /// Resources that this run has changed, by the layer that they were changed with.
+    pub changed: BTreeMap<Layer, BTreeSet<String>>,
     /// Its Node object; the inner `None` is "there is none".
     pub node: Option<Option<NodeView>>,
     /// The other nodes, by name.
     pub peers: Option<BTreeMap<String, Peer>>,
     /// etcd's members.
     pub membership: Option<Membership>,
-    /// The node's pods: name without the node's suffix → why it is not ready, or `None`.
-    pub pods: Option<BTreeMap<String, Option<String>>>,
+    /// One line for each pod that the node's roles bring and that is not ready.
+    pub missing_pods: Option<Vec<String>>,
     /// Why the API does not answer, or `None` when it does.
     pub api: Option<Option<String>>,
     /// Why `metalform serve` does not answer, or `None` when it does.
@@ -134,7 +136,7 @@ pub enum Seen {
     Node(Option<NodeView>),
     Peers(BTreeMap<String, Peer>),
     Membership(Membership),
-    Pods(BTreeMap<String, Option<String>>),
+    MissingPods(Vec<String>),
     Api(Option<String>),
     PackageService(Option<String>),
     MissingTrust(BTreeSet<String>),
@@ -163,7 +165,7 @@ impl World {
                 self.learner_since = without_vote.then(|| self.learner_since.unwrap_or(self.elapsed));
                 self.membership = Some(membership);
             }
-            Seen::Pods(pods) => self.pods = Some(pods),
+            Seen::MissingPods(pods) => self.missing_pods = Some(pods),
             Seen::Api(api) => self.api = Some(api),
             Seen::PackageService(complaint) => self.package_service = Some(complaint),
             Seen::MissingTrust(files) => self.missing_trust = Some(files),
@@ -188,7 +190,7 @@ impl World {
             Look::Node => self.node = None,
             Look::Peers => self.peers = None,
             Look::Membership => self.membership = None,
-            Look::Pods => self.pods = None,
+            Look::Pods => self.missing_pods = None,
             Look::Api => self.api = None,
             Look::PackageService => self.package_service = None,
             Look::Trust => self.missing_trust = None,
@@ -213,14 +215,28 @@ impl World {
                 self.reach_pod_replaced |= !self.reach_proved;
             }
             Action::SetAsideMemberData => {
-                self.plans.retain(|layer, _| !matches!(layer, Layer::EtcdMember { .. }));
+                let member = |layer: &Layer| matches!(layer, Layer::EtcdMember { .. });
+                self.plans.retain(|layer, _| !member(layer));
+                self.changed.retain(|layer, _| !member(layer));
             }
             Action::RestartKubelet => self.kubelet_restarted = true,
             Action::ChangeMembership(Change::Remove { why, .. }) => self.learner_removed = Some(why.clone()),
             _ => {}
         }
+        if let Action::Apply(layer) = action
+            && let Some(plan) = self.plans.get(layer)
+        {
+            let ids = plan.changes.iter().map(|(id, _)| id.clone());
+            self.changed.entry(layer.clone()).or_default().extend(ids);
+        }
         for look in action.disturbs() {
             self.forget(&look);
         }
+    }
+
+    /// Whether this run has changed a resource with this layer already. What differs again after that will not
+    /// come right by doing it once more.
+    pub fn was_changed(&self, layer: &Layer, id: &str) -> bool {
+        self.changed.get(layer).is_some_and(|ids| ids.contains(id))
     }
 }

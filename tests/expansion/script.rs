@@ -137,13 +137,14 @@ fn stops_etcd(world: Shared, name: &str, action: &str) -> Faults {
     })
 }
 
-/// `killed before ACTION`, `killed during ACTION`, `killed after ACTION`: at its first time. `the answer to ACTION is
-/// lost` likewise. The action is named by the beginning of its sentence.
+/// `killed before ACTION`, `killed during`, `killed after`, `failing before` and `losing the answer to` it: at its
+/// first time. The action is named by the beginning of its sentence.
 fn faults(how: &str) -> Faults {
     let known = [
         ("killed before ", Fault::KilledBefore),
         ("killed during ", Fault::KilledMidway),
         ("killed after ", Fault::KilledAfter),
+        ("failing before ", Fault::FailsBefore),
         ("losing the answer to ", Fault::FailsAfter),
     ];
     if how.is_empty() {

@@ -119,6 +119,7 @@ fn blocked(blocker: &Blocker) -> Vec<String> {
             failures.iter().map(|failure| format!("  {}", failure.what)).collect()
         }
         Blocker::Refused(refusals) => refusals.iter().map(|(id, why)| format!("  {id}: {why}")).collect(),
+        Blocker::StillDiffers(ids) => vec![format!("  still differs: {}", ids.join(", "))],
         Blocker::Etcd(obstacle) => vec![format!("  {obstacle}")],
         Blocker::LearnerRemoved(why) => vec![format!("  the learner was removed: it {why}")],
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use metalform::apiserver::pods::ExpectedPod;
 use metalform::expand::phases::control_plane::API_SERVER;
 use metalform::expand::phases::node_joined::CONTROL_PLANE_IP;
 use metalform::expand::world::{NodeView, Peer, Reach};
@@ -179,21 +180,26 @@ impl Cluster {
             .collect()
     }
 
-    /// The static pods of a node: name to what is wrong.
-    pub fn pods(&self, of: &str, now: Instant) -> BTreeMap<String, Option<String>> {
+    /// The static pods of a node that are not ready, and why.
+    pub fn missing_pods(&self, of: &str, now: Instant) -> Vec<String> {
         let host = &self.hosts[of];
-        let started = host.things.keys().filter_map(|id| Some((id, id.strip_prefix("static_pod:")?)));
-        started
-            .map(|(id, name)| {
-                let fine = match id.as_str() {
-                    ETCD => self.etcd.members.iter().any(|member| member.name == of && member.running),
-                    APISERVER => self.serves(host, now),
-                    _ => host.on && host.since(id).is_some_and(|since| now >= since + START),
-                };
-                let complaint = self.complaints.get(of).copied().filter(|_| id == ETCD);
-                (name.to_owned(), (!fine).then(|| complaint.unwrap_or("not ready").to_owned()))
-            })
-            .collect()
+        let goal = given::goal(of, &host.roles, host.number);
+        let mut missing = Vec::new();
+        for pod in goal.pods() {
+            // Others are placed by the API, once the node is Ready.
+            let ExpectedPod::Static(name) = pod else { continue };
+            let id = format!("static_pod:{name}");
+            let fine = match id.as_str() {
+                ETCD => self.etcd.members.iter().any(|member| member.name == of && member.running),
+                APISERVER => self.serves(host, now),
+                _ => host.on && host.since(&id).is_some_and(|since| now >= since + START),
+            };
+            let complaint = self.complaints.get(of).copied().filter(|_| id == ETCD);
+            if !fine {
+                missing.push(format!("{name}: {}", complaint.unwrap_or("not ready")));
+            }
+        }
+        missing
     }
 
     pub fn reach(&self, name: &str, now: Instant) -> Reach {

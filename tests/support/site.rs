@@ -297,7 +297,7 @@ impl Site for FakeSite {
             Look::Node => Seen::Node(cluster.nodes.get(name).cloned()),
             Look::Peers => Seen::Peers(cluster.peers(name)),
             Look::Membership => Seen::Membership(cluster.etcd.observe().map_err(Trouble::EtcdClient)?),
-            Look::Pods => Seen::Pods(cluster.pods(name, now)),
+            Look::Pods => Seen::MissingPods(cluster.missing_pods(name, now)),
             Look::Api => Seen::Api(cluster.api(now).err()),
             Look::PackageService => Seen::PackageService(None),
             Look::Trust => Seen::MissingTrust(missing(cluster.trust, "ca.crt")),

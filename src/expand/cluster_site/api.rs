@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
@@ -36,13 +36,8 @@ impl ClusterSite {
 
     pub(super) async fn pods(&mut self) -> Result<Seen, Trouble> {
         let client = self.client().await?;
-        let suffix = format!("-{}", self.goal.name);
         let found = pods::of_node(&client, &self.goal.name).await?;
-        let mirrors = found.iter().filter_map(|pod| {
-            let name = pod.name_any().strip_suffix(&suffix)?.to_owned();
-            Some((name, complaint(pod)))
-        });
-        Ok(Seen::Pods(mirrors.collect()))
+        Ok(Seen::MissingPods(pods::missing(&found, &self.goal.name, &self.goal.pods())))
     }
 
     pub(super) async fn api(&mut self) -> Result<Seen, Trouble> {
@@ -156,22 +151,4 @@ fn machine_id(node: &Node) -> String {
 fn chain(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(error.source(), |error| error.source());
     sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
-}
-
-/// Why a pod is not ready.
-fn complaint(pod: &Pod) -> Option<String> {
-    let status = pod.status.as_ref();
-    let ready = status.and_then(|status| status.conditions.as_ref()).is_some_and(|conditions| {
-        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-    });
-    if ready {
-        return None;
-    }
-    let waiting = status
-        .and_then(|status| status.container_statuses.as_ref())
-        .into_iter()
-        .flatten()
-        .find_map(|container| container.state.as_ref()?.waiting.as_ref()?.reason.clone());
-    let phase = status.and_then(|status| status.phase.clone()).unwrap_or_else(|| "unknown".to_owned());
-    Some(waiting.unwrap_or(format!("{phase}, not ready")))
 }

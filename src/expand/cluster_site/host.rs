@@ -13,6 +13,7 @@ use crate::expand::survey;
 use crate::expand::values::{Given, Values, values};
 use crate::expand::world::{LayerPlan, Seen, World};
 use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
+use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::pki::authority::Authority;
 use crate::pki::leaf::{Leaf, Usage};
@@ -50,7 +51,13 @@ impl ClusterSite {
         if planned != *layer {
             return Ok(Done::default());
         }
-        let changed = plan.works().len();
+        let changes: Vec<String> = plan.works().into_iter().map(|work| work.id).collect();
+        let changed = changes.len();
+        (self.setting.report)(Event::Planned {
+            host: self.goal.name.clone(),
+            changes,
+            unchanged: plan.unchanged(),
+        });
         let packages = package_manager(world.facts.as_ref());
         let (now, report) = ((self.setting.now)(), self.setting.report.clone());
         self.trust()?;

@@ -34,7 +34,7 @@ impl Phase for ControlPlane {
         if let Err(first) = applied(world, Layer::ControlPlane) {
             return first;
         }
-        if let Err(first) = static_pods_ready(goal, world) {
+        if let Err(first) = pods_ready(goal, world) {
             return first;
         }
         let node = seen!(world.node, Look::Node);
@@ -45,23 +45,14 @@ impl Phase for ControlPlane {
     }
 }
 
-/// Every static pod that the node's roles bring is Ready; `Err` is what has to come first.
-pub fn static_pods_ready(goal: &Goal, world: &World) -> Result<(), Next> {
-    let Some(pods) = &world.pods else { return Err(Next::Look(Look::Pods)) };
-    let missing: Vec<String> = goal
-        .static_pods()
-        .into_iter()
-        .filter_map(|name| match pods.get(name) {
-            Some(None) => None,
-            Some(Some(complaint)) => Some(format!("{name}: {complaint}")),
-            None => Some(format!("{name}: no such pod")),
-        })
-        .collect();
+/// Every pod that the node's roles bring is Ready; `Err` is what has to come first.
+pub fn pods_ready(goal: &Goal, world: &World) -> Result<(), Next> {
+    let Some(missing) = &world.missing_pods else { return Err(Next::Look(Look::Pods)) };
     if missing.is_empty() {
         return Ok(());
     }
     Err(Next::Wait(Condition {
-        sentence: format!("the static pods of {} to be ready", goal.name),
+        sentence: format!("the pods of {} to be ready", goal.name),
         last_seen: missing.join("; "),
         limit: Duration::from_secs(300),
         looks: vec![Look::Pods],

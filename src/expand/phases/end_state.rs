@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::control_plane::static_pods_ready;
+use super::control_plane::pods_ready;
 use crate::etcd::membership::{MemberGoal, Move, Progress, next};
 use crate::expand::goal::Goal;
 use crate::expand::phase::{Action, Condition, Look, Next, Phase};
@@ -45,7 +45,7 @@ impl Phase for EndState {
                 looks: vec![Look::Node],
             });
         }
-        if let Err(first) = static_pods_ready(goal, world) {
+        if let Err(first) = pods_ready(goal, world) {
             return first;
         }
         if goal.has(Role::Etcd) {

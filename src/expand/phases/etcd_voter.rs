@@ -123,8 +123,9 @@ fn as_it_started(survey: &Survey, member: &MemberGoal, membership: &Membership) 
 
 fn wait(goal: &Goal, world: &World, waiting: &Move) -> Condition {
     let (sentence, last_seen, limit) = match waiting {
-        Move::WaitForStart { reason, .. } => (
-            format!("etcd on {} to start", goal.name),
+        // Another learner's wait is another wait.
+        Move::WaitForStart { reason, id } => (
+            format!("etcd on {} to start as member {id:x}", goal.name),
             reason.clone(),
             LEARNER_LIMIT + Duration::from_secs(30),
         ),

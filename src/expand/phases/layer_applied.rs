@@ -10,5 +10,10 @@ pub fn applied(world: &World, layer: Layer) -> Result<(), Next> {
     if !plan.refused.is_empty() {
         return Err(Next::Blocked(Blocker::Refused(plan.refused.clone())));
     }
+    let again: Vec<String> =
+        plan.changes.iter().map(|(id, _)| id).filter(|id| world.was_changed(&layer, id)).cloned().collect();
+    if !again.is_empty() {
+        return Err(Next::Blocked(Blocker::StillDiffers(again)));
+    }
     if plan.changes.is_empty() { Ok(()) } else { Err(Next::Act(Action::Apply(layer))) }
 }
