@@ -20,7 +20,8 @@ use tokio::time::{Instant, sleep};
 
 use support::attempt::{Ended, Recipe, attempt, outcome};
 use support::cluster::{Cluster, ReachPod};
-use support::site::{Fault, Faults, Shared};
+use support::fault::{Fault, Faults};
+use support::site::Shared;
 
 const HOSTS: [(&str, &[Role]); 5] = [
     ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]),

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use crate::support::attempt::{Ended, Recipe, attempt, outcome};
 use crate::support::cluster::{Cluster, ReachPod};
+use crate::support::fault::{Fault, Faults};
 use crate::support::given;
-use crate::support::site::{Fault, Faults, Shared};
+use crate::support::site::Shared;
 
 /// The script, with the output of each command as it is now.
 pub fn play(script: &str) -> String {

@@ -9,7 +9,8 @@ use metalform::expand::{BOOTSTRAP, DEPLOY};
 use metalform::model::event::Event;
 use tokio::sync::Notify;
 
-use super::site::{FakeSite, Faults, Shared};
+use super::fault::Faults;
+use super::site::{FakeSite, Shared};
 use super::{given, values};
 
 pub enum Ended {

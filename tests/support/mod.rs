@@ -2,7 +2,9 @@
 
 pub mod attempt;
 pub mod cluster;
+pub mod effect;
 pub mod etcd;
+pub mod fault;
 pub mod given;
 pub mod host;
 pub mod site;
