@@ -13,10 +13,11 @@ use crate::controller::certificate_requests::{self, Sign};
 use crate::controller::csr_verdict::Profile;
 use crate::expand::cluster_site::{REGISTRY, Setting};
 use crate::expand::trust;
+use crate::model::cluster::SERVE_PORT;
 use crate::pki::certificate_request::parse_csr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
-use crate::serve::http::{HttpConfig, HttpServer, PORT};
+use crate::serve::http::{HttpConfig, HttpServer};
 use crate::serve::notify;
 
 /// Serve packages, images and kubelet certificates to the cluster; the unit metalform.service runs it
@@ -35,7 +36,7 @@ impl Serve {
         let setting = setting::setting(global).await?;
         let (certificate, key) = setting.home.serve();
         let config = HttpConfig {
-            listen: SocketAddr::new(setting.subject.address, PORT),
+            listen: SocketAddr::new(setting.subject.address, SERVE_PORT),
             certificate,
             key,
             bundle: setting.bundle_directory.clone(),

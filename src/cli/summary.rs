@@ -28,9 +28,11 @@ pub fn text(name: &str, summary: &Summary) -> String {
 pub fn failure(name: &str, error: &RunError) -> Failure {
     match error {
         RunError::Blocked { blocker, .. } => blocked(name, blocker),
-        RunError::TimedOut { .. } => Failure::new(Exit::Host, format!("{name}: {error}")).hint(format!(
-            "look at the node (journalctl -u kubelet), then run metalform deploy-node {name} again"
-        )),
+        RunError::TimedOut { .. } | RunError::Futile { .. } => {
+            Failure::new(Exit::Host, format!("{name}: {error}")).hint(format!(
+                "look at the node (journalctl -u kubelet), then run metalform deploy-node {name} again"
+            ))
+        }
         RunError::Trouble { source, .. } => {
             let exit = match source.class() {
                 Class::Configuration => Exit::Configuration,

@@ -207,7 +207,7 @@ fn start(goal: &MemberGoal, observed: &Membership, ours: &Member) -> Move {
         Some(other) => {
             Move::WaitForVoters { complaints: vec![format!("{}: has not started", other.title())] }
         }
-        None => Move::StartLearner { id: ours.id, initial_cluster: initial_cluster(goal, observed, ours.id) },
+        None => Move::StartLearner { id: ours.id, initial_cluster: initial_cluster(goal, observed) },
     }
 }
 
@@ -224,13 +224,15 @@ fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
     lines
 }
 
-/// etcd compares this with the list it gets from its peers, and does not start if a member is missing.
-fn initial_cluster(goal: &MemberGoal, observed: &Membership, own_id: u64) -> String {
+/// All members by name, ours included: etcd compares this with the list it gets from its peers, and does not
+/// start for the first time if a member is missing.
+pub fn initial_cluster(goal: &MemberGoal, observed: &Membership) -> String {
     let mut pairs: Vec<String> = observed
         .members
         .iter()
         .flat_map(|member| {
-            let name = if member.id == own_id { &goal.name } else { &member.name };
+            let ours = member.peer_urls.contains(&goal.peer_url);
+            let name = if ours { &goal.name } else { &member.name };
             member.peer_urls.iter().map(move |url| format!("{name}={url}"))
         })
         .collect();

@@ -186,14 +186,16 @@ impl Action {
                 vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)]
             }
             Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(_) => vec![Look::Membership],
-            Self::SetAsideMemberData => vec![Look::Survey],
+            Self::SetAsideMemberData => vec![Look::Survey, Look::Pods],
             Self::Annotate(_) | Self::RegisterNode => vec![Look::Node, Look::Peers],
             Self::CreateTrust => vec![Look::Trust],
             Self::LoadImages => vec![Look::Images],
             Self::ApplyClusterObjects => vec![Look::ClusterObjects],
             Self::RestartKubelet => vec![Look::Survey],
             Self::UpdateProxies(_) => vec![Look::Proxies],
-            Self::StartReachabilityPod | Self::DeleteReachabilityPod => vec![Look::Reach],
+            // The proof begins: what was seen on the way to it may be minutes old.
+            Self::StartReachabilityPod => vec![Look::Reach, Look::Node, Look::Pods, Look::Membership],
+            Self::DeleteReachabilityPod => vec![Look::Reach],
         }
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::goal::{Goal, address_in};
 use super::survey::Survey;
 use super::world::Peer;
+use crate::model::cluster::SERVE_PORT;
 use crate::model::facts::Facts;
 
 /// Free space below /var that images, pods and logs need at least, bytes.
@@ -207,6 +208,9 @@ fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
 fn ports(goal: &Goal) -> Vec<u16> {
     use crate::model::role::Role;
     let mut ports = vec![7443, 10249, 10250, 10256];
+    if goal.has(Role::Bootstrap) {
+        ports.extend([5000, SERVE_PORT]);
+    }
     if goal.has(Role::Etcd) {
         ports.extend([2379, 2380, 2381]);
     }

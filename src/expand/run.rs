@@ -1,24 +1,18 @@
 //! Asks each phase until it holds.
 
-use std::collections::BTreeMap;
+mod patience;
+mod turn;
+
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use self::turn::Turn;
 use super::goal::Goal;
-use super::phase::{Action, Blocker, Condition, Look, Next, Phase};
+use super::phase::{Action, Blocker, Phase};
 use super::site::{Site, Trouble};
 use super::world::World;
 use crate::model::event::Event;
-
-/// Between the first two looks of a wait; it doubles up to [`SLOWEST`].
-const FIRST: Duration = Duration::from_millis(100);
-/// Between two looks of a wait, at most.
-const SLOWEST: Duration = Duration::from_secs(1);
-/// A wait that lasts is told of again after this.
-const TELL_AGAIN: Duration = Duration::from_secs(10);
-/// How long an API server or etcd may be away: a change of its own members makes it so.
-const OUTAGE: Duration = Duration::from_secs(60);
 
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +61,16 @@ pub enum RunError {
         /// What was there instead.
         last_seen: String,
     },
+    /// An action succeeds, and changes nothing of what called for it.
+    #[error("{phase}: it was done {times} times and is still called for: {action}")]
+    Futile {
+        /// Its title.
+        phase: &'static str,
+        /// What was done.
+        action: String,
+        /// How often.
+        times: usize,
+    },
     /// Something could not be seen or done.
     #[error("{phase}: could not {what}")]
     Trouble {
@@ -96,15 +100,7 @@ pub async fn run(
     for phase in phases.iter().filter(|phase| phase.applies(goal)) {
         report(Event::PhaseBegun { host: goal.name.clone(), phase: phase.title().to_owned() });
         let phase_began = Instant::now();
-        let mut turn = Turn {
-            phase: *phase,
-            goal,
-            site: &mut *site,
-            report,
-            began,
-            waits: BTreeMap::new(),
-            told: BTreeMap::new(),
-        };
+        let mut turn = Turn::new(*phase, goal, &mut *site, report, began);
         let outcome = turn.until_it_holds(&mut world).await;
         report(Event::PhaseEnded {
             host: goal.name.clone(),
@@ -135,120 +131,5 @@ async fn let_go(world: &mut World, site: &mut dyn Site) {
     }
 }
 
-struct Turn<'a> {
-    phase: &'a dyn Phase,
-    goal: &'a Goal,
-    site: &'a mut dyn Site,
-    report: &'a (dyn Fn(Event) + Sync),
-    began: Instant,
-    waits: BTreeMap<String, (Instant, Duration)>,
-    told: BTreeMap<String, Duration>,
-}
-
-impl Turn<'_> {
-    async fn until_it_holds(&mut self, world: &mut World) -> Result<(usize, Vec<String>), RunError> {
-        let mut changed = 0;
-        let mut actions = Vec::new();
-        loop {
-            world.elapsed = self.began.elapsed();
-            match self.phase.next(self.goal, world) {
-                Next::Holds => return Ok((changed, actions)),
-                Next::Look(look) => self.look(&look, world).await?,
-                Next::Act(action) => {
-                    let sentence = action.sentence();
-                    (self.report)(Event::Acted { host: self.goal.name.clone(), action: sentence.clone() });
-                    changed += self.act(&action, world).await?;
-                    actions.push(sentence);
-                }
-                Next::Wait(condition) => self.wait(condition, world).await?,
-                Next::Blocked(blocker) => {
-                    return Err(RunError::Blocked { phase: self.phase.title(), blocker });
-                }
-            }
-        }
-    }
-
-    async fn look(&mut self, look: &Look, world: &mut World) -> Result<(), RunError> {
-        match self.site.look(look, world).await {
-            Ok(seen) => {
-                world.put(self.goal, seen);
-                Ok(())
-            }
-            Err(trouble) => self.outage(format!("look at {}", look.title()), trouble, look, world).await,
-        }
-    }
-
-    async fn act(&mut self, action: &Action, world: &mut World) -> Result<usize, RunError> {
-        match self.site.act(action, world).await {
-            Ok(done) => {
-                world.done(action);
-                Ok(done.changed)
-            }
-            Err(trouble) => {
-                // What was done of it is not known: everything it touches is looked at again.
-                for look in action.disturbs() {
-                    world.forget(&look);
-                }
-                let look = action.disturbs().into_iter().next().unwrap_or(Look::Node);
-                self.outage(action.sentence(), trouble, &look, world).await.map(|()| 0)
-            }
-        }
-    }
-
-    /// Trouble that may pass is waited out; any other ends the run.
-    async fn outage(
-        &mut self,
-        what: String,
-        trouble: Trouble,
-        look: &Look,
-        world: &mut World,
-    ) -> Result<(), RunError> {
-        let phase = self.phase.title();
-        let key = format!("outage: {what}");
-        let (since, _) = *self.waits.entry(key.clone()).or_insert_with(|| (Instant::now(), FIRST));
-        if !trouble.may_pass() || since.elapsed() > OUTAGE {
-            return Err(RunError::Trouble { phase, what, source: trouble });
-        }
-        tracing::debug!(error = %trouble, what, "will try again");
-        self.pause(&key).await;
-        world.forget(look);
-        Ok(())
-    }
-
-    async fn wait(&mut self, condition: Condition, world: &mut World) -> Result<(), RunError> {
-        let (since, _) =
-            *self.waits.entry(condition.sentence.clone()).or_insert_with(|| (Instant::now(), FIRST));
-        let elapsed = since.elapsed();
-        if elapsed >= condition.limit {
-            return Err(RunError::TimedOut {
-                phase: self.phase.title(),
-                condition: condition.sentence,
-                elapsed,
-                last_seen: condition.last_seen,
-            });
-        }
-        let told = self.told.entry(condition.sentence.clone()).or_default();
-        if elapsed >= *told {
-            *told = elapsed + TELL_AGAIN;
-            (self.report)(Event::Waiting {
-                host: self.goal.name.clone(),
-                condition: condition.sentence.clone(),
-                last_seen: condition.last_seen.clone(),
-                elapsed,
-            });
-        }
-        self.pause(&condition.sentence).await;
-        for look in &condition.looks {
-            world.forget(look);
-        }
-        Ok(())
-    }
-
-    async fn pause(&mut self, key: &str) {
-        if let Some((_, pause)) = self.waits.get_mut(key) {
-            let now = *pause;
-            *pause = SLOWEST.min(now * 2);
-            sleep(now).await;
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

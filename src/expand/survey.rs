@@ -38,8 +38,15 @@ pub struct Survey {
     pub missing_modules: BTreeSet<String>,
 }
 
+impl Survey {
+    /// Whether an etcd member is, or was, on the host.
+    pub fn has_member(&self) -> bool {
+        self.etcd_data || self.etcd_flags.is_some()
+    }
+}
+
 /// Ports that a node listens on, for all its roles.
-pub const PORTS: &[u16] = &[2379, 2380, 2381, 6443, 7443, 10249, 10250, 10256, 10257, 10259];
+pub const PORTS: &[u16] = &[2379, 2380, 2381, 5000, 6443, 7443, 8443, 10249, 10250, 10256, 10257, 10259];
 
 /// What to ask.
 pub fn probes() -> BTreeSet<Probe> {

@@ -55,6 +55,8 @@ pub struct World {
     pub learner_since: Option<Duration>,
     /// Whether a pod of ours for the proof is on the node.
     pub reach_pod: bool,
+    /// Whether this run removed one that had ended.
+    pub reach_pod_replaced: bool,
     /// Whether it was reached in this run.
     pub reach_proved: bool,
     /// Whether this run restarted the kubelet so that it asks for its certificate at once.
@@ -118,6 +120,8 @@ pub struct Proxies {
 pub enum Reach {
     /// It has not answered, and what was seen.
     NotYet(String),
+    /// It never will, and why: the pod is gone or has ended.
+    Ended(String),
     /// It answered.
     Reached,
 }
@@ -205,7 +209,15 @@ impl World {
             Action::CreateJoinToken => self.join_token = true,
             Action::DeleteJoinToken => self.join_token = false,
             Action::StartReachabilityPod => self.reach_pod = true,
-            Action::DeleteReachabilityPod => self.reach_pod = false,
+            Action::DeleteReachabilityPod => {
+                self.reach_pod = false;
+                self.reach_pod_replaced |= !self.reach_proved;
+            }
+            Action::SetAsideMemberData => {
+                let member = |layer: &Layer| matches!(layer, Layer::EtcdMember { .. });
+                self.plans.retain(|layer, _| !member(layer));
+                self.changed.retain(|layer, _| !member(layer));
+            }
             Action::RestartKubelet => self.kubelet_restarted = true,
             _ => {}
         }

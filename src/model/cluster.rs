@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use super::cluster_networks::Networks;
 
+/// Where the bootstrap node serves packages and images, with TLS.
+pub const SERVE_PORT: u16 = 8443;
+
 /// The `cluster` of templates and state files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cluster {

@@ -23,9 +23,6 @@ use tower_http::services::ServeDir;
 use super::registry_front::{self, Upstream};
 use super::tls_listener::TlsListener;
 
-/// Where the server usually listens.
-pub const PORT: u16 = 8443;
-
 /// What the server needs.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {

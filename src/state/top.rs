@@ -25,6 +25,8 @@ pub struct Top {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Role {
+    /// Its place in the file.
+    place: usize,
     extends: Option<Located<String>>,
     states: Vec<Located<StateName>>,
 }
@@ -106,13 +108,13 @@ impl Top {
         let mut note = |at, fault: Fault| errors.push(StateError::new(FILE, at, fault));
         match yaml::parse(text) {
             Ok(Node { value: Yaml::Map(roles), .. }) => {
-                for (key, node) in &roles {
+                for (place, (key, node)) in roles.iter().enumerate() {
                     if !ROLES.contains(&key.name.as_str()) {
                         let near = Near::to(&key.name, ROLES);
                         note(key.at, TopFault::UnknownRole { role: key.name.clone(), near }.into());
                     }
                     match role(key, node) {
-                        Ok(role) => drop(top.roles.insert(key.name.clone(), role)),
+                        Ok(role) => drop(top.roles.insert(key.name.clone(), Role { place, ..role })),
                         Err((at, fault)) => note(at, fault.into()),
                     }
                 }
@@ -131,8 +133,8 @@ impl Top {
         self.roles.keys().map(String::as_str).collect()
     }
 
-    /// The states of a host with these roles, each once, in the order to run: what a role extends before its
-    /// own, what a state requires before the state.
+    /// The states of a host with these roles, each once, in the order to run: roles as the file has them, from top
+    /// to bottom; what a role extends before its own, what a state requires before the state.
     ///
     /// # Errors
     /// Unknown roles and states, and circles.
@@ -142,6 +144,8 @@ impl Top {
         files: &BTreeMap<StateName, StateFile>,
     ) -> Result<Vec<StateName>, Vec<StateError>> {
         let mut walk = Walk { files, order: Vec::new(), path: Vec::new(), errors: Vec::new() };
+        let mut roles = roles.to_vec();
+        roles.sort_by_key(|role| self.roles.get(*role).map(|role| role.place));
         for role in roles {
             match self.with_extended(role) {
                 Ok(chain) => {

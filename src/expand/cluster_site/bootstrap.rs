@@ -16,8 +16,8 @@ use crate::expand::site::{Done, Trouble};
 use crate::expand::trust;
 use crate::expand::values::{Given, values};
 use crate::expand::world::{Seen, World};
+use crate::model::cluster::SERVE_PORT;
 use crate::render::values_of;
-use crate::serve;
 
 /// Where the registry listens, on the bootstrap node itself.
 pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5000);
@@ -40,7 +40,7 @@ impl ClusterSite {
 
     /// That something listens is enough: what it answers, the package manager and containerd check.
     pub(super) async fn package_service(&mut self) -> Result<Seen, Trouble> {
-        let address = SocketAddr::new(self.setting.subject.address, serve::http::PORT);
+        let address = SocketAddr::new(self.setting.subject.address, SERVE_PORT);
         let connected = TcpStream::connect(address).await;
         Ok(Seen::PackageService(connected.err().map(|error| format!("{address}: {error}"))))
     }

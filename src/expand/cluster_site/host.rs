@@ -12,17 +12,17 @@ use crate::expand::site::{Done, Trouble};
 use crate::expand::survey;
 use crate::expand::values::{Given, Values, values};
 use crate::expand::world::{LayerPlan, Seen, World};
-use crate::model::cluster::{Cluster, Repository, Secrets};
+use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::pki::authority::Authority;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
 use crate::render::values_of;
+use crate::resource;
 use crate::resource::change::{Change, Verdict};
 use crate::resource::step::{CertificateRequest, KeyUsage, Step, UnitVerb};
 use crate::state::{Compiled, StateName, compile};
-use crate::{resource, serve};
 
 impl ClusterSite {
     fn host(&self) -> Host<'_> {
@@ -78,7 +78,7 @@ impl ClusterSite {
     }
 
     pub(super) async fn set_aside_member_data(&mut self) -> Result<Done, Trouble> {
-        let script = "rm -f /etc/kubernetes/manifests/etcd.yaml && mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-$(date +%s)\"";
+        let script = "rm -f /etc/kubernetes/manifests/etcd.yaml && if test -d /var/lib/etcd/member; then mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-$(date +%s)\"; fi";
         self.run("etcd-data:set aside", vec![Step::Run { script: script.to_owned() }]).await
     }
 
@@ -126,7 +126,7 @@ impl ClusterSite {
         let setting = self.setting.clone();
         let trust = self.trust()?;
         let authorities = &trust.authorities;
-        let address = format!("https://{}:{}", setting.subject.address, serve::http::PORT);
+        let address = format!("https://{}:{}", setting.subject.address, SERVE_PORT);
         let codename = world.facts.as_ref().map(|facts| facts.os.codename.as_str()).unwrap_or_default();
         Ok(Cluster {
             name: "metalform".to_owned(),

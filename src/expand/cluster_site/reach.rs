@@ -94,6 +94,9 @@ impl ClusterSite {
         let api = Api::<Pod>::namespaced(client, "kube-system");
         let pod =
             api.get_opt(&name).await.map_err(|error| ApiError::new("get", format!("pod/{name}"), error))?;
+        if let Some(why) = ended(pod.as_ref()) {
+            return Ok(Seen::Reach(Reach::Ended(why)));
+        }
         let ip = pod
             .as_ref()
             .and_then(|pod| pod.status.as_ref())
@@ -183,6 +186,20 @@ impl ClusterSite {
     }
 }
 
+/// Why a pod will never answer. One of a run that failed ends by its own deadline.
+fn ended(pod: Option<&Pod>) -> Option<String> {
+    let Some(pod) = pod else { return Some("the pod is gone".to_owned()) };
+    let status = pod.status.as_ref();
+    match status.and_then(|status| status.phase.as_deref()) {
+        Some(phase @ ("Failed" | "Succeeded")) => {
+            let reason = status.and_then(|status| status.reason.as_deref()).unwrap_or("no reason given");
+            Some(format!("the pod has ended: {phase}, {reason}"))
+        }
+        _ if pod.metadata.deletion_timestamp.is_some() => Some("the pod is being deleted".to_owned()),
+        _ => None,
+    }
+}
+
 /// One other node, seen by itself: its own facts, and the whole list of API servers.
 async fn proxy_of(
     setting: Arc<Setting>,
@@ -215,5 +232,22 @@ fn host_error(trouble: Trouble) -> HostError {
     match trouble {
         Trouble::Host(error) => error,
         other => HostError::EndedEarly { status: 1, stderr: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_is_gone_or_ended_is_told_from_one_that_is_slow() {
+        let pod = |value| serde_json::from_value::<Pod>(value).unwrap();
+        let failed = pod(json!({ "status": { "phase": "Failed", "reason": "DeadlineExceeded" } }));
+        let going = pod(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+        let slow = pod(json!({ "status": { "phase": "Pending" } }));
+        assert_eq!(ended(Some(&failed)).unwrap(), "the pod has ended: Failed, DeadlineExceeded");
+        assert_eq!(ended(Some(&going)).unwrap(), "the pod is being deleted");
+        assert_eq!(ended(None).unwrap(), "the pod is gone");
+        assert_eq!(ended(Some(&slow)), None);
     }
 }

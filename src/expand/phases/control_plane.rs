@@ -27,6 +27,10 @@ impl Phase for ControlPlane {
     }
 
     fn next(&self, goal: &Goal, world: &World) -> Next {
+        // An API server without a member beside it is given all voters.
+        if !goal.has(Role::Etcd) {
+            seen!(world.membership, Look::Membership);
+        }
         if let Err(first) = applied(world, Layer::ControlPlane) {
             return first;
         }

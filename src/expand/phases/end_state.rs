@@ -66,7 +66,9 @@ impl Phase for EndState {
             return if world.reach_pod { Next::Act(Action::DeleteReachabilityPod) } else { Next::Holds };
         }
         match seen!(world.reach, Look::Reach) {
-            Reach::NotYet(last_seen) => Next::Wait(Condition {
+            // Of an earlier run, usually. Another one is tried once: what ends it may end each.
+            Reach::Ended(_) if !world.reach_pod_replaced => Next::Act(Action::DeleteReachabilityPod),
+            Reach::NotYet(last_seen) | Reach::Ended(last_seen) => Next::Wait(Condition {
                 sentence: format!("a pod on {} to answer from this node", goal.name),
                 last_seen: last_seen.clone(),
                 limit: Duration::from_secs(120),

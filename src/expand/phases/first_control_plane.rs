@@ -21,12 +21,22 @@ impl Phase for FirstControlPlane {
 
     fn next(&self, goal: &Goal, world: &World) -> Next {
         let survey = seen!(world.survey, Look::Survey);
-        // Once there is a cluster, the proxy must not forget its other API servers.
-        if survey.joined {
-            seen!(world.peers, Look::Peers);
-        }
-        if let Err(first) = applied(world, first_layer(goal, survey)) {
-            return first;
+        // Once there is a cluster, the proxy must not forget its other API servers. But the API may be away
+        // because of what is wrong here: that comes first then.
+        if survey.joined && world.peers.is_none() {
+            if seen!(world.api, Look::Api).is_none() {
+                return Next::Look(Look::Peers);
+            }
+            for layer in [Layer::Etcd, first_member(goal, survey), Layer::ControlPlane] {
+                if let Err(first) = applied(world, layer) {
+                    return first;
+                }
+            }
+        } else {
+            let (initial_cluster, initial_cluster_state) = flags(goal, survey);
+            if let Err(first) = applied(world, Layer::First { initial_cluster, initial_cluster_state }) {
+                return first;
+            }
         }
         match seen!(world.api, Look::Api) {
             None => Next::Holds,
@@ -40,13 +50,20 @@ impl Phase for FirstControlPlane {
     }
 }
 
-/// A cluster begins with its first member alone. Flags that are there already stay: "new" is said once.
-fn first_layer(goal: &Goal, survey: &Survey) -> Layer {
+fn first_member(goal: &Goal, survey: &Survey) -> Layer {
+    let (initial_cluster, initial_cluster_state) = flags(goal, survey);
+    Layer::EtcdMember { initial_cluster, initial_cluster_state }
+}
+
+/// A cluster begins with its first member alone. Flags that are there already stay: "new" is said once, and not
+/// again where the manifest is lost. etcd then goes on with its data, or refuses to begin a second cluster.
+fn flags(goal: &Goal, survey: &Survey) -> (String, String) {
     let flag = |name: &str, or: String| {
         survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned().unwrap_or(or)
     };
-    Layer::First {
-        initial_cluster: flag("initial-cluster", format!("{}={}", goal.name, goal.peer_url())),
-        initial_cluster_state: flag("initial-cluster-state", "new".to_owned()),
-    }
+    let state = if survey.joined || survey.etcd_data { "existing" } else { "new" };
+    (
+        flag("initial-cluster", format!("{}={}", goal.name, goal.peer_url())),
+        flag("initial-cluster-state", state.to_owned()),
+    )
 }

@@ -1,0 +1,209 @@
+//! Plays a script against the simulated cluster, and gives it back with what happened.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metalform::model::role::Role;
+use tokio::time::Instant;
+
+use crate::support::attempt::{Ended, Recipe, attempt, outcome};
+use crate::support::cluster::{Cluster, ReachPod};
+use crate::support::fault::{Fault, Faults};
+use crate::support::given;
+use crate::support::site::Shared;
+
+/// The script, with the output of each command as it is now.
+pub fn play(script: &str) -> String {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let mut stage = Stage { world: Arc::new(Mutex::new(Cluster::default())), runs: 0 };
+        let mut text = String::new();
+        let mut commands = 0;
+        for line in script.lines() {
+            if let Some(command) = line.strip_prefix("> ") {
+                let gap = if commands > 0 { "\n" } else { "" };
+                commands += 1;
+                let output = stage.play(command).await;
+                text.push_str(&format!("{gap}> {command}\n"));
+                output.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+            } else if commands == 0 {
+                stage.prepare(line).await;
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+        let violations = &stage.world.lock().unwrap().violations;
+        assert!(violations.is_empty(), "{violations:?}\n{text}");
+        text
+    })
+}
+
+struct Stage {
+    world: Shared,
+    runs: usize,
+}
+
+impl Stage {
+    /// `host NAME ROLE...` and `deployed NAME...`, before the first command.
+    async fn prepare(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["host", name, roles @ ..] => {
+                let roles: BTreeSet<Role> = roles.iter().map(|role| role.parse().unwrap()).collect();
+                self.world.lock().unwrap().add_host(name, roles);
+            }
+            ["deployed", names @ ..] => {
+                for name in names {
+                    let recipe = if *name == "bootstrap" { Recipe::Bootstrap } else { Recipe::Deploy };
+                    let (lines, ended) = self.attempt(recipe, name, no_faults()).await;
+                    assert!(matches!(ended, Ended::Held(_)), "{lines:?} {:?}", outcome(&ended));
+                }
+            }
+            _ => assert!(line.is_empty() || line.starts_with('#'), "what is {line:?}?"),
+        }
+    }
+
+    async fn attempt(&mut self, recipe: Recipe, name: &str, faults: Faults) -> (Vec<String>, Ended) {
+        self.runs += 1;
+        let lines = Mutex::new(Vec::new());
+        let ended = attempt(&self.world, recipe, name, self.runs, (faults, &lines)).await;
+        (lines.into_inner().unwrap(), ended)
+    }
+
+    async fn play(&mut self, command: &str) -> Vec<String> {
+        let (what, how) = command.split_once(", ").unwrap_or((command, ""));
+        let words: Vec<&str> = what.split_whitespace().collect();
+        match words.as_slice() {
+            ["bootstrap"] => self.told(Recipe::Bootstrap, "bootstrap", faults(how)).await,
+            ["deploy", name] => {
+                let faults = match how.strip_prefix("whose etcd stops before ") {
+                    Some(action) => stops_etcd(self.world.clone(), name, action),
+                    None => faults(how),
+                };
+                self.told(Recipe::Deploy, name, faults).await
+            }
+            ["deploy", one, "and", other] => self.side_by_side(one, other).await,
+            ["show"] => {
+                let mut cluster = self.world.lock().unwrap();
+                cluster.pass(Instant::now());
+                cluster.show()
+            }
+            ["wait", seconds, "s"] => {
+                let seconds = seconds.parse().unwrap();
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                Vec::new()
+            }
+            words => {
+                happen(&mut self.world.lock().unwrap(), words);
+                Vec::new()
+            }
+        }
+    }
+
+    async fn told(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
+        let (mut lines, ended) = self.attempt(recipe, name, faults).await;
+        lines.extend(outcome(&ended));
+        lines
+    }
+
+    /// Both runs at once; each line says whose it is.
+    async fn side_by_side(&mut self, one: &str, other: &str) -> Vec<String> {
+        self.runs += 2;
+        let (first, second) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let (ended, also) = tokio::join!(
+            attempt(&self.world, Recipe::Deploy, one, self.runs - 1, (no_faults(), &first)),
+            attempt(&self.world, Recipe::Deploy, other, self.runs, (no_faults(), &second)),
+        );
+        let mut lines = Vec::new();
+        for (name, told, ended) in [(one, first, ended), (other, second, also)] {
+            let told = told.into_inner().unwrap();
+            lines.extend(told.iter().chain(&outcome(&ended)).map(|line| format!("{name} | {line}")));
+        }
+        lines
+    }
+}
+
+fn no_faults() -> Faults {
+    Box::new(|_| Fault::None)
+}
+
+fn stops_etcd(world: Shared, name: &str, action: &str) -> Faults {
+    let (name, action) = (name.to_owned(), action.to_owned());
+    Box::new(move |next| {
+        if next.sentence().starts_with(&action) {
+            world.lock().unwrap().host(&name).etcd_works = false;
+        }
+        Fault::None
+    })
+}
+
+/// `killed before ACTION`, `killed during`, `killed after`, `failing before` and `losing the answer to` it: at its
+/// first time. The action is named by the beginning of its sentence.
+fn faults(how: &str) -> Faults {
+    let known = [
+        ("killed before ", Fault::KilledBefore),
+        ("killed during ", Fault::KilledMidway),
+        ("killed after ", Fault::KilledAfter),
+        ("failing before ", Fault::FailsBefore),
+        ("losing the answer to ", Fault::FailsAfter),
+    ];
+    if how.is_empty() {
+        return no_faults();
+    }
+    let (action, fault) = known
+        .iter()
+        .find_map(|(words, fault)| Some((how.strip_prefix(words)?.to_owned(), *fault)))
+        .unwrap_or_else(|| panic!("what is {how:?}?"));
+    let mut pending = Some(fault);
+    Box::new(move |next| {
+        if next.sentence().starts_with(&action) { pending.take().unwrap_or(Fault::None) } else { Fault::None }
+    })
+}
+
+/// What happens to machines, without anybody asking for it.
+fn happen(cluster: &mut Cluster, words: &[&str]) {
+    let foreign = "AUTHORITY OF ANOTHER CLUSTER";
+    match words {
+        ["power-off", name] => cluster.host(name).on = false,
+        ["power-on", name] => cluster.host(name).on = true,
+        ["cut", name] => cluster.host(name).reached = false,
+        ["heal", name] => cluster.host(name).reached = true,
+        ["etcd", "on", name, "cannot", "start"] => cluster.host(name).etcd_works = false,
+        ["etcd", "on", name, "can", "start"] => cluster.host(name).etcd_works = true,
+        ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
+            cluster.host(name).things.remove("static_pod:etcd");
+        }
+        ["the", "data", "of", "etcd", "on", name, "is", "lost"] => cluster.host(name).etcd_data = None,
+        ["the", "kubelet", "of", name, "stops"] => {
+            cluster.host(name).things.remove("service:kubelet");
+        }
+        [name, "belongs", "to", "another", "cluster"] => {
+            cluster.host(name).found.authority = Some(foreign.to_owned());
+        }
+        [name, "held", "a", "member", "that", "was", "removed"] => {
+            let host = cluster.host(name);
+            host.found.authority = Some(given::AUTHORITY.to_owned());
+            host.etcd_data = Some(99);
+        }
+        [name, "is", "unfit"] => {
+            let host = cluster.host(name);
+            host.facts.hostname = "localhost".to_owned();
+            host.facts.memory = 1 << 30;
+            host.facts.disk_free = 1 << 30;
+            host.found.packages.insert("docker.io".to_owned());
+            host.found.busy_ports.insert(7443);
+        }
+        ["the", "proof's", "pod", "of", name, "has", "ended"] => {
+            cluster.reach_pods.insert((*name).to_owned(), ReachPod::Ended);
+        }
+        ["the", "API", "is", "away", "for", seconds, "s", "after", "each", "change", "of", "members"] => {
+            cluster.away_after_change = Duration::from_secs(seconds.parse().unwrap());
+        }
+        ["the", "API", "is", "away", "for", seconds, "s"] => {
+            let seconds = Duration::from_secs(seconds.parse().unwrap());
+            cluster.away_until = Some(Instant::now() + seconds);
+        }
+        other => panic!("what is {other:?}?"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Reasons against a host: `preflight/<case>.yaml` says in which ways it differs from a fit one, and expects all that
+//! is said about it, with what to do.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of it is test code; clippy knows only test functions"
+)]
+
+#[path = "support/given.rs"]
+mod given;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use metalform::expand::preflight::failures;
+use metalform::expand::survey::Survey;
+use metalform::expand::world::Peer;
+use metalform::model::facts::Facts;
+use metalform::model::role::Role;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    #[serde(default = "node")]
+    roles: Vec<Role>,
+    /// Fields that differ from those of `states/facts/debian-13-machine.json`.
+    #[serde(default)]
+    facts: BTreeMap<String, serde_json::Value>,
+    #[serde(default)]
+    survey: Found,
+    #[serde(default)]
+    peers: BTreeMap<String, Other>,
+    /// `what` to `hint`, in order.
+    expect: Vec<(String, String)>,
+}
+
+fn node() -> Vec<Role> {
+    vec![Role::Node]
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Found {
+    packages: BTreeSet<String>,
+    services: BTreeSet<String>,
+    busy_ports: BTreeSet<u16>,
+    /// `ours`, or any other text.
+    authority: Option<String>,
+    etcd_data: bool,
+    no_openssl: bool,
+    missing_modules: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Other {
+    machine_id: String,
+    control_plane_ip: Option<IpAddr>,
+}
+
+impl Case {
+    fn facts(&self) -> Facts {
+        let mut fit = serde_json::to_value(given::facts("debian-13-machine")).unwrap();
+        for (name, value) in &self.facts {
+            assert!(fit.get(name).is_some(), "facts have no {name}");
+            fit[name] = value.clone();
+        }
+        serde_json::from_value(fit).unwrap()
+    }
+
+    fn survey(&self) -> Survey {
+        let found = &self.survey;
+        Survey {
+            packages: found.packages.clone(),
+            services: found.services.clone(),
+            busy_ports: found.busy_ports.clone(),
+            authority: found.authority.as_ref().map(|authority| {
+                if authority == "ours" { given::AUTHORITY.to_owned() } else { authority.clone() }
+            }),
+            etcd_data: found.etcd_data,
+            openssl: !found.no_openssl,
+            missing_modules: found.missing_modules.clone(),
+            ..Survey::default()
+        }
+    }
+
+    fn said(&self) -> Vec<(String, String)> {
+        let goal = given::goal("node", &self.roles.iter().copied().collect(), 1);
+        let peers: BTreeMap<String, Peer> = self
+            .peers
+            .iter()
+            .map(|(name, other)| {
+                let peer = Peer {
+                    machine_id: other.machine_id.clone(),
+                    control_plane_ip: other.control_plane_ip,
+                    api_server: false,
+                    ready: true,
+                };
+                (name.clone(), peer)
+            })
+            .collect();
+        let found = failures(&goal, &self.facts(), &self.survey(), peers.iter());
+        found.into_iter().map(|failure| (failure.what, failure.hint)).collect()
+    }
+}
+
+fn cases() -> BTreeMap<PathBuf, Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preflight");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let case =
+                serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path, case)
+        })
+        .collect()
+}
+
+#[test]
+fn everything_that_speaks_against_a_host_is_said_and_nothing_else() {
+    let differing: Vec<String> = cases()
+        .iter()
+        .filter(|(_, case)| case.said() != case.expect)
+        .map(|(path, case)| {
+            format!("{}\nsaid: {:#?}\nexpected: {:#?}", path.display(), case.said(), case.expect)
+        })
+        .collect();
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// Otherwise a failure could lose its case without anybody seeing it.
+#[test]
+fn the_case_with_all_failures_says_what_all_other_cases_say() {
+    let cases = cases();
+    let (all, alone): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|(path, _)| path.file_stem().is_some_and(|stem| stem == "all_together"));
+    let said = |cases: Vec<(&PathBuf, &Case)>| -> BTreeSet<String> {
+        cases.iter().flat_map(|(_, case)| case.expect.iter().map(|(what, _)| what.clone())).collect()
+    };
+    let (all, alone) = (said(all), said(alone));
+    let excluded: Vec<&str> = alone.difference(&all).map(String::as_str).collect();
+    assert_eq!(
+        excluded,
+        [
+            "it belongs to another cluster: /etc/kubernetes/pki/ca.crt is not of this one",
+            "its clock is 100 s behind this machine's",
+            "the host has the address 192.0.2.11 of node node-2",
+        ],
+        "a host has one clock and one address, and data of no cluster or of another"
+    );
+}

@@ -1,0 +1,230 @@
+//! What nodes come to: every combination of roles that matters, on every sort of host. The snapshots say which
+//! resources there are, in order, and the text of everything that is rendered.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of it is test code; clippy knows only test functions"
+)]
+
+#[path = "support/values.rs"]
+mod cluster_values;
+#[path = "support/given.rs"]
+mod given;
+#[path = "states/node.rs"]
+mod node;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Pod;
+use metalform::expand::layer::Layer;
+use metalform::model::role::Role;
+use metalform::state::{Compiled, Library, Tree};
+use serde_json::Value as Json;
+
+use node::{Node, layers};
+
+fn library() -> Library {
+    Library::read(&Tree::embedded().unwrap()).unwrap()
+}
+
+fn assert_snapshot(name: &str, text: &str) {
+    insta::with_settings!({ snapshot_path => "states/snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+/// The text that a resource writes, if it was rendered from a template.
+fn rendered(compiled: &Compiled) -> Option<&str> {
+    let from_template = ["static_pod", "template", "unit"].contains(&compiled.id.kind.as_str());
+    compiled.fields.get("content").filter(|_| from_template)?.as_str()
+}
+
+/// Every rendered text: the id of its resource → the text → on which nodes it is so.
+fn texts() -> BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, BTreeSet<&'static str>>>> {
+    let library = library();
+    let mut texts: BTreeMap<String, BTreeMap<String, BTreeMap<_, BTreeSet<_>>>> = BTreeMap::new();
+    for node in Node::all() {
+        for (_, compiled) in node.compiled(&library) {
+            for one in &compiled {
+                let Some(text) = rendered(one) else { continue };
+                let nodes = texts.entry(one.id.to_string()).or_default().entry(text.to_owned()).or_default();
+                nodes.entry(node.flavour).or_default().insert(node.title);
+            }
+        }
+        for name in ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"] {
+            let text = library.template(name, &node.values(&Layer::Base, true)).unwrap();
+            let nodes = texts.entry(name.to_owned()).or_default().entry(text).or_default();
+            nodes.entry(node.flavour).or_default().insert(node.title);
+        }
+    }
+    texts
+}
+
+#[test]
+fn each_node_has_its_resources_in_order() {
+    let library = library();
+    let mut by_title: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
+    for node in Node::all() {
+        let mut text = String::new();
+        for (layer, compiled) in node.compiled(&library) {
+            text.push_str(&format!("{layer}\n"));
+            compiled.iter().for_each(|one| text.push_str(&format!("  {}\n", one.id)));
+        }
+        by_title.entry(node.title).or_default().entry(text).or_default().push(node.flavour);
+    }
+    for (title, texts) in by_title {
+        let texts = texts.iter().map(|(text, flavours)| format!("# {}\n{text}", flavours.join(", ")));
+        assert_snapshot(&format!("resources-of-{title}"), &texts.collect::<Vec<_>>().join("\n"));
+    }
+}
+
+#[test]
+fn every_text_is_rendered_as_it_was() {
+    for (id, texts) in texts() {
+        let mut shown: Vec<String> = texts
+            .iter()
+            .map(|(text, nodes)| {
+                let on = nodes.iter().map(|(flavour, titles)| {
+                    format!("##### {flavour}: {}\n", titles.iter().copied().collect::<Vec<_>>().join(", "))
+                });
+                format!("{}{text}", on.collect::<String>())
+            })
+            .collect();
+        shown.sort();
+        assert_snapshot(&id.replace(":/", "-").replace(['/', ':', '_'], "-"), &shown.join("\n"));
+    }
+}
+
+#[test]
+fn what_is_meant_to_be_yaml_or_json_is() {
+    let mut yaml = 0;
+    for (id, texts) in texts() {
+        for text in texts.keys() {
+            if id.ends_with(".conflist") {
+                serde_json::from_str::<Json>(text).unwrap_or_else(|error| panic!("{id}: {error}\n{text}"));
+            } else if id.starts_with("static_pod:") || id.contains(".yaml") || text.starts_with("apiVersion:")
+            {
+                yaml += 1;
+                let documents: Vec<Json> =
+                    serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{id}: {error}\n{text}"));
+                assert!(documents.iter().all(Json::is_object), "{id}: not an object\n{text}");
+            }
+        }
+    }
+    assert!(yaml > 20, "the texts were not found");
+}
+
+/// A field that is misspelt would be dropped without a word.
+#[test]
+fn a_static_pod_is_a_pod_and_every_field_of_it_is_known() {
+    let mut pods = 0;
+    for (id, texts) in texts() {
+        for text in texts.keys().filter(|_| id.starts_with("static_pod:")) {
+            pods += 1;
+            let written: Json = serde_saphyr::from_str(text).unwrap();
+            let pod: Pod =
+                serde_json::from_value(written.clone()).unwrap_or_else(|error| panic!("{id}: {error}"));
+            let known = serde_json::to_value(&pod).unwrap();
+            assert_eq!(lost(&written, &known, ""), Vec::<String>::new(), "{id}");
+        }
+    }
+    assert!(pods >= 4);
+}
+
+/// Paths of what is in one and not in the other.
+fn lost(written: &Json, known: &Json, path: &str) -> Vec<String> {
+    match (written, known) {
+        (Json::Object(written), Json::Object(known)) => written
+            .iter()
+            .flat_map(|(key, value)| {
+                let path = format!("{path}.{key}");
+                known.get(key).map_or_else(|| vec![path.clone()], |known| lost(value, known, &path))
+            })
+            .collect(),
+        (Json::Array(written), Json::Array(known)) => written
+            .iter()
+            .zip(known)
+            .flat_map(|(one, other)| lost(one, other, &format!("{path}[]")))
+            .collect(),
+        (one, other) if one == other => Vec::new(),
+        _ => vec![path.to_owned()],
+    }
+}
+
+#[test]
+fn a_unit_names_its_sections_and_no_field_twice() {
+    for (id, texts) in texts() {
+        for text in texts.keys().filter(|_| id.starts_with("unit:")) {
+            let sections: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
+            assert_eq!(sections, ["[Unit]", "[Service]", "[Install]"], "{id}");
+            let fields = text.lines().filter(|line| !line.starts_with(['[', '#']) && !line.is_empty());
+            assert!(fields.clone().all(|line| line.contains('=')), "{id}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn no_state_is_unreachable_from_the_roles() {
+    let roles: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
+    let reached: BTreeSet<String> =
+        library().states_of(&roles).unwrap().iter().map(|state| format!("{state}.yaml")).collect();
+    let tree = Tree::embedded().unwrap();
+    let there: BTreeSet<String> =
+        tree.states().map(|(path, _)| path.to_owned()).filter(|path| path != "top.yaml").collect();
+    assert_eq!(reached, there);
+}
+
+#[test]
+fn every_state_of_a_node_is_in_a_layer() {
+    let library = library();
+    for node in Node::all() {
+        let roles: Vec<&str> = node.roles.iter().map(|role| role.as_str()).collect();
+        let all: BTreeSet<String> =
+            library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
+        let names: Vec<String> = library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
+        let layers = layers(node.roles.contains(&Role::Bootstrap));
+        let layered: BTreeSet<String> = layers.iter().flat_map(|(layer, _)| layer.states(&names)).collect();
+        assert_eq!(all.difference(&layered).collect::<Vec<_>>(), Vec::<&String>::new(), "{}", node.title);
+    }
+}
+
+#[test]
+fn no_template_is_unused() {
+    let tree = Tree::embedded().unwrap();
+    let states: String = tree.states().map(|(_, text)| text).collect();
+    let unused: Vec<&str> = tree
+        .templates()
+        .map(|(path, _)| path)
+        .filter(|path| !path.starts_with("cluster/") && !states.contains(&format!("source: {path}")))
+        .collect();
+    assert_eq!(unused, Vec::<&str>::new());
+}
+
+#[test]
+fn a_state_is_short_and_has_no_logic_in_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("states");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("{%"), "{}: {{% belongs in templates/", path.display());
+        assert!(text.lines().count() <= 120, "{} is too long to be read", path.display());
+    }
+}
+
+/// Secrets are marked, so that no difference shows them.
+#[test]
+fn whatever_holds_a_secret_is_sensitive() {
+    let library = library();
+    let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU"];
+    for node in Node::all() {
+        for (_, compiled) in node.compiled(&library) {
+            for one in compiled {
+                let text = serde_json::to_string(&one.fields).unwrap();
+                let secret = secrets.iter().any(|secret| text.contains(secret));
+                assert!(!secret || one.sensitive, "{} shows a secret", one.id);
+            }
+        }
+    }
+}

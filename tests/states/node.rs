@@ -1,0 +1,143 @@
+//! Nodes of every role on every sort of host, and what their states come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use metalform::engine::Desired;
+use metalform::engine::states::HostStates;
+use metalform::etcd::member::{Health, Member, Membership};
+use metalform::expand::layer::Layer;
+use metalform::expand::phases::control_plane::API_SERVER;
+use metalform::expand::survey::Survey;
+use metalform::expand::values::{Given, values};
+use metalform::expand::world::{NodeView, Peer, World};
+use metalform::model::node::Taint;
+use metalform::model::role::Role;
+use metalform::render::{Value, values_of};
+use metalform::resource;
+use metalform::state::{Compiled, Library, StateName, compile};
+
+const FLAVOURS: [&str; 3] = ["debian-12-machine", "debian-13-container", "debian-13-machine"];
+
+/// What a node is for, and what it is called here.
+const NODES: [(&str, &[Role]); 6] = [
+    ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]),
+    ("master-and-etcd", &[Role::Master, Role::Etcd]),
+    ("master-alone", &[Role::Master]),
+    ("etcd-alone", &[Role::Etcd]),
+    ("infra", &[Role::Infra]),
+    ("node", &[Role::Node]),
+];
+
+/// The layers of a node, in the order of its phases, and whether its kubelet has joined by then.
+pub fn layers(first: bool) -> Vec<(Layer, bool)> {
+    let flags = |state: &str| ("node=https://192.0.2.11:2380".to_owned(), state.to_owned());
+    let begin = if first {
+        let (initial_cluster, initial_cluster_state) = flags("new");
+        vec![(Layer::Serving, false), (Layer::First { initial_cluster, initial_cluster_state }, false)]
+    } else {
+        Vec::new()
+    };
+    let (initial_cluster, initial_cluster_state) = flags("existing");
+    let deploy = [
+        (Layer::Base, false),
+        (Layer::Joined, true),
+        (Layer::Etcd, true),
+        (Layer::EtcdMember { initial_cluster, initial_cluster_state }, true),
+        (Layer::ControlPlane, true),
+        (Layer::Proxy, true),
+    ];
+    begin.into_iter().chain(deploy).collect()
+}
+
+/// As it is when all phases before have held: one other master, two voters.
+fn world(joined: bool) -> World {
+    let voter = |id: u64, name: &str, address: &str| Member {
+        id,
+        name: name.to_owned(),
+        peer_urls: vec![format!("https://{address}:2380")],
+        client_urls: vec![format!("https://{address}:2379")],
+        is_learner: false,
+        health: Health::Unknown { reason: "was not asked".to_owned() },
+    };
+    let other = Peer {
+        machine_id: "other".to_owned(),
+        control_plane_ip: Some("192.0.2.12".parse().unwrap()),
+        api_server: true,
+        ready: true,
+    };
+    World {
+        survey: Some(Survey { joined, ..Survey::default() }),
+        node: Some(Some(NodeView {
+            pod_cidr: Some("10.233.1.0/24".to_owned()),
+            annotations: BTreeMap::from([(API_SERVER.to_owned(), "ready".to_owned())]),
+            ..NodeView::default()
+        })),
+        peers: Some(BTreeMap::from([("other".to_owned(), other)])),
+        membership: Some(Membership {
+            cluster_id: 1,
+            members: vec![voter(1, "a", "192.0.2.13"), voter(2, "b", "192.0.2.14")],
+            alarms: Vec::new(),
+        }),
+        ..World::default()
+    }
+}
+
+/// A node on a sort of host.
+pub struct Node {
+    pub flavour: &'static str,
+    pub title: &'static str,
+    pub roles: BTreeSet<Role>,
+}
+
+impl Node {
+    pub fn all() -> Vec<Self> {
+        FLAVOURS
+            .iter()
+            .flat_map(|flavour| {
+                NODES.iter().map(move |(title, roles)| Self {
+                    flavour,
+                    title,
+                    roles: roles.iter().copied().collect(),
+                })
+            })
+            .collect()
+    }
+
+    pub fn values(&self, layer: &Layer, joined: bool) -> Value {
+        let goal = crate::given::goal("node", &self.roles, 1);
+        let (facts, cluster) = (crate::given::facts(self.flavour), crate::cluster_values::cluster());
+        let taint = Taint {
+            key: "node-role.kubernetes.io/infra".to_owned(),
+            value: String::new(),
+            effect: "NoSchedule".to_owned(),
+        };
+        let given = Given { cluster: &cluster, taints: &[taint], join_token: "SECRET.TOKEN" };
+        values_of(&values(&goal, &facts, &world(joined), layer, given))
+    }
+
+    /// Each layer that is not empty, with its resources; each was taken by its kind.
+    pub fn compiled(&self, library: &Library) -> Vec<(&'static str, Vec<Compiled>)> {
+        let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
+        let all: Vec<String> = library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
+        let first = self.roles.contains(&Role::Bootstrap);
+        let mut found = Vec::new();
+        for (layer, joined) in layers(first) {
+            let states: Vec<StateName> =
+                layer.states(&all).iter().map(|name| name.parse().unwrap()).collect();
+            let compiled = compile(library, &states, &resource::fields, &self.values(&layer, joined))
+                .unwrap_or_else(|errors| panic!("{}: {}: {errors:#?}", self.title, layer.title()));
+            let taken = HostStates::new(
+                compiled.clone(),
+                crate::cluster_values::cluster().authorities,
+                Timestamp::UNIX_EPOCH,
+            )
+            .unwrap_or_else(|errors| panic!("{}: {}: {errors:#?}", self.title, layer.title()));
+            assert_eq!(taken.items().len(), compiled.len());
+            if !compiled.is_empty() {
+                found.push((layer.title(), compiled));
+            }
+        }
+        found
+    }
+}

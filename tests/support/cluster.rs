@@ -1,0 +1,242 @@
+//! Hosts, the API's objects and etcd together, and what happens by itself while time passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use metalform::apiserver::pods::ExpectedPod;
+use metalform::expand::phases::control_plane::API_SERVER;
+use metalform::expand::phases::node_joined::CONTROL_PLANE_IP;
+use metalform::expand::world::{NodeView, Peer, Reach};
+use metalform::model::role::Role;
+use tokio::time::Instant;
+
+use super::etcd::Etcd;
+use super::given;
+use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN};
+
+/// How long anything takes that starts.
+const START: Duration = Duration::from_millis(400);
+/// As `metalform::apiserver::lease::EXPIRY`.
+const EXPIRY: Duration = Duration::from_secs(30);
+
+pub struct Lease {
+    pub holder: String,
+    /// Set when nobody renews it any more.
+    pub expires: Option<Instant>,
+}
+
+/// A pod for the proof of reachability.
+pub enum ReachPod {
+    Since(Instant),
+    Ended,
+}
+
+#[derive(Default)]
+pub struct Cluster {
+    pub hosts: BTreeMap<String, Host>,
+    pub nodes: BTreeMap<String, NodeView>,
+    pub etcd: Etcd,
+    pub tokens: BTreeMap<String, Instant>,
+    pub lease: Option<Lease>,
+    pub trust: bool,
+    pub images: bool,
+    pub objects: bool,
+    pub reach_pods: BTreeMap<String, ReachPod>,
+    /// The API does not answer before.
+    pub away_until: Option<Instant>,
+    /// How long the API is away after each change of etcd's members.
+    pub away_after_change: Duration,
+    /// What must never happen, and did.
+    pub violations: Vec<String>,
+    seen_without_network: BTreeMap<String, Instant>,
+    complaints: BTreeMap<String, &'static str>,
+}
+
+impl Cluster {
+    pub fn add_host(&mut self, name: &str, roles: BTreeSet<Role>) {
+        let number = self.hosts.len() + 1;
+        if !roles.contains(&Role::Bootstrap) {
+            self.nodes.insert(name.to_owned(), NodeView::default());
+        }
+        self.hosts.insert(name.to_owned(), Host::new(name, roles, number));
+    }
+
+    pub fn host(&mut self, name: &str) -> &mut Host {
+        self.hosts.get_mut(name).unwrap_or_else(|| panic!("there is no host {name}"))
+    }
+
+    /// Everything that happens by itself.
+    pub fn pass(&mut self, now: Instant) {
+        self.run_etcd(now);
+        self.etcd.copy(now);
+        let up = self.api(now).is_ok();
+        if up {
+            self.allocate_networks(now);
+            self.run_kubelets(now);
+        }
+        for (name, node) in &mut self.nodes {
+            node.ready &= self.hosts[name].on || !up;
+        }
+        if self.lease.as_ref().and_then(|lease| lease.expires).is_some_and(|expires| now >= expires) {
+            self.lease = None;
+        }
+    }
+
+    fn run_etcd(&mut self, now: Instant) {
+        for (name, host) in &mut self.hosts {
+            let url = format!("https://{}:2380", given::address(host.number));
+            let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
+            let wanted = host.runs(ETCD) && host.etcd_works;
+            if running && !wanted {
+                self.etcd
+                    .members
+                    .iter_mut()
+                    .filter(|one| one.peer_url == url)
+                    .for_each(|one| one.running = false);
+            }
+            let settled = host.since(ETCD).is_some_and(|since| now >= since + START);
+            if wanted && !running && settled {
+                let flags = host.things[ETCD].clone();
+                let flags = flags.split_once(' ').unwrap_or((&flags, ""));
+                match self.etcd.start(name, &url, flags, &mut host.etcd_data) {
+                    Ok(()) => self.complaints.remove(name),
+                    Err(complaint) => self.complaints.insert(name.clone(), complaint),
+                };
+            }
+        }
+        if self.etcd.begun > 1 {
+            self.violations.push("a second etcd cluster was begun".to_owned());
+        }
+    }
+
+    /// Whether an API server answers.
+    pub fn api(&self, now: Instant) -> Result<(), String> {
+        if self.away_until.is_some_and(|until| now < until) {
+            return Err("connection refused".to_owned());
+        }
+        if self.hosts.values().any(|host| self.serves(host, now)) {
+            Ok(())
+        } else {
+            Err("no API server".to_owned())
+        }
+    }
+
+    fn serves(&self, host: &Host, now: Instant) -> bool {
+        let settled = host.since(APISERVER).is_some_and(|since| now >= since + START);
+        let endpoints = host.things.get(APISERVER).map(String::as_str).unwrap_or_default();
+        let lives = |endpoint: &str| {
+            let url = endpoint.replace(":2379", ":2380");
+            self.etcd.members.iter().any(|member| member.peer_url == url && member.running && !member.learner)
+        };
+        host.runs(APISERVER) && settled && self.etcd.has_quorum() && endpoints.split(' ').any(lives)
+    }
+
+    fn allocate_networks(&mut self, now: Instant) {
+        if !self.hosts.values().any(|host| host.runs(CONTROLLER_MANAGER)) {
+            return;
+        }
+        for (name, node) in self.nodes.iter_mut().filter(|(_, node)| node.pod_cidr.is_none()) {
+            let seen = *self.seen_without_network.entry(name.clone()).or_insert(now);
+            if now >= seen + START {
+                node.pod_cidr = Some(format!("10.233.{}.0/24", self.hosts[name].number));
+            }
+        }
+    }
+
+    fn run_kubelets(&mut self, now: Instant) {
+        for (name, host) in &mut self.hosts {
+            let knows_an_api_server = host.things.get(PROXY).is_some_and(|masters| !masters.is_empty());
+            if !host.runs(KUBELET) || !knows_an_api_server {
+                continue;
+            }
+            let token = host.things.get(TOKEN).and_then(|token| self.tokens.get(token));
+            if !host.joined && token.is_some_and(|made| now >= *made + START) {
+                host.joined = true;
+            }
+            let Some(node) = self.nodes.get_mut(name).filter(|_| host.joined) else { continue };
+            node.machine_id.clone_from(&host.facts.machine_id);
+            node.internal_ip = Some(given::address(host.number));
+            node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
+            node.ready_message = "cni plugin not initialized".to_owned();
+        }
+    }
+
+    pub fn peers(&self, of: &str) -> BTreeMap<String, Peer> {
+        let others = self.nodes.iter().filter(|(name, _)| *name != of);
+        others
+            .map(|(name, node)| {
+                let peer = Peer {
+                    machine_id: node.machine_id.clone(),
+                    control_plane_ip: node
+                        .annotations
+                        .get(CONTROL_PLANE_IP)
+                        .and_then(|ip| ip.parse::<IpAddr>().ok()),
+                    api_server: node.annotations.contains_key(API_SERVER),
+                    ready: node.ready,
+                };
+                (name.clone(), peer)
+            })
+            .collect()
+    }
+
+    /// The static pods of a node that are not ready, and why.
+    pub fn missing_pods(&self, of: &str, now: Instant) -> Vec<String> {
+        let host = &self.hosts[of];
+        let goal = given::goal(of, &host.roles, host.number);
+        let mut missing = Vec::new();
+        for pod in goal.pods() {
+            // Others are placed by the API, once the node is Ready.
+            let ExpectedPod::Static(name) = pod else { continue };
+            let id = format!("static_pod:{name}");
+            let fine = match id.as_str() {
+                ETCD => self.etcd.members.iter().any(|member| member.name == of && member.running),
+                APISERVER => self.serves(host, now),
+                _ => host.on && host.since(&id).is_some_and(|since| now >= since + START),
+            };
+            let complaint = self.complaints.get(of).copied().filter(|_| id == ETCD);
+            if !fine {
+                missing.push(format!("{name}: {}", complaint.unwrap_or("not ready")));
+            }
+        }
+        missing
+    }
+
+    pub fn reach(&self, name: &str, now: Instant) -> Reach {
+        match self.reach_pods.get(name) {
+            None => Reach::Ended("the pod is gone".to_owned()),
+            Some(ReachPod::Ended) => Reach::Ended("the pod has ended".to_owned()),
+            Some(ReachPod::Since(since)) if now >= *since + START && self.hosts[name].on => Reach::Reached,
+            Some(ReachPod::Since(_)) => Reach::NotYet("the pod has no address yet".to_owned()),
+        }
+    }
+
+    /// Whoever renewed it is gone.
+    pub fn abandon_lease(&mut self, holder: &str, now: Instant) {
+        if let Some(lease) = self.lease.as_mut().filter(|lease| lease.holder == holder) {
+            lease.expires = Some(now + EXPIRY);
+        }
+    }
+
+    /// For transcripts.
+    pub fn show(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for member in &self.etcd.members {
+            let name = if member.name.is_empty() { &member.peer_url } else { &member.name };
+            let sort = if member.learner { "learner" } else { "voter" };
+            let health = if member.running { "runs" } else { "does not run" };
+            lines.push(format!("etcd {name}: {sort}, {health}"));
+        }
+        match &self.lease {
+            None => lines.push("lease: free".to_owned()),
+            Some(Lease { holder, expires: None }) => lines.push(format!("lease: held by {holder}")),
+            Some(Lease { holder, expires: Some(_) }) => lines.push(format!("lease: abandoned by {holder}")),
+        }
+        for (name, host) in self.hosts.iter().filter(|(_, host)| !host.things.is_empty()) {
+            let proxy = host.things.get(PROXY).map_or("-", String::as_str);
+            let ready = self.nodes.get(name).is_some_and(|node| node.ready);
+            lines.push(format!("{name}: {}, proxy to {proxy}", if ready { "Ready" } else { "not Ready" }));
+        }
+        lines
+    }
+}

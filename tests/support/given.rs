@@ -1,0 +1,48 @@
+//! What is given and not simulated: networks, facts, goals.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::Path;
+
+use metalform::expand::goal::Goal;
+use metalform::model::cluster_networks::{Networks, WorkloadPlane};
+use metalform::model::facts::Facts;
+use metalform::model::role::Role;
+
+/// What the simulated bootstrap node signs with.
+pub const AUTHORITY: &str = "AUTHORITY";
+
+pub fn networks() -> Networks {
+    Networks {
+        control_plane: vec!["192.0.2.0/24".parse().unwrap()],
+        workload_plane: WorkloadPlane { cidrs: vec!["198.51.100.0/24".parse().unwrap()], mtu: 1460 },
+        pods: "10.233.0.0/16".parse().unwrap(),
+        services: "10.96.0.0/12".parse().unwrap(),
+        api_service_ip: "10.96.0.1".parse().unwrap(),
+        dns_ip: "10.96.0.10".parse().unwrap(),
+    }
+}
+
+/// `tests/states/facts/<flavour>.json`.
+pub fn facts(flavour: &str) -> Facts {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/states/facts/{flavour}.json"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+pub fn address(number: usize) -> IpAddr {
+    format!("192.0.2.{}", 10 + number).parse().unwrap()
+}
+
+pub fn goal(name: &str, roles: &BTreeSet<Role>, number: usize) -> Goal {
+    Goal {
+        name: name.parse().unwrap(),
+        roles: roles.clone(),
+        first: roles.contains(&Role::Bootstrap),
+        control_plane_ip: address(number),
+        networks: networks(),
+        codenames: BTreeSet::from(["bookworm".to_owned(), "trixie".to_owned()]),
+        architectures: BTreeSet::from(["amd64".to_owned()]),
+        authority: Some(AUTHORITY.to_owned()),
+        clock: 1_767_225_600,
+    }
+}

@@ -1,0 +1,171 @@
+//! A simulated machine: things with ids and contents, and what runs because they are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metalform::expand::layer::Layer;
+use metalform::expand::survey::Survey;
+use metalform::expand::values::Values;
+use metalform::expand::world::LayerPlan;
+use metalform::model::facts::{Cidr, Facts};
+use metalform::model::role::Role;
+use metalform::state::{Library, Tree};
+use tokio::time::Instant;
+
+use super::given;
+
+pub const ETCD: &str = "static_pod:etcd";
+pub const APISERVER: &str = "static_pod:kube-apiserver";
+pub const CONTROLLER_MANAGER: &str = "static_pod:kube-controller-manager";
+pub const KUBELET: &str = "service:kubelet";
+pub const TOKEN: &str = "template:bootstrap-kubelet.conf";
+pub const PROXY: &str = "template:haproxy.cfg";
+pub const NETWORK: &str = "template:bird.conf";
+const AUTHORITY: &str = "file:ca.crt";
+
+pub struct Host {
+    pub roles: BTreeSet<Role>,
+    pub number: usize,
+    pub facts: Facts,
+    /// What is on it that is not ours.
+    pub found: Survey,
+    pub on: bool,
+    /// Whether SSH reaches it.
+    pub reached: bool,
+    /// Whether etcd starts on it at all.
+    pub etcd_works: bool,
+    /// Of which member there is data.
+    pub etcd_data: Option<u64>,
+    /// Whether the kubelet has its certificate.
+    pub joined: bool,
+    pub things: BTreeMap<String, String>,
+    since: BTreeMap<String, Instant>,
+    states: Vec<String>,
+}
+
+impl Host {
+    pub fn new(name: &str, roles: BTreeSet<Role>, number: usize) -> Self {
+        let mut facts = given::facts("debian-13-container");
+        facts.hostname = name.to_owned();
+        facts.machine_id = format!("machine-{number}");
+        let workload = format!("198.51.100.{}", 10 + number).parse().unwrap();
+        for (interface, address) in [("eth0", given::address(number)), ("eth1", workload)] {
+            facts.addresses.insert(interface.to_owned(), vec![Cidr { address, prefix: 24 }]);
+        }
+        let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        let states = LIBRARY.with(|library| library.states_of(&names).unwrap());
+        Self {
+            roles,
+            number,
+            facts,
+            found: Survey { openssl: true, ..Survey::default() },
+            on: true,
+            reached: true,
+            etcd_works: true,
+            etcd_data: None,
+            joined: false,
+            things: BTreeMap::new(),
+            since: BTreeMap::new(),
+            states: states.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    pub fn survey(&self) -> Survey {
+        let authority = self.things.get(AUTHORITY).cloned();
+        Survey {
+            authority: authority.or_else(|| self.found.authority.clone()),
+            joined: self.joined,
+            etcd_flags: self.flags().map(|(cluster, state)| {
+                BTreeMap::from([
+                    ("initial-cluster".to_owned(), cluster.to_owned()),
+                    ("initial-cluster-state".to_owned(), state.to_owned()),
+                ])
+            }),
+            etcd_data: self.etcd_data.is_some(),
+            ..self.found.clone()
+        }
+    }
+
+    /// `initial-cluster` and `initial-cluster-state` of its static pod.
+    pub fn flags(&self) -> Option<(&str, &str)> {
+        self.things.get(ETCD)?.split_once(' ')
+    }
+
+    pub fn runs(&self, thing: &str) -> bool {
+        self.on && self.things.contains_key(KUBELET) && self.things.contains_key(thing)
+    }
+
+    /// Since when a thing is as it is.
+    pub fn since(&self, thing: &str) -> Option<Instant> {
+        self.since.get(thing).copied()
+    }
+
+    pub fn plan(&self, layer: &Layer, values: &Values<'_>) -> LayerPlan {
+        let wanted = self.wanted(layer, values);
+        let unchanged = wanted.iter().filter(|(id, content)| self.things.get(id) == content.as_ref()).count();
+        let differing = wanted.into_iter().filter(|(id, content)| self.things.get(id) != content.as_ref());
+        LayerPlan {
+            changes: differing.map(|(id, _)| (id, Vec::new())).collect(),
+            refused: Vec::new(),
+            unchanged,
+        }
+    }
+
+    /// Makes it so, to the end or until `only` things were changed.
+    pub fn apply(&mut self, layer: &Layer, values: &Values<'_>, only: Option<usize>, now: Instant) -> usize {
+        let mut changed = 0;
+        for (id, content) in self.wanted(layer, values) {
+            if self.things.get(&id) == content.as_ref() {
+                continue;
+            }
+            if only.is_some_and(|only| changed >= only) {
+                break;
+            }
+            changed += 1;
+            self.since.insert(id.clone(), now);
+            match content {
+                Some(content) => self.things.insert(id, content),
+                None => self.things.remove(&id),
+            };
+        }
+        changed
+    }
+
+    fn wanted(&self, layer: &Layer, values: &Values<'_>) -> Vec<(String, Option<String>)> {
+        let mut wanted: Vec<(String, Option<String>)> = Vec::new();
+        for (id, content) in layer.states(&self.states).iter().flat_map(|state| things(state, values)) {
+            if wanted.iter().all(|(other, _)| *other != id) {
+                wanted.push((id, content));
+            }
+        }
+        wanted
+    }
+}
+
+/// What a state comes to, as far as anything here depends on it.
+fn things(state: &str, values: &Values<'_>) -> Vec<(String, Option<String>)> {
+    let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
+    let node = &values.node;
+    match state {
+        "apiserver-proxy" => {
+            let masters: Vec<&str> = values.peers.masters.iter().map(|one| one.name.as_str()).collect();
+            vec![thing(AUTHORITY, given::AUTHORITY), thing(PROXY, &masters.join(" "))]
+        }
+        "pod-network" => vec![thing(NETWORK, &node.pod_cidr)],
+        "kubelet" => {
+            let token = node.join_token.as_ref().map(|token| thing(TOKEN, token));
+            token.into_iter().chain([thing(KUBELET, "")]).collect()
+        }
+        "kubelet-joined" if node.join_token.is_none() => vec![(TOKEN.to_owned(), None)],
+        "kubelet-joined" => Vec::new(),
+        "etcd-member" => {
+            vec![thing(ETCD, &format!("{} {}", node.etcd.initial_cluster, node.etcd.initial_cluster_state))]
+        }
+        "kube-apiserver" => vec![thing(APISERVER, &node.etcd.endpoints.join(" "))],
+        "kube-controller-manager" | "kube-scheduler" => vec![thing(&format!("static_pod:{state}"), "")],
+        other => vec![thing(&format!("state:{other}"), "")],
+    }
+}
+
+thread_local! {
+    static LIBRARY: Library = Library::read(&Tree::embedded().unwrap()).unwrap();
+}

@@ -1,0 +1,11 @@
+//! A cluster that exists only here, for tests of expansions.
+
+pub mod attempt;
+pub mod cluster;
+pub mod effect;
+pub mod etcd;
+pub mod fault;
+pub mod given;
+pub mod host;
+pub mod site;
+pub mod values;
