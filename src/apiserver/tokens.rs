@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
@@ -116,6 +116,23 @@ pub async fn delete(client: &Client, id: &str) -> Result<(), ApiError> {
         Ok(_) | Err(ApiError::NotFound { .. }) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Ids of all tokens for a node, those of runs that were killed among them.
+///
+/// # Errors
+/// When the name is too long or the API could not say.
+pub async fn ids(client: &Client, node: &HostName) -> Result<Vec<String>, TokenError> {
+    let group = group(node)?;
+    let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    let tokens = ListParams::default().fields("type=bootstrap.kubernetes.io/token");
+    let listed = api.list(&tokens).await.map_err(|error| ApiError::new("list", "join tokens", error))?;
+    let field = |secret: &Secret, key: &str| {
+        let bytes = secret.data.as_ref()?.get(key)?;
+        Some(String::from_utf8_lossy(&bytes.0).into_owned())
+    };
+    let ours = listed.items.iter().filter(|secret| field(secret, "auth-extra-groups").as_ref() == Some(&group));
+    Ok(ours.filter_map(|secret| field(secret, "token-id")).collect())
 }
 
 fn secret_name(id: &str) -> String {

@@ -115,6 +115,7 @@ impl Site for ClusterSite {
             Look::Images => self.missing_images().await,
             Look::ClusterObjects => self.missing_objects(world).await,
             Look::Proxies => self.proxies(world).await,
+            Look::JoinTokens => self.join_tokens().await,
             Look::Reach => self.reach().await,
         }
     }

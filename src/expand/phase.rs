@@ -70,6 +70,8 @@ pub enum Look {
     ClusterObjects,
     /// Proxies on other nodes that do not know every API server.
     Proxies,
+    /// Tokens for the kubelet's first certificate.
+    JoinTokens,
     /// Whether a pod on the node answers from another one.
     Reach,
 }
@@ -91,6 +93,7 @@ impl Look {
             Self::Images => "the registry's images".to_owned(),
             Self::ClusterObjects => "the objects that every cluster has".to_owned(),
             Self::Proxies => "the API server proxies".to_owned(),
+            Self::JoinTokens => "the node's join tokens".to_owned(),
             Self::Reach => "the reachability of pods".to_owned(),
         }
     }
@@ -183,7 +186,7 @@ impl Action {
                 vec![Look::Plan(layer.clone()), Look::Survey, Look::Api, Look::PackageService, Look::Pods]
             }
             Self::CreateJoinToken | Self::DeleteJoinToken => {
-                vec![Look::Plan(Layer::Base), Look::Plan(Layer::Joined)]
+                vec![Look::JoinTokens, Look::Plan(Layer::Base), Look::Plan(Layer::Joined)]
             }
             Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(_) => vec![Look::Membership],
             Self::SetAsideMemberData => vec![Look::Survey, Look::Pods],

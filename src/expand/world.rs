@@ -47,9 +47,11 @@ pub struct World {
     pub proxies: Option<Proxies>,
     /// Whether a pod on the node was reached from another one.
     pub reach: Option<Reach>,
+    /// How many tokens for the kubelet's first certificate there are, those of killed runs among them.
+    pub join_tokens: Option<usize>,
     /// Whether this run holds the lease on etcd's membership.
     pub lease: bool,
-    /// Whether a token for the kubelet's first certificate exists.
+    /// Whether this run made a token for the kubelet's first certificate.
     pub join_token: bool,
     /// When our etcd member was first seen without a vote in this run.
     pub learner_since: Option<Duration>,
@@ -143,6 +145,7 @@ pub enum Seen {
     MissingImages(BTreeSet<String>),
     MissingObjects(BTreeSet<String>),
     Proxies(Proxies),
+    JoinTokens(usize),
     Reach(Reach),
 }
 
@@ -172,6 +175,7 @@ impl World {
             Seen::MissingImages(images) => self.missing_images = Some(images),
             Seen::MissingObjects(objects) => self.missing_objects = Some(objects),
             Seen::Proxies(proxies) => self.proxies = Some(proxies),
+            Seen::JoinTokens(tokens) => self.join_tokens = Some(tokens),
             Seen::Reach(reach) => {
                 self.reach_proved |= reach == Reach::Reached;
                 self.reach = Some(reach);
@@ -197,6 +201,7 @@ impl World {
             Look::Images => self.missing_images = None,
             Look::ClusterObjects => self.missing_objects = None,
             Look::Proxies => self.proxies = None,
+            Look::JoinTokens => self.join_tokens = None,
             Look::Reach => self.reach = None,
         }
     }
@@ -251,11 +256,11 @@ impl World {
                     proxies.stale.retain(|node| !nodes.contains(node));
                 }
             }
+            Action::DeleteJoinToken => self.join_tokens = Some(0),
             Action::ChangeMembership(_) => return false,
             Action::TakeLease
             | Action::ReleaseLease
             | Action::CreateJoinToken
-            | Action::DeleteJoinToken
             | Action::StartReachabilityPod
             | Action::DeleteReachabilityPod
             | Action::RestartKubelet => {}

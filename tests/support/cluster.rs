@@ -54,6 +54,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Tokens of every run for this node.
+    pub fn tokens_of(&self, name: &str) -> Vec<String> {
+        let ours = format!("token of {name} in ");
+        self.tokens.keys().filter(|token| token.starts_with(&ours)).cloned().collect()
+    }
+
     pub fn add_host(&mut self, name: &str, roles: BTreeSet<Role>) {
         let number = self.hosts.len() + 1;
         if !roles.contains(&Role::Bootstrap) {

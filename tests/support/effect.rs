@@ -38,7 +38,10 @@ impl FakeSite {
                 self.lock().tokens.insert(self.token(), now);
             }
             Action::DeleteJoinToken => {
-                self.lock().tokens.remove(&self.token());
+                let mut cluster = self.lock();
+                for token in cluster.tokens_of(self.name()) {
+                    cluster.tokens.remove(&token);
+                }
             }
             Action::TakeLease => self.take_lease().await?,
             Action::ReleaseLease => {

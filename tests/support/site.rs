@@ -45,7 +45,7 @@ impl FakeSite {
     }
 
     pub fn token(&self) -> String {
-        format!("token of {}", self.run)
+        format!("token of {} in {}", self.name(), self.run)
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Cluster> {
@@ -132,7 +132,7 @@ impl Site for FakeSite {
         let now = Instant::now();
         match look {
             Look::Facts | Look::Survey | Look::Plan(_) => self.ssh()?,
-            Look::Node | Look::Peers | Look::Pods | Look::ClusterObjects | Look::Proxies | Look::Reach => {
+            Look::Node | Look::Peers | Look::Pods | Look::ClusterObjects | Look::Proxies | Look::JoinTokens | Look::Reach => {
                 self.api("get")?;
             }
             _ => {}
@@ -169,6 +169,7 @@ impl Site for FakeSite {
                     .collect();
                 Seen::Proxies(Proxies { stale: stale.collect(), unreachable: away })
             }
+            Look::JoinTokens => Seen::JoinTokens(cluster.tokens_of(name).len()),
             Look::Reach => Seen::Reach(cluster.reach(name, now)),
         })
     }

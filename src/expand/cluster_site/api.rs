@@ -69,8 +69,15 @@ impl ClusterSite {
 
     pub(super) async fn delete_join_token(&mut self) -> Result<Done, Trouble> {
         let client = self.client().await?;
-        tokens::delete(&client, self.token.id()).await?;
+        for id in tokens::ids(&client, &self.goal.name).await? {
+            tokens::delete(&client, &id).await?;
+        }
         Ok(Done::default())
+    }
+
+    pub(super) async fn join_tokens(&mut self) -> Result<Seen, Trouble> {
+        let client = self.client().await?;
+        Ok(Seen::JoinTokens(tokens::ids(&client, &self.goal.name).await?.len()))
     }
 
     pub(super) async fn annotate(&mut self, annotations: &[(String, String)]) -> Result<Done, Trouble> {

@@ -57,7 +57,7 @@ impl Phase for NodeJoined {
                 looks: vec![Look::Survey],
             });
         }
-        if world.join_token {
+        if *seen!(world.join_tokens, Look::JoinTokens) > 0 {
             return Next::Act(Action::DeleteJoinToken);
         }
         match applied(world, Layer::Joined) {
