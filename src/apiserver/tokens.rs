@@ -131,7 +131,8 @@ pub async fn ids(client: &Client, node: &HostName) -> Result<Vec<String>, TokenE
         let bytes = secret.data.as_ref()?.get(key)?;
         Some(String::from_utf8_lossy(&bytes.0).into_owned())
     };
-    let ours = listed.items.iter().filter(|secret| field(secret, "auth-extra-groups").as_ref() == Some(&group));
+    let ours =
+        listed.items.iter().filter(|secret| field(secret, "auth-extra-groups").as_ref() == Some(&group));
     Ok(ours.filter_map(|secret| field(secret, "token-id")).collect())
 }
 

@@ -15,16 +15,16 @@ use crate::apiserver::{client, nodes};
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
 use crate::expand::home::Home;
-use crate::expand::trust::API;
 use crate::expand::phases::node_joined::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::expand::trust::API;
 use crate::model::name::HostName;
-use crate::model::role::ROLE_LABEL_PREFIX;
 use crate::model::node::NodeSpec;
+use crate::model::role::ROLE_LABEL_PREFIX;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::transport::{Output, Transport};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts;
 use crate::transport::ssh::SshTransport;
+use crate::transport::{Output, Transport};
 
 /// Look at nodes
 #[derive(Debug, Args)]
@@ -115,24 +115,26 @@ async fn vouch(
     let found = match ask(&stranger, Path::new("/dev/null"), nonce).await {
         Err(TransportError::HostKeyUnknown { found, .. }) => found,
         Err(error) => return Err(refused(spec.name.as_str(), &error)),
-        Ok(_) => return Err(Failure::new(Exit::Bug, format!("{}: a host key was accepted unseen", spec.name))),
+        Ok(_) => {
+            return Err(Failure::new(Exit::Bug, format!("{}: a host key was accepted unseen", spec.name)));
+        }
     };
     if found.split_whitespace().last() != Some(expected) {
-        return Err(Failure::new(Exit::Ssh, format!("{}: its host key is {found}, not {expected}", spec.name))
-            .hint("compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
+        return Err(Failure::new(
+            Exit::Ssh,
+            format!("{}: its host key is {found}, not {expected}", spec.name),
+        )
+        .hint("compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"));
     }
-    if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) = (answer, &spec.ssh.host_key) {
+    if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) = (answer, &spec.ssh.host_key)
+    {
         known_hosts::file::forget(known, &spec.ssh.host, spec.ssh.port)
             .map_err(|error| Failure::from_error(Exit::Ssh, &error))?;
     }
     Ok(())
 }
 
-async fn ask(
-    target: &SshTarget,
-    known: &Path,
-    nonce: &Nonce,
-) -> Result<Output, TransportError> {
+async fn ask(target: &SshTarget, known: &Path, nonce: &Nonce) -> Result<Output, TransportError> {
     SshTransport::new(target.clone(), known.to_owned()).run(&facts::program(nonce), &mut |_| {}).await
 }
 
@@ -171,7 +173,8 @@ struct Row {
 
 async fn list(arguments: &List) -> Result<ExitCode, Failure> {
     let failed = |error: &dyn std::error::Error| {
-        Failure::new(Exit::Api, format!("{} ({API})", chain(error))).hint("run it as root on the bootstrap node")
+        Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
+            .hint("run it as root on the bootstrap node")
     };
     let client = client::connect(&Home::default().admin_conf()).await.map_err(|error| failed(&error))?;
     let rows: Vec<Row> =

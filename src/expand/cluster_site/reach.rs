@@ -213,7 +213,8 @@ async fn proxy_of(
     } else {
         Box::new(SshTransport::new(spec.ssh.clone(), setting.home.known_hosts()))
     };
-    let peer_goal = Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, control_plane_ip, ..goal.clone() };
+    let peer_goal =
+        Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, control_plane_ip, ..goal.clone() };
     let mut site = ClusterSite::new(setting, peer_goal.clone(), spec, transport);
     let mut world = World::default();
     for look in [Look::Facts, Look::Node, Look::Peers, Look::Plan(Layer::Proxy)] {

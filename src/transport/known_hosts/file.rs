@@ -54,8 +54,10 @@ pub fn forget(path: &Path, host: &str, port: u16) -> Result<(), TransportError> 
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let field = host_field(host, port);
-        let kept: String =
-            text.split_inclusive('\n').filter(|line| line.split_whitespace().next() != Some(&field)).collect();
+        let kept: String = text
+            .split_inclusive('\n')
+            .filter(|line| line.split_whitespace().next() != Some(&field))
+            .collect();
         file.rewind()?;
         file.write_all(kept.as_bytes())?;
         file.set_len(kept.len() as u64)?;
