@@ -132,7 +132,13 @@ impl Site for FakeSite {
         let now = Instant::now();
         match look {
             Look::Facts | Look::Survey | Look::Plan(_) => self.ssh()?,
-            Look::Node | Look::Peers | Look::Pods | Look::ClusterObjects | Look::Proxies | Look::JoinTokens | Look::Reach => {
+            Look::Node
+            | Look::Peers
+            | Look::Pods
+            | Look::ClusterObjects
+            | Look::Proxies
+            | Look::JoinTokens
+            | Look::Reach => {
                 self.api("get")?;
             }
             _ => {}
