@@ -188,10 +188,13 @@ fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Pr
         return Move::Change(Change::Promote { id: ours.id });
     }
     if ours.is_learner && progress.waited >= progress.limit {
-        return Move::Change(Change::Remove {
-            id: ours.id,
-            why: format!("did not start and catch up in {} s", progress.limit.as_secs()),
-        });
+        let seconds = progress.limit.as_secs();
+        let why = if distance.as_ref().is_some_and(Distance::is_close) {
+            format!("could not be promoted in {seconds} s: {}", complaints.join("; "))
+        } else {
+            format!("did not start and catch up in {seconds} s")
+        };
+        return Move::Change(Change::Remove { id: ours.id, why });
     }
     match (ours.health.complaint(), distance) {
         (Some(_), _) if !progress.started => start(goal, observed, ours),

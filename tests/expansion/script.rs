@@ -11,6 +11,7 @@ use crate::support::attempt::{Ended, Recipe, attempt, outcome};
 use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::fault::{Fault, Faults};
 use crate::support::given;
+use crate::support::host::Host;
 use crate::support::site::Shared;
 
 /// The script, with the output of each command as it is now.
@@ -77,9 +78,15 @@ impl Stage {
         match words.as_slice() {
             ["bootstrap"] => self.told(Recipe::Bootstrap, "bootstrap", faults(how)).await,
             ["deploy", name] => {
-                let faults = match how.strip_prefix("whose etcd stops before ") {
-                    Some(action) => stops_etcd(self.world.clone(), name, action),
-                    None => faults(how),
+                let faults = match how.split_once(" before ") {
+                    Some(("whose etcd stops", action)) => {
+                        meanwhile(self.world.clone(), name, action, |host| host.etcd_works = false)
+                    }
+                    Some((going, action)) if going.ends_with(" goes off") => {
+                        let name = going.trim_end_matches(" goes off");
+                        meanwhile(self.world.clone(), name, action, |host| host.on = false)
+                    }
+                    _ => faults(how),
                 };
                 self.told(Recipe::Deploy, name, faults).await
             }
@@ -128,11 +135,12 @@ fn no_faults() -> Faults {
     Box::new(|_| Fault::None)
 }
 
-fn stops_etcd(world: Shared, name: &str, action: &str) -> Faults {
+/// Something happens to a host just before an action.
+fn meanwhile(world: Shared, name: &str, action: &str, happens: fn(&mut Host)) -> Faults {
     let (name, action) = (name.to_owned(), action.to_owned());
     Box::new(move |next| {
         if next.sentence().starts_with(&action) {
-            world.lock().unwrap().host(&name).etcd_works = false;
+            happens(world.lock().unwrap().host(&name));
         }
         Fault::None
     })

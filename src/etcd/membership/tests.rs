@@ -88,6 +88,15 @@ fn each_situation_has_one_next_move() {
         ("close enough", with(others(), at(learner(9, "n"), 9_200)), STARTED, promote()),
         ("in time at the last moment", with(others(), at(learner(9, "n"), 10_000)), LATE, promote()),
         ("caught up, a voter is down", with(down_b(), at(learner(9, "n"), 10_000)), STARTED, waits_for_b()),
+        (
+            "caught up, a voter is down for too long",
+            with(down_b(), at(learner(9, "n"), 10_000)),
+            LATE,
+            Move::Change(Change::Remove {
+                id: 9,
+                why: "could not be promoted in 600 s: b: no answer".to_owned(),
+            }),
+        ),
         ("a voter", with(others(), voter(9, "n")), FRESH, Move::Holds),
         ("a voter, others are down", with(down_b(), voter(9, "n")), FRESH, Move::Holds),
         (
