@@ -17,6 +17,9 @@ use settings::Settings;
 
 /// Our prefix of labels and annotations.
 pub const PREFIX: &str = "metalform.dev/";
+/// Taints that Kubernetes itself puts on a Node and takes away again, such as `not-ready`: no part of what the
+/// manifest asks for (kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration).
+const PASSING_TAINTS: &str = "node.kubernetes.io/";
 /// MetalK8s' prefix, read as an alias of ours.
 pub const ALIAS_PREFIX: &str = "metalk8s.scality.com/";
 
@@ -197,6 +200,7 @@ fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> 
 fn taints(node: &Node, problems: &mut Vec<NodeProblem>) -> Vec<Taint> {
     let given = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     let taints: Vec<Taint> = given
+        .filter(|taint| !taint.key.starts_with(PASSING_TAINTS))
         .map(|taint| Taint {
             key: taint.key.clone(),
             value: taint.value.clone().unwrap_or_default(),

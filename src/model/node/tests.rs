@@ -139,3 +139,18 @@ spec:
         ["node (without a name): metadata.name is missing"]
     );
 }
+
+#[test]
+fn what_kubernetes_taints_a_node_with_for_a_while_is_no_part_of_the_manifest() {
+    let spec = node(
+        "metadata: {name: node-1, annotations: {metalform.dev/ssh-host: 10.0.0.2}}
+spec:
+  taints:
+    - {effect: NoSchedule, key: node.kubernetes.io/not-ready}
+    - {effect: NoSchedule, key: node-role.kubernetes.io/infra}
+    - {effect: NoSchedule, key: node.kubernetes.io/unschedulable}",
+    )
+    .unwrap();
+    let taints: Vec<String> = spec.taints.iter().map(ToString::to_string).collect();
+    assert_eq!(taints, ["node-role.kubernetes.io/infra:NoSchedule"]);
+}
