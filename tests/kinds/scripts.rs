@@ -116,7 +116,7 @@ fn other_package_sources_go_and_come_back() {
 
     let others =
         ["etc/apt/sources.list", "etc/apt/sources.list.d/a b.list", "etc/apt/sources.list.d/debian.sources"];
-    others.iter().for_each(|other| host.write(other, "deb http://deb.debian.org/debian trixie main\n"));
+    others.iter().for_each(|other| host.write(other, "deb http://archive.example/debian trixie main\n"));
     assert_eq!(host.apply(&only), Some(0));
     assert!(others.iter().all(|other| !host.path(other).exists()));
     assert!(host.path("etc/apt/sources.list.d/metalform.sources").exists());
