@@ -48,7 +48,12 @@ pub struct HostArguments {
     #[arg(long, value_name = "N", default_value_t = default_limit())]
     pub limit: NonZeroUsize,
     /// Keys of hosts for which the roster pins none
-    #[arg(long, value_name = "FILE", default_value = "/var/lib/metalform/known_hosts")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "METALFORM_KNOWN_HOSTS",
+        default_value = "/var/lib/metalform/known_hosts"
+    )]
     known_hosts: PathBuf,
 }
 

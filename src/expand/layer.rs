@@ -35,9 +35,12 @@ pub enum Layer {
 }
 
 /// States of the bootstrap node that come before any other.
-const SERVING: &[&str] = &["serve", "node-base", "registry"];
+const SERVING: &[&str] = &["serve", "node-base", "node-packages", "registry"];
 /// States that the first control plane needs from the base.
-const FIRST: &[&str] = &["node-base", "containerd", "apiserver-proxy", "kubelet"];
+const FIRST: &[&str] = &["node-base", "node-packages", "containerd", "apiserver-proxy", "kubelet"];
+
+/// What the proxy of a node stands on, and the proxy.
+const PROXY: &[&str] = &["node-base", "node-packages", "apiserver-proxy"];
 
 impl Layer {
     /// For people.
@@ -68,7 +71,7 @@ impl Layer {
             Self::Etcd => only(&|name| name == "etcd"),
             Self::EtcdMember { .. } => only(&|name| name == "etcd-member"),
             Self::ControlPlane => only(&is_control_plane),
-            Self::Proxy => vec!["node-base".to_owned(), "apiserver-proxy".to_owned()],
+            Self::Proxy => PROXY.iter().map(|&name| name.to_owned()).collect(),
         }
     }
 
@@ -99,6 +102,7 @@ mod tests {
     fn all() -> Vec<String> {
         [
             "node-base",
+            "node-packages",
             "containerd",
             "apiserver-proxy",
             "pod-network",

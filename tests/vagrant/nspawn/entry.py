@@ -38,7 +38,8 @@ def push(host_name, local, remote):
 
 
 def run(command):
-    """Run a command of this machine from the operator's place on the control plane."""
+    """Run a command of this machine from the operator's place on the control plane, where the hosts' keys are known."""
+    os.environ["METALFORM_KNOWN_HOSTS"] = _known_hosts()
     _become(_at_operator(command))
 
 
