@@ -10,13 +10,14 @@ LAB := tests/vagrant
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(METALFORM_CACHE)/tools/bin/cargo-deny
 
-.PHONY: help demo test check format lint unit deny bundle lab-up lab-down scenarios prerequisites clean
+.PHONY: help demo test check format lint unit deny bundle lab-up lab-down scenarios adversity prerequisites clean
 
 help:
 	@echo 'make demo        a cluster of five hosts on this machine, from nothing or from wherever it stands (root)'
-	@echo 'make test        everything: check, the lab, the demo twice, its scenarios (root)'
+	@echo 'make test        everything: check, the lab, adversity, the demo twice, its scenarios (root)'
 	@echo 'make check       format, lints, unit and integration tests, licences: no root, no lab'
 	@echo 'make scenarios   what must hold of the demo cluster, on the one that is up (root)'
+	@echo 'make adversity   how the state engine stands what goes wrong, on bare hosts (root)'
 	@echo 'make bundle      only what the cluster is made of: packages and images (root)'
 	@echo 'make lab-up      only the hosts (root)'
 	@echo 'make lab-down    end them, and leave the machine as it was (root)'
@@ -50,6 +51,10 @@ $(CARGO_DENY):
 
 scenarios:
 	@$(LAB)/scenarios/run
+
+adversity:
+	@$(LAB)/demo --only build
+	@$(LAB)/scenarios/run --bare
 
 bundle:
 	@$(LAB)/demo --only bundle
