@@ -11,7 +11,6 @@ use super::host_trouble::{self, HostTrouble, Outcomes};
 use super::output::{Format, document, print};
 use super::states::{StateArguments, StateWork};
 use super::{Global, plan, setting};
-use crate::engine::apply::PackageManager;
 use crate::engine::host::HostError;
 use crate::model::event::Event;
 use crate::report::Reporter;
@@ -87,27 +86,21 @@ impl Apply {
 async fn apply(work: &StateWork, reporter: &Reporter) -> Outcomes<Done> {
     // States with certificates were refused when they were compiled.
     let nobody = |_: &CertificateRequest, _: &str| Err("there is no authority outside a cluster".to_owned());
-    work.each(async |reached| {
-        let desired = match work.desired(reached.compiled) {
-            Ok(desired) => desired,
-            Err(faults) => return Ok(Err(faults)),
-        };
+    work.each(async |seen| {
         let so_far = Mutex::new(Done::default());
         let events = |event: Event| {
             so_far.lock().unwrap_or_else(PoisonError::into_inner).take_in(&event);
             reporter.event(&event);
         };
-        // Where there is neither, a package says so itself; other kinds need none.
-        let packages = PackageManager::of_family(&reached.facts.os.family).unwrap_or(PackageManager::Apt);
-        let outcome = reached.host.converge(&desired, packages, &nobody, &events).await;
-        Ok(Ok(match outcome {
-            Ok(done) => Done { changed: done.changed, unchanged: done.unchanged, failed: None },
+        match seen.host.converge(seen.looked, &nobody, &events).await {
+            Ok(done) => Ok(Done { changed: done.changed, unchanged: done.unchanged, failed: None }),
             // The way to the host broke: it says nothing of the host, and the fleet tells it apart.
-            Err(error @ HostError::Transport(_)) => return Err(error),
-            Err(error) => {
-                Done { failed: Some(error), ..so_far.into_inner().unwrap_or_else(PoisonError::into_inner) }
-            }
-        }))
+            Err(error @ HostError::Transport(_)) => Err(error),
+            Err(error) => Ok(Done {
+                failed: Some(error),
+                ..so_far.into_inner().unwrap_or_else(PoisonError::into_inner)
+            }),
+        }
     })
     .await
 }

@@ -19,7 +19,7 @@ use crate::state::{Compiled, Ensure};
 
 /// Show the resources that states come to on hosts, with every value filled in; changes nothing
 ///
-/// Asks each host for its facts. What a sensitive resource holds is not shown.
+/// Hosts are asked for facts where states depend on them. What a sensitive resource holds is not shown.
 #[derive(Debug, Args)]
 pub struct Render {
     #[command(flatten)]
@@ -39,7 +39,7 @@ impl Render {
     /// For each host whose states come to nothing, one line a fault.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         let work = self.states.read(global).await?;
-        let outcomes = work.each(async |reached| Ok(Ok(reached.compiled))).await;
+        let outcomes = work.compiled().await;
         let hosts: BTreeMap<&str, Vec<Rendered<'_>>> = outcomes
             .iter()
             .filter_map(|(name, outcome)| {

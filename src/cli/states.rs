@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::host_trouble::Outcomes;
 use super::hosts::{HostArguments, Selected};
 use super::{Global, setting};
-use crate::engine::host::{Host, HostError};
+use crate::engine::host::{Host, HostError, Looked};
 use crate::engine::roster::{self, RosterFault};
 use crate::engine::states::HostStates;
 use crate::model::facts::Facts;
@@ -34,14 +34,12 @@ pub struct StateWork {
     now: Timestamp,
 }
 
-/// One host, reached, with what it should be.
-pub struct ReachedHost<'a> {
+/// One host, seen, with what it should be.
+pub struct SeenHost<'a> {
     /// The host.
     pub host: Host<'a>,
-    /// What it is.
-    pub facts: Facts,
-    /// Its resources, in the order to run.
-    pub compiled: Vec<Compiled>,
+    /// Its resources, and what there is of them.
+    pub looked: Looked<HostStates>,
 }
 
 impl StateArguments {
@@ -63,33 +61,44 @@ impl StateArguments {
 }
 
 impl StateWork {
-    /// Does `work` on every host with what it should be.
-    pub async fn each<T>(
-        &self,
-        work: impl AsyncFn(ReachedHost<'_>) -> Result<Result<T, Vec<RosterFault>>, HostError>,
-    ) -> Outcomes<T> {
-        let setting = roster::Setting {
-            library: &self.library,
-            states: &self.states,
-            cluster: &self.selected.cluster,
-            hosts: &self.selected.hosts,
-        };
+    /// Does `work` on every host, once it was seen.
+    pub async fn each<T>(&self, work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>) -> Outcomes<T> {
+        let desired =
+            |compiled: Result<Vec<Compiled>, Vec<RosterFault>>| roster::desired(compiled?, self.now);
         self.selected
             .each(self.limit, async |named, host| {
-                let facts = host.facts().await?;
-                match roster::compiled(setting, named, &facts) {
-                    Ok(compiled) => work(ReachedHost { host, facts, compiled }).await,
+                let known = roster::compiled_without_facts(self.setting(), named).map(desired).transpose();
+                let known = match known {
+                    Ok(known) => known,
+                    Err(faults) => return Ok(Err(faults)),
+                };
+                let by_facts = |facts: &Facts| desired(roster::compiled(self.setting(), named, facts));
+                match host.look(known, by_facts).await? {
+                    Ok(looked) => Ok(Ok(work(SeenHost { host, looked }).await?)),
                     Err(faults) => Ok(Err(faults)),
                 }
             })
             .await
     }
 
-    /// What a host should be.
-    ///
-    /// # Errors
-    /// Resources that their kind refuses.
-    pub fn desired(&self, compiled: Vec<Compiled>) -> Result<HostStates, Vec<RosterFault>> {
-        roster::desired(compiled, self.now)
+    /// The resources of every host, in the order to run. Hosts are asked what they are where that matters.
+    pub async fn compiled(&self) -> Outcomes<Vec<Compiled>> {
+        self.selected
+            .each(self.limit, async |named, host| {
+                Ok(match roster::compiled_without_facts(self.setting(), named) {
+                    Some(compiled) => compiled,
+                    None => roster::compiled(self.setting(), named, &host.facts().await?),
+                })
+            })
+            .await
+    }
+
+    fn setting(&self) -> roster::Setting<'_> {
+        roster::Setting {
+            library: &self.library,
+            states: &self.states,
+            cluster: &self.selected.cluster,
+            hosts: &self.selected.hosts,
+        }
     }
 }

@@ -89,8 +89,9 @@ pub fn segments(works: &[Work]) -> Vec<Segment> {
     segment::segments(merge::tasks(works))
 }
 
-/// The program of one segment. Lines number its tasks from 0 and go on with its requests.
-pub fn program(segment: &Segment, packages: PackageManager, nonce: &Nonce) -> Program {
+/// The program of one segment, and of `afterwards`, which runs when everything was done. Lines number its
+/// tasks from 0 and go on with its requests.
+pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, nonce: &Nonce) -> Program {
     let mut payload = Vec::new();
     let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
     if segment.tasks.iter().flat_map(|task| &task.steps).any(is_about_packages) {
@@ -120,6 +121,7 @@ pub fn program(segment: &Segment, packages: PackageManager, nonce: &Nonce) -> Pr
         ));
     }
     script.push_str("say end\n");
+    script.push_str(afterwards);
     packed(script, payload)
 }
 

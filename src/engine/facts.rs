@@ -5,7 +5,7 @@ mod os_release;
 
 use std::collections::BTreeMap;
 
-use super::frame::{self, FrameError, Sections};
+use super::frame::{self, FrameError, Section, Sections};
 use super::headed;
 use super::nonce::Nonce;
 use crate::model::facts::Facts;
@@ -48,14 +48,18 @@ pub enum FactsError {
 
 /// The program that collects facts. Its payload is empty.
 pub fn program(nonce: &Nonce) -> Program {
-    let sections = [
+    Program { script: frame::script(nonce, &ask()), payload: Vec::new() }
+}
+
+/// What prints them.
+pub(super) fn ask() -> Vec<Section> {
+    vec![
         ("files", headed::head(FILES)),
         ("machine", "uname -m\nnproc\ndate +%s\n".to_owned()),
         ("file-systems", "stat -f -c '%T %a %S' /sys/fs/cgroup /var\n".to_owned()),
         ("container", "systemd-detect-virt --container --quiet && echo yes\n".to_owned()),
         ("addresses", "ip -o addr show 2>&1 || echo failed\n".to_owned()),
-    ];
-    Program { script: frame::script(nonce, &sections), payload: Vec::new() }
+    ]
 }
 
 /// The facts in what the program left.
@@ -63,7 +67,11 @@ pub fn program(nonce: &Nonce) -> Program {
 /// # Errors
 /// When the host printed something else than our program does, or lacks what every Linux host has.
 pub fn parse(nonce: &Nonce, output: &Output) -> Result<Facts, FactsError> {
-    let sections = Sections::parse(nonce, output.status, &output.stdout)?;
+    answer(&Sections::parse(nonce, output.status, &output.stdout)?)
+}
+
+/// The facts in what was printed.
+pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
     let text = sections.text("files")?;
     let files = headed::split(&text, FILES);
     let machine = sections.text("machine")?;

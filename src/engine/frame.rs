@@ -58,8 +58,11 @@ pub enum FrameError {
     },
 }
 
-/// A program that prints sections: each a name and the shell text that prints it.
-pub(super) fn script(nonce: &Nonce, sections: &[(&'static str, String)]) -> String {
+/// A section's name and the shell text that prints it.
+pub(super) type Section = (&'static str, String);
+
+/// A program that prints sections.
+pub(super) fn script(nonce: &Nonce, sections: &[Section]) -> String {
     let nonce = nonce.as_str();
     let mut inner = String::new();
     for (name, text) in sections {
@@ -70,6 +73,18 @@ pub(super) fn script(nonce: &Nonce, sections: &[(&'static str, String)]) -> Stri
          unset POSIXLY_CORRECT QUOTING_STYLE\nexec </dev/null\n\
          echo {nonce} begin\n(\n{inner}printf '\\n%s %s\\n' {nonce} last\n) | base64\necho {nonce} end\n)\n"
     )
+}
+
+/// Whether this line of the output is the last of a frame.
+pub(super) fn ends(nonce: &Nonce, line: &str) -> bool {
+    line.strip_suffix(" end").is_some_and(|line| line.ends_with(nonce.as_str()))
+}
+
+/// What follows the first frame of an output.
+pub(super) fn after<'a>(nonce: &Nonce, stdout: &'a [u8]) -> &'a [u8] {
+    let mark = format!("{} end\n", nonce.as_str());
+    let at = stdout.windows(mark.len()).position(|window| window == mark.as_bytes());
+    at.map_or(&[], |at| &stdout[at + mark.len()..])
 }
 
 /// The sections of one answer.

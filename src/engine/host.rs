@@ -1,11 +1,13 @@
 //! One host: ask, compare, do, and ask again until nothing differs.
 
 mod converge;
+mod look;
 mod work;
 
 use std::collections::BTreeSet;
 
 pub use self::converge::Outcome;
+pub use self::look::Looked;
 use super::Desired;
 use super::facts::{self, FactsError};
 use super::nonce::Nonce;

@@ -15,6 +15,8 @@ pub mod observe;
 pub mod plan;
 mod quote;
 pub mod roster;
+mod second_part;
+mod stale;
 pub mod states;
 mod sysctl_path;
 

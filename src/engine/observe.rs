@@ -22,7 +22,7 @@ mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::frame::{self, FrameError, Sections};
+use super::frame::{self, FrameError, Section, Sections};
 use super::nonce::Nonce;
 use crate::resource::probe::{Answer, Observed, Probe};
 use crate::transport::{Output, Program};
@@ -46,12 +46,14 @@ pub enum ObserveError {
 /// Answers, while they are collected.
 type Answers = BTreeMap<Probe, Answer>;
 
-/// A section's name and the shell text that prints it.
-type Section = (&'static str, String);
-
 /// The program that answers all of `probes`. Its payload is empty.
 pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
-    let sections = [
+    Program { script: frame::script(nonce, &ask(probes)), payload: Vec::new() }
+}
+
+/// What prints the answers.
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    [
         paths::ask(probes),
         packages::ask(probes),
         units::ask(probes),
@@ -61,8 +63,7 @@ pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
         routes::ask(probes),
         guards::ask(probes),
     ]
-    .concat();
-    Program { script: frame::script(nonce, &sections), payload: Vec::new() }
+    .concat()
 }
 
 /// The answers to `probes` in what the program for the same probes and nonce left.
@@ -70,7 +71,11 @@ pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
 /// # Errors
 /// When the host printed nothing, too much, or something else than our program does.
 pub fn parse(probes: &BTreeSet<Probe>, nonce: &Nonce, output: &Output) -> Result<Observed, ObserveError> {
-    let sections = Sections::parse(nonce, output.status, &output.stdout)?;
+    answer(probes, &Sections::parse(nonce, output.status, &output.stdout)?)
+}
+
+/// The answers in what was printed.
+pub(super) fn answer(probes: &BTreeSet<Probe>, sections: &Sections) -> Result<Observed, ObserveError> {
     let mut answers = Answers::new();
     for answer in [
         paths::answer,
@@ -82,7 +87,7 @@ pub fn parse(probes: &BTreeSet<Probe>, nonce: &Nonce, output: &Output) -> Result
         routes::answer,
         guards::answer,
     ] {
-        answer(probes, &sections, &mut answers)?;
+        answer(probes, sections, &mut answers)?;
     }
     Ok(Observed(answers))
 }

@@ -14,7 +14,7 @@ use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::role::Role;
 use crate::model::roster::Host;
-use crate::render::values_of;
+use crate::render::{Value, Without, values_of, with_value};
 use crate::resource;
 use crate::state::{Compiled, Ensure, Library, Location, ResourceId, StateError, StateName, compile};
 
@@ -31,12 +31,14 @@ pub struct Setting<'a> {
     pub hosts: &'a [Host],
 }
 
-/// The four roots of templates and state files.
+/// The root of templates that only the host itself can give.
+const FACTS: &str = "facts";
+
+/// The other three.
 #[derive(Debug, Serialize)]
 struct Values<'a> {
     cluster: &'a BTreeMap<String, Json>,
     node: BTreeMap<&'a str, Json>,
-    facts: &'a Facts,
     peers: BTreeMap<&'a HostName, Peer<'a>>,
 }
 
@@ -84,6 +86,28 @@ impl RosterFault {
 /// # Errors
 /// Every fault of the states with this host's values.
 pub fn compiled(setting: Setting<'_>, host: &Host, facts: &Facts) -> Result<Vec<Compiled>, Vec<RosterFault>> {
+    let values = with_value(&values_of(&values(setting, host)), FACTS, values_of(facts));
+    compiled_with(setting, host, &values)
+}
+
+/// The same before the host was asked what it is; `None` when its states depend on that. Pure.
+///
+/// # Errors
+/// As [`compiled`].
+pub fn compiled_without_facts(
+    setting: Setting<'_>,
+    host: &Host,
+) -> Option<Result<Vec<Compiled>, Vec<RosterFault>>> {
+    let without = Without::new(values_of(&values(setting, host)), FACTS);
+    let compiled = compiled_with(setting, host, &without.values());
+    (!without.missed()).then_some(compiled)
+}
+
+fn compiled_with(
+    setting: Setting<'_>,
+    host: &Host,
+    values: &Value,
+) -> Result<Vec<Compiled>, Vec<RosterFault>> {
     let states = match setting.states {
         [] => {
             let roles: Vec<&str> = host.roles.iter().map(|role| role.as_str()).collect();
@@ -91,9 +115,8 @@ pub fn compiled(setting: Setting<'_>, host: &Host, facts: &Facts) -> Result<Vec<
         }
         states => setting.library.with_required(states),
     };
-    let values = values_of(&values(setting, host, facts));
     states
-        .and_then(|states| compile(setting.library, &states, &resource::fields, &values))
+        .and_then(|states| compile(setting.library, &states, &resource::fields, values))
         .map_err(|errors| errors.into_iter().map(RosterFault::from).collect())
 }
 
@@ -115,7 +138,7 @@ pub fn desired(compiled: Vec<Compiled>, now: Timestamp) -> Result<HostStates, Ve
         .map_err(|errors| errors.into_iter().map(RosterFault::from).collect())
 }
 
-fn values<'a>(setting: Setting<'a>, host: &'a Host, facts: &'a Facts) -> Values<'a> {
+fn values<'a>(setting: Setting<'a>, host: &'a Host) -> Values<'a> {
     let roles = |host: &Host| host.roles.iter().copied().collect::<Vec<_>>();
     let own = [
         ("name", Json::from(host.name.as_str())),
@@ -127,7 +150,6 @@ fn values<'a>(setting: Setting<'a>, host: &'a Host, facts: &'a Facts) -> Values<
     Values {
         cluster: setting.cluster,
         node: vars.chain(own).collect(),
-        facts,
         peers: setting
             .hosts
             .iter()

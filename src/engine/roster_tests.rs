@@ -102,3 +102,28 @@ fn a_certificate_is_refused_where_nobody_can_sign_it() {
         ]
     );
 }
+
+#[test]
+fn states_that_do_not_depend_on_facts_are_known_before_the_host_is_asked() {
+    for (content, depends) in
+        [("{{ node.name }}", false), ("{{ facts.arch }}", true), ("{{ node.nmae }}", false)]
+    {
+        let tree = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tree.path().join("states")).unwrap();
+        std::fs::write(tree.path().join("states/top.yaml"), TOP).unwrap();
+        for name in ["a.yaml", "b.yaml"] {
+            let text = state(&format!("- file: /x\n  content: \"{content}\""));
+            std::fs::write(tree.path().join("states").join(name), text).unwrap();
+        }
+        let library = Library::read(&Tree::directory(tree.path()).unwrap()).unwrap();
+        let roster = Roster::parse(&[Document { file: "roster.yaml", text: ROSTER }]).unwrap();
+        let hosts: Vec<Host> = roster.hosts.values().cloned().collect();
+        let named = ["a".parse().unwrap()];
+        let setting = Setting { library: &library, states: &named, cluster: &roster.vars, hosts: &hosts };
+        let known = compiled_without_facts(setting, &hosts[0]);
+        assert_eq!(known.is_none(), depends, "{content}");
+        if let Some(known) = known {
+            assert_eq!(known, compiled(setting, &hosts[0], &facts()), "{content}");
+        }
+    }
+}

@@ -4,10 +4,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use async_trait::async_trait;
-
-use crate::transport::error::TransportError;
-use crate::transport::{Output, Program, Progress, Transport};
+use crate::transport::{Output, Program};
 
 /// Runs `program` by `shell` (a command line: `bash --posix`).
 pub(crate) fn run(shell: &str, program: &Program) -> Output {
@@ -41,18 +38,4 @@ pub(crate) fn shells() -> Vec<&'static str> {
             std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|dir| dir.join(program).exists())
         })
         .collect()
-}
-
-/// This machine as a host, as the current user.
-pub(crate) struct Here;
-
-#[async_trait]
-impl Transport for Here {
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
-        let output = run("sh", program);
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            progress(line);
-        }
-        Ok(output)
-    }
 }

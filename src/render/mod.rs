@@ -4,10 +4,12 @@
 //! state files that hold `{{ }}`, and the bare expressions of `when:` and `each:`. Nothing is escaped (what
 //! is written here is read by daemons, not by browsers) and the last newline of a template is kept.
 
+mod absent;
 mod error;
 mod filters;
 mod renderer;
 
+pub use absent::Without;
 pub use error::RenderError;
 pub use minijinja::Value;
 pub use renderer::{Renderer, values_of, with_value};

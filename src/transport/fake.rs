@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use super::error::TransportError;
-use super::{Output, Program, Progress, Transport};
+use super::{Output, Program, Progress, Replies, Transport};
 
 type Answer = Box<dyn FnMut(&Program) -> Result<Output, TransportError> + Send>;
 
@@ -29,7 +29,13 @@ impl FakeTransport {
 
 #[async_trait]
 impl Transport for FakeTransport {
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+    /// What the program would be answered goes nowhere.
+    async fn converse(
+        &self,
+        program: &Program,
+        _replies: Replies,
+        progress: &mut Progress<'_>,
+    ) -> Result<Output, TransportError> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
         let output = (self.answer.lock().unwrap_or_else(PoisonError::into_inner))(program)?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {

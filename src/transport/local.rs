@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 use super::capture::{Capture, OUTPUT_LIMIT, Source};
 use super::error::TransportError;
 use super::shell::Frame;
-use super::{Output, Program, Progress, Transport};
+use super::{Output, Program, Progress, Replies, Transport};
 
 /// Runs programs as the user that runs us, who is root on a bootstrap node.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,7 +18,12 @@ pub struct LocalTransport;
 
 #[async_trait]
 impl Transport for LocalTransport {
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+    async fn converse(
+        &self,
+        program: &Program,
+        replies: Replies,
+        progress: &mut Progress<'_>,
+    ) -> Result<Output, TransportError> {
         let frame = Frame::new(&program.script, false);
         let mut capture = Capture::new(&frame, progress);
         let mut child = Command::new("sh")
@@ -29,7 +34,7 @@ impl Transport for LocalTransport {
             .kill_on_drop(true)
             .spawn()
             .map_err(no_shell)?;
-        exchange(&mut child, &frame, &program.payload, &mut capture).await?;
+        exchange(&mut child, &frame, (&program.payload, replies), &mut capture).await?;
         let status = child.wait().await.map_err(no_shell)?;
         let status = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(128);
         capture.finish(status, "local", "root")
@@ -40,7 +45,7 @@ impl Transport for LocalTransport {
 async fn exchange(
     child: &mut Child,
     frame: &Frame,
-    payload: &[u8],
+    (payload, mut replies): (&[u8], Replies),
     capture: &mut Capture<'_>,
 ) -> Result<(), TransportError> {
     let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
@@ -50,7 +55,11 @@ async fn exchange(
     };
     let feed = async move {
         stdin.write_all(&frame.script).await?;
-        stdin.write_all(payload).await
+        stdin.write_all(payload).await?;
+        while let Some(reply) = replies.recv().await {
+            stdin.write_all(&reply).await?;
+        }
+        Ok::<(), std::io::Error>(())
     };
     tokio::pin!(feed);
     let (mut feeding, mut reading_out, mut reading_err) = (true, true, true);
@@ -104,6 +113,21 @@ mod tests {
             let expected = Output { status, stdout: stdout.to_vec(), stderr: stderr.to_vec() };
             assert!(output == expected, "{script}: {}", output.status);
         }
+    }
+
+    #[tokio::test]
+    async fn a_program_is_answered_while_it_runs() {
+        let program =
+            Program { script: "read -r a; echo \"$a?\"; cat".to_owned(), payload: b"one\n".to_vec() };
+        let (sender, replies) = tokio::sync::mpsc::unbounded_channel();
+        let mut sender = Some(sender);
+        let mut answer = |line: &str| {
+            if let ("one?", Some(sender)) = (line, sender.take()) {
+                sender.send(b"two".to_vec()).unwrap();
+            }
+        };
+        let output = LocalTransport.converse(&program, replies, &mut answer).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "one?\ntwo");
     }
 
     #[tokio::test]

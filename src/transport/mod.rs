@@ -9,6 +9,7 @@ pub mod shell;
 pub mod ssh;
 
 use async_trait::async_trait;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::error::TransportError;
 
@@ -45,12 +46,31 @@ pub struct Output {
 /// A type of its own because `async_trait` would tie the lifetime of the lines to that of the whole run.
 pub type Progress<'a> = dyn FnMut(&str) + Send + 'a;
 
+/// What a running program finds on its standard input after its payload. The input ends when the sender is
+/// dropped.
+pub type Replies = UnboundedReceiver<Vec<u8>>;
+
 /// A way to run programs on one host.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Runs to the end.
+    /// Runs to the end. The program may be answered while it runs: `progress` sees what it says, and whoever
+    /// holds the sender of `replies` says what it reads next.
     ///
     /// # Errors
     /// Only when the host could not be reached or the link broke; a failing program is an [`Output`].
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError>;
+    async fn converse(
+        &self,
+        program: &Program,
+        replies: Replies,
+        progress: &mut Progress<'_>,
+    ) -> Result<Output, TransportError>;
+
+    /// Runs to the end a program that needs no answer: its input ends with its payload.
+    ///
+    /// # Errors
+    /// As [`Transport::converse`].
+    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+        let (_, nothing) = unbounded_channel();
+        self.converse(program, nothing, progress).await
+    }
 }

@@ -21,7 +21,7 @@ use self::exchange::End;
 use super::capture::{Capture, OUTPUT_LIMIT};
 use super::error::TransportError;
 use super::shell::Frame;
-use super::{Output, Program, Progress, Transport};
+use super::{Output, Program, Progress, Replies, Transport};
 use crate::model::ssh_target::SshTarget;
 
 /// How long one host (and each bastion before it) has, from the first packet until it let us in.
@@ -117,12 +117,17 @@ impl SshTransport {
 
 #[async_trait]
 impl Transport for SshTransport {
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+    async fn converse(
+        &self,
+        program: &Program,
+        replies: Replies,
+        progress: &mut Progress<'_>,
+    ) -> Result<Output, TransportError> {
         let session = self.session().await?;
         let frame = Frame::new(&program.script, self.target.sudo);
         let mut capture = Capture::new(&frame, progress);
         let host = self.target.address();
-        match exchange::run(session.channel, &frame, &program.payload, &mut capture).await {
+        match exchange::run(session.channel, &frame, (&program.payload, replies), &mut capture).await {
             End::Exited(status) => capture.finish(status, &host, &self.target.user),
             End::Lost => {
                 self.forget(&session.connection).await;

@@ -96,7 +96,10 @@ fn a_failure_ends_the_host_and_shows_the_end_of_its_output() {
 #[test]
 fn hosts_that_cannot_be_reached_are_set_aside() {
     let sandbox = sandbox();
-    sandbox.write("away.yaml", "hosts: {away: {address: 127.0.0.1, port: 1}}\n");
+    sandbox.write(
+        "away.yaml",
+        "defaults: {vars: {user: root, greeting: hello}}\nhosts: {away: {address: 127.0.0.1, port: 1}}\n",
+    );
     let ran = sandbox.run(&["apply", "--tree", "$DIR/tree", "--roster", "$DIR/away.yaml", "files"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (3, "away: unreachable\n"));
     assert!(ran.stderr.starts_with("error: away: 127.0.0.1:1: no SSH connection: "), "{}", ran.stderr);

@@ -108,6 +108,25 @@ async fn a_real_sshd_runs_programs_and_tells_how_they_ended() {
 }
 
 #[tokio::test]
+async fn a_program_is_answered_on_its_own_channel() {
+    let site = Site::new();
+    let sshd = Sshd::start(&site, &[]).await;
+    let transport = site.connect(sshd.target(&site));
+    for (rest, said) in [("cat", "asked\nanswer"), ("head -c 3", "asked\nans"), ("exit 3", "asked\n")] {
+        let (sender, replies) = tokio::sync::mpsc::unbounded_channel();
+        let mut sender = Some(sender);
+        let mut answer = |line: &str| {
+            if let ("asked", Some(sender)) = (line, sender.take()) {
+                sender.send(b"answer".to_vec()).unwrap();
+            }
+        };
+        let program = program(&format!("echo asked; {rest}"), b"");
+        let output = transport.converse(&program, replies, &mut answer).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{rest}");
+    }
+}
+
+#[tokio::test]
 async fn large_scripts_payloads_and_outputs_pass_a_real_sshd() {
     let site = Site::new();
     let sshd = Sshd::start(&site, &[]).await;

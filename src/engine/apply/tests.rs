@@ -34,7 +34,7 @@ fn segment(steps: &[Step]) -> Segment {
 }
 
 fn applied(shell: &str, steps: &[Step]) -> Summary {
-    let output = run(shell, &program(&segment(steps), PackageManager::Apt, &nonce()));
+    let output = run(shell, &program(&segment(steps), PackageManager::Apt, "", &nonce()));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     Summary::of(&nonce(), &output.stdout)
 }
@@ -146,7 +146,7 @@ fn a_payload_that_breaks_off_leaves_the_old_file() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "old").unwrap();
     let mut cut =
-        program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, &nonce());
+        program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, "", &nonce());
     cut.payload.truncate(4);
     for shell in shells() {
         let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
@@ -171,7 +171,7 @@ fn a_large_payload_is_compressed_and_arrives_whole() {
     let dir = tempfile::tempdir().unwrap();
     let (text, name) = ("line of text\n".repeat(10_000), "ä".repeat(120));
     let steps = [write(dir.path(), "a", text.as_bytes()), write(dir.path(), &name, b"b")];
-    let program = program(&segment(&steps), PackageManager::Apt, &nonce());
+    let program = program(&segment(&steps), PackageManager::Apt, "", &nonce());
     assert!(program.payload.len() < text.len() / 10);
     for shell in shells() {
         assert!(Summary::of(&nonce(), &run(shell, &program).stdout).ended, "{shell}");
@@ -230,7 +230,7 @@ fn every_step_is_valid_shell() {
     for (shell, manager) in
         shells().into_iter().flat_map(|s| [(s, PackageManager::Apt), (s, PackageManager::Dnf)])
     {
-        let program = program(&segment(&steps), manager, &nonce());
+        let program = program(&segment(&steps), manager, "", &nonce());
         let mut words = shell.split(' ');
         let checked = Command::new(words.next().unwrap())
             .args(words)

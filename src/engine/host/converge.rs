@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Events, Host, HostError, Signer};
-use crate::engine::Desired;
+use super::{Events, Host, HostError, Looked, Signer};
 use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
+use crate::engine::{Desired, stale};
 use crate::model::event::Event;
+use crate::model::facts::Facts;
 use crate::resource::change::Verdict;
 
 /// Some changes cannot be known before others are done (a package brings a unit, which is then enabled); a
@@ -23,44 +24,57 @@ pub struct Outcome {
 }
 
 impl Host<'_> {
-    /// Makes the host what it should be, and looks again whether it is. A host that is already right costs
-    /// one round trip.
+    /// Makes the host what it should be, starting from what was seen of it. What was changed, and what that
+    /// can have made stale, is observed again by the program that changes it; so a host that is already
+    /// right costs nothing more, and one that is not a single run where no change depends on another.
     ///
     /// # Errors
     /// When something is refused or fails, and when a resource differs again after it was changed.
-    pub async fn converge(
+    pub async fn converge<D: Desired>(
         &self,
-        desired: &dyn Desired,
-        packages: PackageManager,
+        looked: Looked<D>,
         signer: Signer<'_>,
         events: Events<'_>,
     ) -> Result<Outcome, HostError> {
+        let packages = package_manager(looked.facts.as_ref());
+        let Looked { desired, mut observed, .. } = looked;
+        let items = desired.items();
         let mut changed: Vec<String> = Vec::new();
         for pass in 0.. {
-            let plan = self.plan(desired).await?;
-            let changes: Vec<String> = plan.works().into_iter().map(|work| work.id).collect();
+            let plan = Plan { verdicts: desired.verdicts(&observed) };
+            let works = plan.works();
             let refusals = plan.refusals();
             if !refusals.is_empty() {
                 return Err(HostError::Refused { refusals });
             }
-            if changes.is_empty() {
+            if works.is_empty() {
                 break;
             }
             let again = still_differing(&plan, &changed, pass);
             if !again.is_empty() {
                 return Err(HostError::StillDiffers { resources: again });
             }
+            let steps = works.iter().flat_map(|work| &work.steps);
+            let ids = works.iter().map(|work| work.id.as_str()).collect();
+            let stale = stale::probes(steps, &ids, &items);
+            let changes: Vec<String> = works.into_iter().map(|work| work.id).collect();
             events(Event::Planned {
                 host: self.name.clone(),
                 changes: changes.clone(),
                 unchanged: plan.unchanged(),
             });
-            self.apply(&plan, packages, signer, events).await?;
+            let fresh = self.apply_and_observe(&plan, &stale, packages, (signer, events)).await?;
+            observed.0.extend(fresh.0);
             changed.extend(changes);
         }
-        let unchanged = desired.items().len() - changed.len();
+        let unchanged = items.len() - changed.len();
         Ok(Outcome { changed, unchanged })
     }
+}
+
+/// Where there is neither, or no package among the resources, none is needed.
+fn package_manager(facts: Option<&Facts>) -> PackageManager {
+    facts.and_then(|facts| PackageManager::of_family(&facts.os.family)).unwrap_or(PackageManager::Apt)
 }
 
 /// The changes that must not be made: of what was changed before, and all of them after the last pass.

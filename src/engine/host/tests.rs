@@ -2,17 +2,23 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
 
 use super::*;
 use crate::engine::Item;
 use crate::engine::apply::PackageManager;
-use crate::engine::shells::Here;
 use crate::resource::change::Change;
 use crate::resource::probe::{Answer, PathState};
 use crate::resource::step::{Access, Step};
+use crate::transport::fake::FakeTransport;
+use crate::transport::local::LocalTransport;
+use crate::transport::{Progress, Replies};
 
 /// Files that must exist, each made by a step of its own; a file is asked for only when the one before is
 /// there.
+#[derive(Debug, Clone)]
 struct Files(Vec<(String, Step)>);
 
 impl Desired for Files {
@@ -48,7 +54,7 @@ fn touch(path: &str) -> (String, Step) {
 }
 
 fn host() -> Host<'static> {
-    Host::new("here".parse().unwrap(), &Here, Nonce::new(11))
+    Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(11))
 }
 
 fn at(dir: &Path, name: &str) -> String {
@@ -60,7 +66,9 @@ fn nobody(_: &CertificateRequest, _: &str) -> Result<String, String> {
 }
 
 async fn converged(files: &Files, events: Events<'_>) -> Result<Outcome, HostError> {
-    host().converge(files, PackageManager::Apt, &nobody, events).await
+    let nothing = |_: &Facts| Err(());
+    let looked = host().look(Some(files.clone()), nothing).await?.unwrap();
+    host().converge(looked, &nobody, events).await
 }
 
 #[tokio::test]
@@ -170,4 +178,64 @@ async fn a_refusal_stops_before_anything_is_done() {
     let plan = Plan { verdicts: vec![("command:x".into(), change), ("file:/etc".into(), refuse)] };
     let error = host().apply(&plan, PackageManager::Apt, &nobody, &|_| {}).await.unwrap_err();
     assert_eq!(error.to_string(), "refused: file:/etc: it is a directory");
+}
+
+/// One program answers, in one run of the transport, whether or not the states depend on facts.
+#[tokio::test]
+async fn a_host_is_seen_through_one_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Files(vec![touch(&at(dir.path(), "a"))]);
+    let observed = host().look(Some(files.clone()), |_| Err("facts")).await.unwrap().unwrap();
+    assert_eq!(observed.facts, None, "nobody needs to know");
+    let by_facts = |facts: &Facts| (facts.hostname != "nobody's").then(|| files.clone()).ok_or("no");
+    let mut looked = host().look(None, by_facts).await.unwrap().unwrap();
+    assert!(looked.facts.take().is_some_and(|facts| facts.memory > 0));
+    assert_eq!(looked.observed, observed.observed);
+    assert_eq!(looked.plan().works().len(), 1);
+    let refused = host().look::<Files, _>(None, |facts| Err(facts.cpus)).await.unwrap();
+    assert!(refused.is_err_and(|cpus| cpus > 0));
+    let nothing = host().look(Some(Files(Vec::new())), |_| Err(())).await.unwrap().unwrap();
+    assert!(nothing.facts.is_some(), "a host without resources is reached all the same");
+}
+
+#[tokio::test]
+async fn a_host_that_is_no_host_says_what_it_answered() {
+    let fake = FakeTransport::new(|_| {
+        Ok(Output { status: 0, stdout: b"This account is disabled.\n".to_vec(), stderr: Vec::new() })
+    });
+    let host = Host::new("here".parse().unwrap(), &fake, Nonce::new(11));
+    let expected = "the host answered \"This account is disabled.\\n\" instead of an observation";
+    for known in [Some(Files(Vec::new())), None] {
+        let error = host.look(known, |_| Err(())).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+/// What was changed is proved by the program that changes it: one run to look, one to apply.
+#[tokio::test]
+async fn a_change_takes_one_run_and_its_proof_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = Files(vec![touch(&at(dir.path(), "a")), ("/etc/hostname".to_owned(), Step::SwapOff)]);
+    let counting = Counting::default();
+    let host = Host::new("here".parse().unwrap(), &counting, Nonce::new(11));
+    let looked = host.look(Some(files), |_| Err(())).await.unwrap().unwrap();
+    let outcome = host.converge(looked, &nobody, &|_| {}).await.unwrap();
+    assert_eq!((outcome.changed.len(), outcome.unchanged), (1, 1));
+    assert_eq!(counting.0.into_inner(), 2);
+}
+
+#[derive(Default)]
+struct Counting(AtomicUsize);
+
+#[async_trait]
+impl Transport for Counting {
+    async fn converse(
+        &self,
+        program: &Program,
+        replies: Replies,
+        progress: &mut Progress<'_>,
+    ) -> Result<Output, TransportError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        LocalTransport.converse(program, replies, progress).await
+    }
 }

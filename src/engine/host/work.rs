@@ -1,10 +1,15 @@
 //! Carrying out a plan.
 
+use std::collections::BTreeSet;
+
 use super::{Events, Host, HostError, Signer};
 use crate::engine::apply::progress::{self, Line, Summary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
+use crate::engine::observe;
 use crate::engine::plan::Plan;
 use crate::model::event::Event;
+use crate::resource::probe::{Observed, Probe};
+use crate::transport::{Output, Program};
 
 impl Host<'_> {
     /// Does what the plan says, in its order, up to the first failure. One round trip, and one more for each
@@ -19,36 +24,62 @@ impl Host<'_> {
         signer: Signer<'_>,
         events: Events<'_>,
     ) -> Result<(), HostError> {
+        self.apply_and_observe(plan, &BTreeSet::new(), packages, (signer, events)).await.map(drop)
+    }
+
+    /// The same, and then asks `probes`, in the same program.
+    ///
+    /// # Errors
+    /// As [`Host::apply`], and when the answer is not one.
+    pub(super) async fn apply_and_observe(
+        &self,
+        plan: &Plan,
+        probes: &BTreeSet<Probe>,
+        packages: PackageManager,
+        (signer, events): (Signer<'_>, Events<'_>),
+    ) -> Result<Observed, HostError> {
         let refusals = plan.refusals();
         if !refusals.is_empty() {
             return Err(HostError::Refused { refusals });
         }
         let works = plan.works();
         if works.is_empty() {
-            return Ok(());
+            return self.observe(probes).await;
         }
+        let observation = match probes.is_empty() {
+            true => String::new(),
+            false => observe::program(probes, &self.nonce).script,
+        };
+        let segments = apply::segments(&works);
+        let last = segments.len() - 1;
         let mut signed: Vec<Task> = Vec::new();
-        for mut segment in apply::segments(&works) {
+        let mut output = None;
+        for (at, mut segment) in segments.into_iter().enumerate() {
             segment.tasks.splice(0..0, signed);
-            let summary = self.run_segment(&segment, packages, events).await?;
+            let afterwards = if at == last { observation.as_str() } else { "" };
+            let program = apply::program(&segment, packages, afterwards, &self.nonce);
+            let (summary, printed) = self.run_segment(&segment, &program, events).await?;
             signed = sign(&segment, &summary, signer)?;
+            output = Some(printed);
         }
-        Ok(())
+        match output {
+            Some(output) if !probes.is_empty() => Ok(observe::parse(probes, &self.nonce, &output)?),
+            _ => Ok(Observed::default()),
+        }
     }
 
     async fn run_segment(
         &self,
         segment: &Segment,
-        packages: PackageManager,
+        program: &Program,
         events: Events<'_>,
-    ) -> Result<Summary, HostError> {
-        let program = apply::program(segment, packages, &self.nonce);
+    ) -> Result<(Summary, Output), HostError> {
         let mut report = |line: &str| {
             if let Some(line) = progress::parse(&self.nonce, line) {
                 self.tell(segment, line, events);
             }
         };
-        let output = self.transport.run(&program, &mut report).await?;
+        let output = self.transport.run(program, &mut report).await?;
         let summary = Summary::of(&self.nonce, &output.stdout);
         match &summary.failed {
             Some((number, status, output)) => {
@@ -59,7 +90,7 @@ impl Host<'_> {
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
                 Err(HostError::EndedEarly { status: output.status, stderr })
             }
-            None => Ok(summary),
+            None => Ok((summary, output)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use russh::client::Msg;
 use russh::{Channel, ChannelMsg, ChannelWriteHalf, Error, Sig};
 
+use crate::transport::Replies;
 use crate::transport::capture::{Capture, Source};
 use crate::transport::shell::Frame;
 
@@ -30,13 +31,13 @@ pub(super) enum End {
 pub(super) async fn run(
     channel: Channel<Msg>,
     frame: &Frame,
-    payload: &[u8],
+    (payload, replies): (&[u8], Replies),
     capture: &mut Capture<'_>,
 ) -> End {
     let (mut incoming, outgoing) = channel.split();
     let mut outgoing = CloseOnDrop { channel: Arc::new(outgoing), open: true };
     let channel = Arc::clone(&outgoing.channel);
-    let sending = send(&channel, frame, payload);
+    let sending = send(&channel, frame, payload, replies);
     tokio::pin!(sending);
     let (mut unsent, mut status, mut whole) = (true, None, false);
     loop {
@@ -77,11 +78,19 @@ pub(super) async fn run(
     }
 }
 
-async fn send(outgoing: &ChannelWriteHalf<Msg>, frame: &Frame, payload: &[u8]) -> Result<(), Error> {
+async fn send(
+    outgoing: &ChannelWriteHalf<Msg>,
+    frame: &Frame,
+    payload: &[u8],
+    mut replies: Replies,
+) -> Result<(), Error> {
     outgoing.exec(true, frame.command.as_str()).await?;
     outgoing.data_bytes(frame.script.clone()).await?;
     for piece in payload.chunks(PIECE) {
         outgoing.data_bytes(piece.to_vec()).await?;
+    }
+    while let Some(reply) = replies.recv().await {
+        outgoing.data_bytes(reply).await?;
     }
     outgoing.eof().await
 }
