@@ -1,30 +1,37 @@
 //! `metalform apply`.
 
+use std::convert::Infallible;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
-use serde::Serialize;
 
+use super::conduct::{Conduct, FleetArguments};
 use super::failure::Failure;
-use super::host_trouble::{self, HostTrouble, Outcomes};
-use super::output::{Format, document, print};
-use super::states::{StateArguments, StateWork};
+use super::host_trouble::{self, Outcomes};
+use super::interrupt::Manner;
+use super::output::{Format, HostsDocument, document, print};
+use super::recap::{self, Records, Row};
+use super::states::{SeenHost, StateArguments, StateWork};
 use super::{Global, plan, setting};
-use crate::engine::host::HostError;
-use crate::model::event::Event;
-use crate::report::Reporter;
-use crate::report::diff::printable;
+use crate::engine::host::{HostError, Outcome};
+use crate::engine::stop::{Asked, Stop};
+use crate::model::event::{Event, HostOutcome};
+use crate::report::plain::Detail;
 use crate::resource::step::CertificateRequest;
+use crate::transport::error::TransportError;
 
 /// Make hosts what states say, without a cluster
 ///
 /// Applied again, it changes nothing that is right. A host that cannot be reached is set aside and listed: exit
-/// code 3 when nothing else went wrong, 4 when a host failed.
+/// code 3 when nothing else went wrong, 4 when a host failed. Interrupted (Ctrl-C) once, each host finishes the
+/// resource at hand and what was not done is listed; twice, all stops at once: exit code 130.
 #[derive(Debug, Args)]
 pub struct Apply {
     #[command(flatten)]
     states: StateArguments,
+    #[command(flatten)]
+    fleet: FleetArguments,
     /// Only show what would change, as `plan` does
     #[arg(long)]
     dry_run: bool,
@@ -36,154 +43,72 @@ pub struct Apply {
     output: Format,
 }
 
-/// Lines of a failed resource's output that are shown.
-const LAST_LINES: usize = 10;
-
-/// What was done on a host, whether or not it came to the end.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Done {
-    changed: Vec<String>,
-    unchanged: usize,
-    failed: Option<HostError>,
-}
-
-impl Done {
-    fn take_in(&mut self, event: &Event) {
-        match event {
-            Event::Planned { unchanged, .. } => self.unchanged = *unchanged,
-            Event::ResourceDone { resource, .. } => self.changed.push(resource.clone()),
-            _ => {}
-        }
-    }
-}
-
 impl Apply {
+    /// What an interrupt means: a host is not left in the middle of a resource.
+    pub fn manner(&self) -> Manner {
+        if self.dry_run { Manner::AtOnce } else { Manner::Gradual }
+    }
+
     /// Runs it.
     ///
     /// # Errors
     /// For each host that is not what its states say, one line.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, global: &Global, stop: &Stop) -> Result<ExitCode, Failure> {
         let work = self.states.read(global).await?;
         if self.dry_run {
             return plan::plan(&work, self.output, self.detailed_exitcode).await;
         }
-        let outcomes = apply(&work, &setting::reporter(global)).await;
-        show(&outcomes, self.output)?;
-        let failed: Vec<(_, HostTrouble)> = outcomes
-            .iter()
-            .filter_map(|(host, outcome)| match outcome {
-                Err(trouble) => Some((host, trouble.clone())),
-                Ok(done) => Some((host, HostTrouble::Failed(done.failed.clone()?))),
-            })
-            .collect();
-        match host_trouble::failure(failed.iter().map(|(host, trouble)| (*host, trouble))) {
-            Some(failure) => Err(failure),
-            None => Ok(ExitCode::SUCCESS),
-        }
-    }
-}
-
-async fn apply(work: &StateWork, reporter: &Reporter) -> Outcomes<Done> {
-    // States with certificates were refused when they were compiled.
-    let nobody = |_: &CertificateRequest, _: &str| Err("there is no authority outside a cluster".to_owned());
-    work.each(async |seen| {
-        let so_far = Mutex::new(Done::default());
+        let reporter = setting::reporter(global, Detail::Resources);
+        let records = Mutex::new(Records::default());
         let events = |event: Event| {
-            so_far.lock().unwrap_or_else(PoisonError::into_inner).take_in(&event);
+            records.lock().unwrap_or_else(PoisonError::into_inner).take_in(&event);
             reporter.event(&event);
         };
-        match seen.host.converge(seen.looked, &nobody, &events).await {
-            Ok(done) => Ok(Done { changed: done.changed, unchanged: done.unchanged, failed: None }),
-            // The way to the host broke: it says nothing of the host, and the fleet tells it apart.
-            Err(error @ HostError::Transport(_)) => Err(error),
-            Err(error) => Ok(Done {
-                failed: Some(error),
-                ..so_far.into_inner().unwrap_or_else(PoisonError::into_inner)
-            }),
-        }
-    })
-    .await
-}
-
-/// One host, for programs.
-#[derive(Debug, Serialize)]
-struct Row {
-    host: String,
-    outcome: &'static str,
-    changed: Vec<String>,
-    unchanged: usize,
-    errors: Vec<String>,
-    /// The last of what the failing resource printed.
-    output: Vec<String>,
-}
-
-fn row(host: String, outcome: &Result<Done, HostTrouble>) -> Row {
-    let nothing = |outcome, trouble: &HostTrouble| Row {
-        host: host.clone(),
-        outcome,
-        changed: Vec::new(),
-        unchanged: 0,
-        errors: trouble.lines(),
-        output: Vec::new(),
-    };
-    match outcome {
-        Err(trouble @ HostTrouble::Unreachable(_)) => nothing("unreachable", trouble),
-        Err(trouble) => nothing("failed", trouble),
-        Ok(done) => Row {
-            outcome: match (&done.failed, done.changed.is_empty()) {
-                (Some(_), _) => "failed",
-                (None, true) => "unchanged",
-                (None, false) => "changed",
-            },
-            changed: done.changed.clone(),
-            unchanged: done.unchanged,
-            errors: done.failed.iter().flat_map(|error| HostTrouble::Failed(error.clone()).lines()).collect(),
-            output: done.failed.as_ref().map(last_lines).unwrap_or_default(),
-            host,
-        },
+        events(Event::RunBegun { hosts: work.hosts() });
+        let conduct = self.fleet.conduct(work.limit, stop, &events);
+        let outcomes = tokio::select! {
+            outcomes = apply(&work, &conduct) => outcomes,
+            never = tell_of_stop(&conduct) => match never {},
+        };
+        // The lines at the bottom of a terminal go before the result comes.
+        drop(reporter);
+        let records = records.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let rows: Vec<Row> =
+            outcomes.iter().map(|(host, outcome)| recap::row(host, outcome, &records.of(host))).collect();
+        show(&rows, self.output)?;
+        let troubles = outcomes.iter().filter_map(|(host, outcome)| Some((host, outcome.as_ref().err()?)));
+        host_trouble::failure(troubles).map_or(Ok(ExitCode::SUCCESS), Err)
     }
 }
 
-fn last_lines(error: &HostError) -> Vec<String> {
-    let HostError::Failed { output, .. } = error else { return Vec::new() };
-    let lines: Vec<&str> = output.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+async fn tell_of_stop(conduct: &Conduct<'_>) -> Infallible {
+    conduct.share.stop.reached(Asked::AfterResource).await;
+    (conduct.events)(Event::StopAsked);
+    std::future::pending().await
 }
 
-fn show(outcomes: &Outcomes<Done>, format: Format) -> Result<(), Failure> {
-    let rows: Vec<Row> = outcomes.iter().map(|(host, outcome)| row(host.to_string(), outcome)).collect();
+async fn apply(work: &StateWork, conduct: &Conduct<'_>) -> Outcomes<Outcome> {
+    // States with certificates were refused when they were compiled.
+    let nobody = |_: &CertificateRequest, _: &str| Err("there is no authority outside a cluster".to_owned());
+    let on_one =
+        async |seen: SeenHost<'_>| match seen.host.converge(seen.looked, &nobody, conduct.events).await {
+            // It was reached before: it is not one to be set aside.
+            Err(HostError::Transport(TransportError::Unreachable { host, reason })) => {
+                Err(TransportError::Lost { host, reason }.into())
+            }
+            result => result,
+        };
+    let judge = |done: &Outcome| match done.changed.len() {
+        0 => (HostOutcome::Unchanged, 0),
+        changed => (HostOutcome::Changed, changed),
+    };
+    work.each(conduct, on_one, judge).await
+}
+
+fn show(rows: &[Row], format: Format) -> Result<(), Failure> {
     match format {
-        Format::Json | Format::Yaml => document(format, &rows),
+        Format::Json | Format::Yaml => document(format, &HostsDocument::new("Apply", rows)),
         Format::Name => print(&rows.iter().map(|row| format!("{}\n", row.host)).collect::<String>()),
-        Format::Table | Format::Wide => print(&rows.iter().map(text).collect::<String>()),
-    }
-}
-
-/// One line a host, and below it the end of what its failing resource printed.
-fn text(row: &Row) -> String {
-    let counts = format!("{}: changed={} unchanged={}", row.host, row.changed.len(), row.unchanged);
-    let mut text = match row.outcome {
-        "unreachable" => format!("{}: unreachable\n", row.host),
-        "failed" => format!("{counts} failed\n"),
-        _ => format!("{counts}\n"),
-    };
-    for line in &row.output {
-        text.push_str(&format!("    {}\n", printable(line)));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_that_failed_is_one_line_and_the_end_of_what_it_printed() {
-        let output = (0..20).map(|n| format!("line {n}\n")).collect();
-        let error = HostError::Failed { resources: vec!["command:x".to_owned()], status: 1, output };
-        let done = Done { changed: vec!["file:/a".to_owned()], unchanged: 3, failed: Some(error) };
-        let text = text(&row("a".to_owned(), &Ok(done)));
-        assert!(text.starts_with("a: changed=1 unchanged=3 failed\n    line 10\n"), "{text}");
-        assert!(text.ends_with("line 19\n"), "{text}");
+        Format::Table | Format::Wide => print(&recap::text(rows)),
     }
 }

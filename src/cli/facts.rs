@@ -5,11 +5,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::conduct::Conduct;
 use super::failure::Failure;
 use super::host_trouble;
 use super::hosts::HostArguments;
 use super::output::{Format, document, print, table};
+use crate::engine;
+use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
+use crate::model::roster::Host;
 
 /// Show what hosts are: the facts that states and templates see; without --roster, of this machine
 #[derive(Debug, Args)]
@@ -28,7 +32,9 @@ impl FactsCommand {
     /// For each host that cannot be reached or does not say what it is, one line.
     pub async fn run(&self) -> Result<ExitCode, Failure> {
         let selected = self.hosts.select_or_local().await?;
-        let outcomes = selected.each(self.hosts.limit, async |_, host| Ok(Ok(host.facts().await?))).await;
+        let conduct = Conduct::looking(self.hosts.limit);
+        let facts = async |_: &Host, host: engine::host::Host<'_>| Ok(Ok(host.facts().await?));
+        let outcomes = selected.each(&conduct, facts, |_| (HostOutcome::Unchanged, 0)).await;
         let seen: BTreeMap<&str, &Facts> =
             outcomes.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?))).collect();
         match self.output {

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use jiff::Timestamp;
+use serde_json::json;
+
 /// What a command ends with when it did not do what it was asked for.
 #[derive(Debug)]
 pub struct Failure {
@@ -64,6 +67,15 @@ impl Failure {
         }
         for hint in &self.hints {
             let _ = writeln!(out, "hint: {hint}");
+        }
+    }
+
+    /// The same for programs, one object a line, as events are: `{"time":...,"event":"error","message":...}`.
+    pub fn print_json(&self, time: Timestamp) {
+        let mut out = std::io::stderr().lock();
+        let errors = self.errors.iter().map(|message| ("error", message));
+        for (event, message) in errors.chain(self.hints.iter().map(|hint| ("hint", hint))) {
+            let _ = writeln!(out, "{}", json!({"time": time, "event": event, "message": message}));
         }
     }
 }

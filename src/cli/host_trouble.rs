@@ -1,9 +1,13 @@
 //! What went wrong with single hosts of a fleet, told once at the end.
 
+use std::collections::BTreeMap;
+
 use super::failure::{Exit, Failure, chain};
 use crate::engine::fleet::FleetOutcome;
+use crate::engine::fleet::schedule::Halt;
 use crate::engine::host::HostError;
 use crate::engine::roster::RosterFault;
+use crate::model::event::HostOutcome;
 use crate::model::name::HostName;
 use crate::transport::error::TransportError;
 
@@ -16,6 +20,8 @@ pub enum HostTrouble {
     Failed(HostError),
     /// Its states come to nothing; it was asked what it is, and no more.
     States(Vec<RosterFault>),
+    /// Nothing was begun with it.
+    NotBegun(Halt),
 }
 
 /// What became of each host, in the order of their names.
@@ -32,7 +38,10 @@ pub fn outcomes<T>(fleet: FleetOutcome<Result<T, Vec<RosterFault>>>) -> Outcomes
     });
     let unreachable =
         fleet.unreachable.into_iter().map(|(name, error)| (name, Err(HostTrouble::Unreachable(error))));
-    let mut all: Outcomes<T> = reached.chain(unreachable).collect();
+    let halted = fleet.halted;
+    let not_begun =
+        fleet.not_begun.into_iter().filter_map(|name| Some((name, Err(HostTrouble::NotBegun(halted?)))));
+    let mut all: Outcomes<T> = reached.chain(unreachable).chain(not_begun).collect();
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all
 }
@@ -40,10 +49,16 @@ pub fn outcomes<T>(fleet: FleetOutcome<Result<T, Vec<RosterFault>>>) -> Outcomes
 /// What the operator must know; `None` when nothing went wrong.
 pub fn failure<'a>(troubles: impl Iterator<Item = (&'a HostName, &'a HostTrouble)>) -> Option<Failure> {
     let mut all = Failure { exit: Exit::Ssh, errors: Vec::new(), hints: Vec::new() };
+    // What many hosts have in common is one line.
+    let mut together: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (host, trouble) in troubles {
         let exit = trouble.exit();
         if weight(exit) > weight(all.exit) {
             all.exit = exit;
+        }
+        if let Some(line) = trouble.shared() {
+            together.entry(line).or_default().push(host.as_str());
+            continue;
         }
         all.errors.extend(trouble.lines().into_iter().map(|line| format!("{host}: {line}")));
         for hint in trouble.hints() {
@@ -52,13 +67,18 @@ pub fn failure<'a>(troubles: impl Iterator<Item = (&'a HostName, &'a HostTrouble
             }
         }
     }
+    all.errors.extend(together.into_iter().map(|(line, hosts)| format!("{line}: {}", hosts.join(", "))));
+    if all.exit == Exit::Interrupted {
+        all.hints.push("the same command goes on from here".to_owned());
+    }
     (!all.errors.is_empty()).then_some(all)
 }
 
 /// Of several exit codes, the one that concerns what was touched: a host that failed in the middle needs a
-/// person sooner than one that was never reached.
+/// person sooner than one that was never reached. Who interrupted a run knows that it is not done.
 fn weight(exit: Exit) -> u8 {
     match exit {
+        Exit::Interrupted => 4,
         Exit::Host => 3,
         Exit::Refused => 2,
         Exit::Configuration => 1,
@@ -71,8 +91,30 @@ impl HostTrouble {
         match self {
             Self::Unreachable(_) | Self::Failed(HostError::Transport(_)) => Exit::Ssh,
             Self::Failed(HostError::Refused { .. }) => Exit::Refused,
+            Self::Failed(HostError::Stopped) | Self::NotBegun(Halt::Asked) => Exit::Interrupted,
             Self::Failed(_) => Exit::Host,
             Self::States(_) => Exit::Configuration,
+            // Those that failed say what went wrong.
+            Self::NotBegun(Halt::Failures { .. }) => Exit::Ssh,
+        }
+    }
+
+    /// What is said of all such hosts in one line.
+    fn shared(&self) -> Option<String> {
+        match self {
+            Self::Failed(HostError::Stopped) => Some("stopped on the way, as asked".to_owned()),
+            Self::NotBegun(halt) => Some(format!("not begun, because {halt}")),
+            _ => None,
+        }
+    }
+
+    /// What the host is now.
+    pub fn outcome(&self) -> HostOutcome {
+        match self {
+            Self::Unreachable(_) => HostOutcome::Unreachable,
+            Self::Failed(HostError::Stopped) => HostOutcome::Stopped,
+            Self::Failed(_) | Self::States(_) => HostOutcome::Failed,
+            Self::NotBegun(_) => HostOutcome::NotBegun,
         }
     }
 
@@ -89,15 +131,15 @@ impl HostTrouble {
             }
             Self::Failed(error) => vec![chain(error)],
             Self::States(faults) => faults.iter().map(ToString::to_string).collect(),
+            Self::NotBegun(halt) => vec![format!("not begun: {halt}")],
         }
     }
 
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Unreachable(error) | Self::Failed(HostError::Transport(error)) => vec![way(error)],
-            Self::Failed(HostError::Refused { .. }) => {
-                vec!["nothing was changed there; correct the host or the state".to_owned()]
-            }
+            Self::Failed(HostError::Refused { .. }) => vec!["correct the host or the state".to_owned()],
+            Self::Failed(HostError::Stopped) | Self::NotBegun(_) => Vec::new(),
             Self::Failed(_) => vec!["when that is mended, the same command goes on from here".to_owned()],
             Self::States(faults) => faults.iter().filter_map(RosterFault::hint).collect(),
         }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::conduct::Conduct;
 use super::deploy_node;
 use super::failure::{Exit, Failure, chain};
 use super::host_trouble::{Outcomes, outcomes};
@@ -17,6 +19,7 @@ use crate::engine::roster::RosterFault;
 use crate::engine::{self, fleet};
 use crate::expand::home::Home;
 use crate::model::document::Document;
+use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
@@ -24,6 +27,7 @@ use crate::model::roster::{Host, Roster};
 use crate::model::selector::Selector;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::Transport;
+use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::SshTransport;
 
@@ -38,14 +42,14 @@ pub struct HostArguments {
     /// Hosts, from a YAML file; or "kubernetes": the Nodes of the cluster. May be repeated
     #[arg(long, value_name = "FILE")]
     roster: Vec<PathBuf>,
-    /// Only these: node-1, node-*, role:etcd, rack=a, !node-3; separated by commas
+    /// Only these: node-1, node-*, role:etcd, rack=a, role:etcd&rack=a, !node-3; separated by commas
     #[arg(long, value_name = "SELECTOR", requires = "roster")]
     on: Option<Selector>,
     /// This machine, without SSH; with --roster, as the one host of it that --on means
     #[arg(long)]
     local: bool,
     /// Hosts to work on at the same time
-    #[arg(long, value_name = "N", default_value_t = default_limit())]
+    #[arg(long, value_name = "N", default_value_t = fleet::LIMIT)]
     pub limit: NonZeroUsize,
     /// Keys of hosts for which the roster pins none
     #[arg(
@@ -55,10 +59,6 @@ pub struct HostArguments {
         default_value = "/var/lib/metalform/known_hosts"
     )]
     known_hosts: PathBuf,
-}
-
-fn default_limit() -> NonZeroUsize {
-    NonZeroUsize::new(fleet::LIMIT).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The hosts, and what the roster says for all of them.
@@ -175,23 +175,44 @@ impl HostArguments {
 }
 
 impl Selected {
-    /// Does `work` on every host, `limit` at a time. A host that cannot be reached, or that the states do not
-    /// fit, holds up no other.
+    /// Does `work` on the hosts, as `conduct` says. A host that cannot be reached, or that the states do not
+    /// fit, holds up no other. `judge` tells what work that came to its end was: how the host is now, and how
+    /// many of its resources were changed.
     pub async fn each<T>(
         &self,
-        limit: NonZeroUsize,
+        conduct: &Conduct<'_>,
         work: impl AsyncFn(&Host, engine::host::Host<'_>) -> Result<Result<T, Vec<RosterFault>>, HostError>,
+        judge: impl Fn(&T) -> (HostOutcome, usize),
     ) -> Outcomes<T> {
         let hosts: BTreeMap<&HostName, &Host> = self.hosts.iter().map(|host| (&host.name, host)).collect();
-        let (hosts, work) = (&hosts, &work);
-        let fleet = fleet::run(hosts.keys().copied().cloned().collect(), limit.get(), |name| async move {
+        let (hosts, work, judge) = (&hosts, &work, &judge);
+        let on_one = |name: HostName| async move {
             // A fleet gives no names but those that it was given.
             let Some(host) = hosts.get(&name) else { return Ok(Err(Vec::new())) };
+            (conduct.events)(Event::HostBegun { host: name.clone() });
+            let began = Instant::now();
             let transport = self.transport(host);
             let nonce = Nonce::new(rand::random());
-            work(host, engine::host::Host::new(name, transport.as_ref(), nonce)).await
-        });
-        outcomes(fleet.await)
+            let engine = engine::host::Host::new(name.clone(), transport.as_ref(), nonce);
+            let result = work(host, engine.sharing(&conduct.share)).await;
+            let (outcome, changed) = match &result {
+                Ok(Ok(done)) => judge(done),
+                Err(HostError::Transport(TransportError::Unreachable { .. })) => {
+                    (HostOutcome::Unreachable, 0)
+                }
+                Err(HostError::Stopped) => (HostOutcome::Stopped, 0),
+                Ok(Err(_)) | Err(_) => (HostOutcome::Failed, 0),
+            };
+            (conduct.events)(Event::HostEnded { host: name, outcome, changed, elapsed: began.elapsed() });
+            result
+        };
+        let well = |result: &Result<T, Vec<RosterFault>>| {
+            result
+                .as_ref()
+                .is_ok_and(|done| matches!(judge(done).0, HostOutcome::Changed | HostOutcome::Unchanged))
+        };
+        let names = hosts.keys().copied().cloned().collect();
+        outcomes(fleet::run(names, &conduct.rules, &conduct.share.stop, on_one, well).await)
     }
 
     fn transport(&self, host: &Host) -> Box<dyn Transport> {

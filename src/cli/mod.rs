@@ -5,6 +5,7 @@ pub mod bootstrap;
 pub mod bundle;
 pub mod check;
 pub mod completion;
+pub mod conduct;
 pub mod deploy_node;
 pub mod docs;
 pub mod etcd;
@@ -12,10 +13,12 @@ pub mod facts;
 pub mod failure;
 pub mod host_trouble;
 pub mod hosts;
+pub mod interrupt;
 pub mod node;
 pub mod output;
 pub mod plan;
 pub mod preview;
+pub mod recap;
 pub mod render;
 pub mod serve;
 pub mod setting;
@@ -28,6 +31,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use failure::{Exit, Failure};
+use interrupt::{Manner, interrupted};
+
+use crate::engine::stop::{self, Stop};
 
 /// Grow Kubernetes clusters on bare metal, over SSH, from one node, offline.
 #[derive(Debug, Parser)]
@@ -89,7 +95,7 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             if let Some(failure) = usage::failure(&error) {
-                return report(failure);
+                return report(failure, LogFormat::Text);
             }
             // Help and version: what was asked for, or what a command without its verb gets. A closed terminal
             // takes neither.
@@ -100,23 +106,33 @@ pub fn run() -> ExitCode {
     log(&cli.global);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return report(Failure::from_error(Exit::Bug, &error)),
+        Err(error) => return report(Failure::from_error(Exit::Bug, &error), cli.global.log_format),
     };
+    let (asker, stop) = stop::channel();
+    let manner = cli.command.manner();
     let outcome = runtime.block_on(async {
         tokio::select! {
-            outcome = dispatch(&cli) => outcome,
-            // What is under way on a host ends with its connection; the next run converges.
-            _ = tokio::signal::ctrl_c() => Err(Failure::new(Exit::Interrupted, "interrupted; the same command goes on from here")),
+            outcome = dispatch(&cli, &stop) => outcome,
+            interrupted = interrupted(&asker, manner) => interrupted.map(|never| match never {}),
         }
     });
     runtime.shutdown_background();
     match outcome {
         Ok(code) => code,
-        Err(failure) => report(failure),
+        Err(failure) => report(failure, cli.global.log_format),
     }
 }
 
-async fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
+impl Command {
+    fn manner(&self) -> Manner {
+        match self {
+            Self::Apply(apply) => apply.manner(),
+            _ => Manner::AtOnce,
+        }
+    }
+}
+
+async fn dispatch(cli: &Cli, stop: &Stop) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Bundle(command) => command.run(&cli.global).await,
         Command::Bootstrap(command) => command.run(&cli.global).await,
@@ -124,7 +140,7 @@ async fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::DeployNode(command) => command.run(&cli.global).await,
         Command::Etcd(command) => command.run(&cli.global).await,
         Command::Plan(command) => command.run(&cli.global).await,
-        Command::Apply(command) => command.run(&cli.global).await,
+        Command::Apply(command) => command.run(&cli.global, stop).await,
         Command::Render(command) => command.run(&cli.global).await,
         Command::Facts(command) => command.run().await,
         Command::Check(command) => command.run(),
@@ -134,8 +150,11 @@ async fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-fn report(failure: Failure) -> ExitCode {
-    failure.print();
+fn report(failure: Failure, format: LogFormat) -> ExitCode {
+    match format {
+        LogFormat::Text => failure.print(),
+        LogFormat::Json => failure.print_json(setting::now()),
+    }
     ExitCode::from(failure.exit as u8)
 }
 

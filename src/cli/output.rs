@@ -53,6 +53,24 @@ pub fn document<T: Serialize>(format: Format, document: &T) -> Result<(), Failur
     print(&text)
 }
 
+/// What a command found or did on hosts, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostsDocument<'a, T> {
+    /// A field is only ever added within one version.
+    api_version: &'static str,
+    kind: &'static str,
+    /// In the order of their names.
+    hosts: &'a [T],
+}
+
+impl<'a, T: Serialize> HostsDocument<'a, T> {
+    /// A document of this kind.
+    pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
+        Self { api_version: "metalform.dev/v1alpha1", kind, hosts }
+    }
+}
+
 /// Columns as wide as their widest cell, three spaces between them, as kubectl has it.
 pub fn table<R: AsRef<[String]>>(head: &[&str], rows: &[R]) -> String {
     let mut widths: Vec<usize> = head.iter().map(|cell| cell.chars().count()).collect();

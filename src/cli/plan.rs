@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Global;
 use super::failure::{Exit, Failure};
 use super::host_trouble::{self, HostTrouble, Outcomes};
-use super::output::{Format, document, paint, print};
+use super::output::{Format, HostsDocument, document, paint, print};
 use super::states::{StateArguments, StateWork};
 use crate::engine;
 use crate::engine::host::HostError;
@@ -47,7 +47,7 @@ impl Plan {
 /// For each host that cannot be compared with its states, one line; what is known of the others was shown.
 pub async fn plan(work: &StateWork, format: Format, detailed: bool) -> Result<ExitCode, Failure> {
     let outcomes = work
-        .each(async |seen| {
+        .look(async |seen| {
             let plan = seen.looked.plan();
             let refusals = plan.refusals();
             if refusals.is_empty() { Ok(plan) } else { Err(HostError::Refused { refusals }) }
@@ -66,6 +66,8 @@ pub async fn plan(work: &StateWork, format: Format, detailed: bool) -> Result<Ex
 #[derive(Debug, Serialize)]
 struct Row {
     host: String,
+    /// `planned`, or why it is not.
+    outcome: &'static str,
     changes: Vec<ChangeRow>,
     unchanged: usize,
     /// Why nothing is known of it.
@@ -88,7 +90,7 @@ fn changes(plan: &engine::plan::Plan) -> impl Iterator<Item = (&str, &[Differenc
 
 fn show(outcomes: &Outcomes<engine::plan::Plan>, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Json | Format::Yaml => document(format, &rows(outcomes)),
+        Format::Json | Format::Yaml => document(format, &HostsDocument::new("Plan", &rows(outcomes))),
         Format::Name => print(
             &rows(outcomes)
                 .into_iter()
@@ -102,9 +104,16 @@ fn show(outcomes: &Outcomes<engine::plan::Plan>, format: Format) -> Result<(), F
 
 fn rows(outcomes: &Outcomes<engine::plan::Plan>) -> Vec<Row> {
     let row = |host: String, outcome: &Result<engine::plan::Plan, HostTrouble>| match outcome {
-        Err(trouble) => Row { host, changes: Vec::new(), unchanged: 0, errors: trouble.lines() },
+        Err(trouble) => Row {
+            host,
+            outcome: trouble.outcome().as_str(),
+            changes: Vec::new(),
+            unchanged: 0,
+            errors: trouble.lines(),
+        },
         Ok(plan) => Row {
             host,
+            outcome: "planned",
             changes: changes(plan)
                 .map(|(id, differences)| ChangeRow {
                     resource: id.to_owned(),
@@ -121,7 +130,13 @@ fn rows(outcomes: &Outcomes<engine::plan::Plan>) -> Vec<Row> {
 fn text(outcomes: &Outcomes<engine::plan::Plan>, paint: Paint) -> String {
     let mut text = String::new();
     for (host, outcome) in outcomes {
-        let Ok(plan) = outcome else { continue };
+        let plan = match outcome {
+            Ok(plan) => plan,
+            Err(trouble) => {
+                text.push_str(&format!("{host}: {}\n", trouble.outcome()));
+                continue;
+            }
+        };
         let count = changes(plan).count();
         text.push_str(&format!("{host}: {count} to change, {} unchanged\n", plan.unchanged()));
         for (id, differences) in changes(plan) {

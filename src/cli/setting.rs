@@ -21,6 +21,7 @@ use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
 use crate::report::Reporter;
+use crate::report::plain::Detail;
 use crate::state::{Library, StateError, Tree};
 use crate::transport::Transport;
 use crate::transport::local::LocalTransport;
@@ -78,12 +79,12 @@ pub fn faults(errors: &[StateError]) -> Failure {
     Failure { exit: Exit::Configuration, errors: errors.iter().map(ToString::to_string).collect(), hints }
 }
 
-/// Who tells of progress.
-pub fn reporter(global: &Global) -> Reporter {
+/// Who tells of progress, in this detail where that is lines.
+pub fn reporter(global: &Global, detail: Detail) -> Reporter {
     match (global.quiet, global.log_format) {
         (true, _) => Reporter::Silent,
-        (false, LogFormat::Json) => Reporter::Json,
-        (false, LogFormat::Text) => Reporter::for_people(),
+        (false, LogFormat::Json) => Reporter::Json(now),
+        (false, LogFormat::Text) => Reporter::for_people(detail),
     }
 }
 
@@ -135,7 +136,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
     }
     let (bundle_directory, bundle) = bundle(&configuration)?;
     let indexes = indexes(&bundle_directory, &bundle)?;
-    let reporter = reporter(global);
+    let reporter = reporter(global, Detail::Phases);
     let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
     let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
     Ok(Arc::new(Setting {

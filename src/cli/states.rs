@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 use jiff::Timestamp;
 
+use super::conduct::Conduct;
 use super::failure::Failure;
 use super::host_trouble::Outcomes;
 use super::hosts::{HostArguments, Selected};
@@ -12,6 +13,8 @@ use super::{Global, setting};
 use crate::engine::host::{Host, HostError, Looked};
 use crate::engine::roster::{self, RosterFault};
 use crate::engine::states::HostStates;
+use crate::model;
+use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
 use crate::state::{Compiled, Library, StateName};
 
@@ -30,7 +33,8 @@ pub struct StateWork {
     library: Library,
     states: Vec<StateName>,
     selected: Selected,
-    limit: NonZeroUsize,
+    /// Hosts to work on at the same time.
+    pub limit: NonZeroUsize,
     now: Timestamp,
 }
 
@@ -61,36 +65,49 @@ impl StateArguments {
 }
 
 impl StateWork {
-    /// Does `work` on every host, once it was seen.
-    pub async fn each<T>(&self, work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>) -> Outcomes<T> {
+    /// Does `work` on the hosts once they were seen; the rest is as [`Selected::each`] has it.
+    pub async fn each<T>(
+        &self,
+        conduct: &Conduct<'_>,
+        work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>,
+        judge: impl Fn(&T) -> (HostOutcome, usize),
+    ) -> Outcomes<T> {
         let desired =
             |compiled: Result<Vec<Compiled>, Vec<RosterFault>>| roster::desired(compiled?, self.now);
-        self.selected
-            .each(self.limit, async |named, host| {
-                let known = roster::compiled_without_facts(self.setting(), named).map(desired).transpose();
-                let known = match known {
-                    Ok(known) => known,
-                    Err(faults) => return Ok(Err(faults)),
-                };
-                let by_facts = |facts: &Facts| desired(roster::compiled(self.setting(), named, facts));
-                match host.look(known, by_facts).await? {
-                    Ok(looked) => Ok(Ok(work(SeenHost { host, looked }).await?)),
-                    Err(faults) => Ok(Err(faults)),
-                }
-            })
-            .await
+        let on_one = async |named: &model::roster::Host, host: Host<'_>| {
+            let known = roster::compiled_without_facts(self.setting(), named).map(desired).transpose();
+            let known = match known {
+                Ok(known) => known,
+                Err(faults) => return Ok(Err(faults)),
+            };
+            let by_facts = |facts: &Facts| desired(roster::compiled(self.setting(), named, facts));
+            match host.look(known, by_facts).await? {
+                Ok(looked) => Ok(Ok(work(SeenHost { host, looked }).await?)),
+                Err(faults) => Ok(Err(faults)),
+            }
+        };
+        self.selected.each(conduct, on_one, judge).await
+    }
+
+    /// The same for work that changes nothing.
+    pub async fn look<T>(&self, work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>) -> Outcomes<T> {
+        self.each(&Conduct::looking(self.limit), work, |_| (HostOutcome::Unchanged, 0)).await
+    }
+
+    /// How many hosts a run is about.
+    pub fn hosts(&self) -> usize {
+        self.selected.hosts.len()
     }
 
     /// The resources of every host, in the order to run. Hosts are asked what they are where that matters.
     pub async fn compiled(&self) -> Outcomes<Vec<Compiled>> {
-        self.selected
-            .each(self.limit, async |named, host| {
-                Ok(match roster::compiled_without_facts(self.setting(), named) {
-                    Some(compiled) => compiled,
-                    None => roster::compiled(self.setting(), named, &host.facts().await?),
-                })
+        let on_one = async |named: &model::roster::Host, host: Host<'_>| {
+            Ok(match roster::compiled_without_facts(self.setting(), named) {
+                Some(compiled) => compiled,
+                None => roster::compiled(self.setting(), named, &host.facts().await?),
             })
-            .await
+        };
+        self.selected.each(&Conduct::looking(self.limit), on_one, |_| (HostOutcome::Unchanged, 0)).await
     }
 
     fn setting(&self) -> roster::Setting<'_> {

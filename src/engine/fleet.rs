@@ -1,16 +1,24 @@
 //! Many hosts at once.
 
+pub mod amount;
+pub mod schedule;
+
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::num::NonZeroUsize;
 
 use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 
+use self::schedule::{End, Halt, Next, Rules, Schedule};
 use super::host::HostError;
+use super::stop::{Asked, Stop};
 use crate::model::name::HostName;
 use crate::transport::error::TransportError;
 
 /// As many hosts as are worked on at the same time where nothing else is said: each has a connection and
 /// holds what its program prints.
-pub const LIMIT: usize = 32;
+pub const LIMIT: NonZeroUsize = NonZeroUsize::new(32).expect("32 is not zero");
 
 /// What became of each host, in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,68 +27,147 @@ pub struct FleetOutcome<T> {
     pub reached: Vec<(HostName, Result<T, HostError>)>,
     /// Hosts that could not; they are nobody's failure but theirs.
     pub unreachable: Vec<(HostName, TransportError)>,
+    /// Hosts that nothing was begun with.
+    pub not_begun: Vec<HostName>,
+    /// Why not.
+    pub halted: Option<Halt>,
 }
 
-/// Runs `work` for each host, at most `limit` (at least one) at a time. A host that fails or cannot be
-/// reached holds up no other.
-pub async fn run<T, F>(hosts: Vec<HostName>, limit: usize, work: impl Fn(HostName) -> F) -> FleetOutcome<T>
+/// Runs `work` for each host as the rules say, until all are done or a stop is asked for. `well` tells
+/// whether work that came to its end did what it was for.
+pub async fn run<T, F>(
+    hosts: Vec<HostName>,
+    rules: &Rules,
+    stop: &Stop,
+    work: impl Fn(HostName) -> F,
+    well: impl Fn(&T) -> bool,
+) -> FleetOutcome<T>
 where
     F: Future<Output = Result<T, HostError>>,
 {
-    let mut results: Vec<(usize, HostName, Result<T, HostError>)> =
-        futures::stream::iter(hosts.into_iter().enumerate())
-            .map(|(at, host)| {
-                let done = work(host.clone());
-                async move { (at, host, done.await) }
-            })
-            .buffer_unordered(limit.max(1))
-            .collect()
-            .await;
-    results.sort_by_key(|(at, ..)| *at);
-    let mut outcome = FleetOutcome { reached: Vec::new(), unreachable: Vec::new() };
-    for (_, host, result) in results {
-        match result {
-            Err(HostError::Transport(error @ TransportError::Unreachable { .. })) => {
+    let mut schedule = Schedule::new(rules, hosts.len());
+    let mut running = FuturesUnordered::new();
+    let mut results: BTreeMap<usize, Result<T, HostError>> = BTreeMap::new();
+    let asked = stop.reached(Asked::AfterResource);
+    tokio::pin!(asked);
+    let mut stopped = false;
+    loop {
+        if stop.asked() >= Asked::AfterResource {
+            schedule.stop();
+        }
+        match schedule.next() {
+            Next::Over => break,
+            Next::Begin(at) => {
+                schedule.begin();
+                let done = work(hosts[at].clone());
+                running.push(async move { (at, done.await) });
+            }
+            Next::Wait => tokio::select! {
+                Some((at, result)) = running.next() => {
+                    schedule.end(end(&result, &well));
+                    results.insert(at, result);
+                }
+                () = &mut asked, if !stopped => stopped = true,
+            },
+        }
+    }
+    let mut outcome = FleetOutcome {
+        reached: Vec::new(),
+        unreachable: Vec::new(),
+        not_begun: Vec::new(),
+        halted: schedule.halted(),
+    };
+    for (at, host) in hosts.into_iter().enumerate() {
+        match results.remove(&at) {
+            None => outcome.not_begun.push(host),
+            Some(Err(HostError::Transport(error @ TransportError::Unreachable { .. }))) => {
                 outcome.unreachable.push((host, error));
             }
-            result => outcome.reached.push((host, result)),
+            Some(result) => outcome.reached.push((host, result)),
         }
     }
     outcome
+}
+
+fn end<T>(result: &Result<T, HostError>, well: impl Fn(&T) -> bool) -> End {
+    match result {
+        Ok(done) if well(done) => End::Well,
+        Err(HostError::Transport(TransportError::Unreachable { .. })) => End::Unreachable,
+        Ok(_) | Err(_) => End::Failed,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use super::amount::Amount;
     use super::*;
+    use crate::engine::stop;
+
+    fn hosts() -> Vec<HostName> {
+        (0..9).map(|n| format!("node-{n}").parse().unwrap()).collect()
+    }
+
+    fn number(host: &HostName) -> usize {
+        host.as_str()[5..].parse().unwrap()
+    }
 
     #[tokio::test]
     async fn hosts_come_back_in_their_order_and_the_unreachable_ones_apart() {
-        let hosts: Vec<HostName> = (0..9).map(|n| format!("node-{n}").parse().unwrap()).collect();
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let outcome = run(hosts.clone(), 3, |host| {
+        let rules = Rules::side_by_side(NonZeroUsize::new(3).unwrap());
+        let work = |host: HostName| {
             let (running, most) = (&running, &most);
             async move {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 // Later hosts end earlier.
-                let number: usize = host.as_str()[5..].parse().unwrap();
-                for _ in 0..(9 - number) {
+                for _ in 0..(9 - number(&host)) {
                     tokio::task::yield_now().await;
                 }
                 running.fetch_sub(1, Ordering::SeqCst);
-                if number == 4 {
+                if number(&host) == 4 {
                     let reason = "no route".to_owned();
                     return Err(TransportError::Unreachable { host: host.to_string(), reason }.into());
                 }
-                Ok(number)
+                Ok(number(&host))
             }
-        })
-        .await;
+        };
+        let outcome = run(hosts(), &rules, &Stop::never(), work, |_| true).await;
         assert_eq!(most.into_inner(), 3);
         let unreachable: Vec<&HostName> = outcome.unreachable.iter().map(|(host, _)| host).collect();
-        assert_eq!(unreachable, [&hosts[4]]);
+        assert_eq!(unreachable, [&hosts()[4]]);
         let numbers: Vec<usize> = outcome.reached.into_iter().map(|(_, number)| number.unwrap()).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 5, 6, 7, 8]);
+        assert_eq!((outcome.not_begun, outcome.halted), (Vec::new(), None));
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_failed_is_the_last_one() {
+        let batches = Rules { batch: Some(Amount::Hosts(2)), ..Rules::side_by_side(LIMIT) };
+        let work = |host: HostName| async move { Ok(number(&host)) };
+        let outcome = run(hosts(), &batches, &Stop::never(), work, |number| *number != 2).await;
+        assert_eq!(outcome.reached.len(), 4);
+        assert_eq!(outcome.not_begun, hosts()[4..]);
+        assert_eq!(outcome.halted, Some(Halt::Failures { failed: 1, allowed: 0 }));
+    }
+
+    #[tokio::test]
+    async fn a_stop_lets_the_hosts_under_way_end() {
+        let (asker, stop) = stop::channel();
+        let rules = Rules::side_by_side(NonZeroUsize::new(2).unwrap());
+        let work = |host: HostName| {
+            let asker = &asker;
+            async move {
+                if number(&host) == 1 {
+                    asker.ask(Asked::AfterResource);
+                }
+                tokio::task::yield_now().await;
+                Ok(())
+            }
+        };
+        let outcome = run(hosts(), &rules, &stop, work, |()| true).await;
+        assert_eq!((outcome.reached.len(), outcome.not_begun.len()), (2, 7));
+        assert_eq!(outcome.halted, Some(Halt::Asked));
     }
 }

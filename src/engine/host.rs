@@ -13,6 +13,8 @@ use super::facts::{self, FactsError};
 use super::nonce::Nonce;
 use super::observe::{self, ObserveError};
 use super::plan::Plan;
+use super::share::Share;
+use super::stop::Asked;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
@@ -65,6 +67,9 @@ pub enum HostError {
         /// What the shell printed.
         stderr: String,
     },
+    /// It was asked to stop on the way: the resource at hand was finished, and what comes after it was not begun.
+    #[error("stopped on the way, as asked")]
+    Stopped,
     /// A certificate was not signed.
     #[error("certificate {certificate}: {reason}")]
     NotSigned {
@@ -86,12 +91,19 @@ pub struct Host<'t> {
     name: HostName,
     transport: &'t dyn Transport,
     nonce: Nonce,
+    share: Share,
 }
 
 impl<'t> Host<'t> {
     /// A host that `transport` reaches. `nonce` marks our lines in its output.
     pub fn new(name: HostName, transport: &'t dyn Transport, nonce: Nonce) -> Self {
-        Self { name, transport, nonce }
+        Self { name, transport, nonce, share: Share::default() }
+    }
+
+    /// One of the hosts of a run, with what they share.
+    #[must_use]
+    pub fn sharing(self, share: &Share) -> Self {
+        Self { share: share.clone(), ..self }
     }
 
     /// Its name.
@@ -130,8 +142,19 @@ impl<'t> Host<'t> {
         Ok(Plan { verdicts: desired.verdicts(&observed) })
     }
 
-    async fn run(&self, program: &Program) -> Result<Output, TransportError> {
-        self.transport.run(program, &mut |_| {}).await
+    async fn run(&self, program: &Program) -> Result<Output, HostError> {
+        self.unless_stopped(self.transport.run(program, &mut |_| {})).await
+    }
+
+    /// What a program gives that changes nothing, and may be given up at any time.
+    async fn unless_stopped(
+        &self,
+        running: impl Future<Output = Result<Output, TransportError>>,
+    ) -> Result<Output, HostError> {
+        tokio::select! {
+            output = running => Ok(output?),
+            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+        }
     }
 }
 

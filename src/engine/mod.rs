@@ -16,8 +16,10 @@ pub mod plan;
 mod quote;
 pub mod roster;
 mod second_part;
+pub mod share;
 mod stale;
 pub mod states;
+pub mod stop;
 mod sysctl_path;
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! node-1              this host              role:etcd      hosts with this role
-//! node-*  rack?-1     hosts like this        rack=a         hosts with this label and value
-//! !node-3  !role:infra                       not these
+//! node-*  rack?-1     hosts like this        rack=a  os=*   hosts with this label and value, or one like it
+//! role:etcd&rack=a    hosts that are both    !node-3        not these
 //! ```
 //! Terms are separated by commas: every host that one of the plain terms means, without those that one of
-//! the negated terms means. With negated terms alone, all the others.
+//! the negated terms means. With negated terms alone, all the others. `!role:etcd&rack=a` takes away the hosts
+//! that are both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +30,9 @@ pub enum SelectorError {
     /// Nothing between two commas, or nothing after `!`.
     #[error("{0:?} has an empty term")]
     EmptyTerm(String),
+    /// `a&!b`.
+    #[error("{0} cannot stand within a term: a comma before it takes those hosts away")]
+    InnerNegation(String),
     /// A role that does not exist.
     #[error(transparent)]
     Role(#[from] RoleError),
@@ -48,19 +52,32 @@ pub enum SelectorError {
 enum Term {
     /// A name, or a pattern of names with `*` and `?`.
     Name(WildMatch),
+    /// A label, and a pattern of its value.
     Label {
         key: String,
-        value: String,
+        value: WildMatch,
     },
     Role(Role),
+    /// Every one of these.
+    All(Vec<Term>),
 }
 
 impl Term {
     fn means(&self, host: &Host) -> bool {
         match self {
             Self::Name(pattern) => pattern.matches(host.name.as_str()),
-            Self::Label { key, value } => host.labels.get(key) == Some(value),
+            Self::Label { key, value } => host.labels.get(key).is_some_and(|text| value.matches(text)),
             Self::Role(role) => host.roles.contains(role),
+            Self::All(terms) => terms.iter().all(|term| term.means(host)),
+        }
+    }
+
+    /// Whether it names roles alone, which cannot be misspelt.
+    fn is_of_roles(&self) -> bool {
+        match self {
+            Self::Role(_) => true,
+            Self::All(terms) => terms.iter().all(Self::is_of_roles),
+            Self::Name(_) | Self::Label { .. } => false,
         }
     }
 }
@@ -72,7 +89,7 @@ impl Selector {
     /// When a term means no host at all (so that a misspelt name is not a silent success), or none is left.
     pub fn select<'a>(&self, roster: &'a Roster) -> Result<Vec<&'a Host>, SelectorError> {
         // A negated role cannot be misspelt, and to have no such host is then what was wanted.
-        let negated = self.negated.iter().filter(|term| !matches!(term, Term::Role(_)));
+        let negated = self.negated.iter().filter(|term| !term.is_of_roles());
         for term in self.plain.iter().chain(negated) {
             if !roster.hosts.values().any(|host| term.means(host)) {
                 return Err(SelectorError::NothingIs { term: term.to_string() });
@@ -99,10 +116,17 @@ impl FromStr for Selector {
                 Some(term) => (&mut selector.negated, term.trim()),
                 None => (&mut selector.plain, part),
             };
-            if term.is_empty() {
+            let parts: Vec<&str> = term.split('&').map(str::trim).collect();
+            if parts.iter().any(|part| part.is_empty()) {
                 return Err(SelectorError::EmptyTerm(text.to_owned()));
             }
-            terms.push(term.parse()?);
+            if let Some(part) = parts.iter().find(|part| part.starts_with('!')) {
+                return Err(SelectorError::InnerNegation((*part).to_owned()));
+            }
+            terms.push(match parts[..] {
+                [one] => one.parse()?,
+                _ => Term::All(parts.iter().map(|part| part.parse()).collect::<Result<_, _>>()?),
+            });
         }
         Ok(selector)
     }
@@ -115,7 +139,7 @@ impl FromStr for Term {
         Ok(if let Some(role) = text.strip_prefix("role:") {
             Self::Role(role.parse()?)
         } else if let Some((key, value)) = text.split_once('=') {
-            Self::Label { key: key.to_owned(), value: value.to_owned() }
+            Self::Label { key: key.to_owned(), value: WildMatch::new(value) }
         } else {
             Self::Name(WildMatch::new(text))
         })
@@ -128,6 +152,10 @@ impl fmt::Display for Term {
             Self::Name(pattern) => write!(f, "{pattern}"),
             Self::Label { key, value } => write!(f, "{key}={value}"),
             Self::Role(role) => write!(f, "role:{role}"),
+            Self::All(terms) => {
+                let terms: Vec<String> = terms.iter().map(ToString::to_string).collect();
+                f.write_str(&terms.join("&"))
+            }
         }
     }
 }
@@ -161,6 +189,20 @@ hosts:
             ("boot,!rack=c", Err("no host of the roster is rack=c")),
             ("role:control-plane", Ok("boot node-1")),
             ("role:node,role:infra", Ok("node-10 node-2")),
+            ("rack=*", Ok("boot node-1 node-10 node-2")),
+            ("rack=?,!rack=b", Ok("boot node-10")),
+            ("role:etcd&rack=b", Ok("node-1")),
+            ("role:etcd & rack=a, node-2", Ok("boot node-2")),
+            ("!role:etcd&rack=a", Ok("node-1 node-10 node-2")),
+            ("*,!role:etcd&role:infra", Ok("boot node-1 node-10 node-2")),
+            ("role:infra&rack=b", Err("no host of the roster is role:infra&rack=b")),
+            ("*,!node-1&rack=c", Err("no host of the roster is node-1&rack=c")),
+            (
+                "rack=b&!node-1",
+                Err("!node-1 cannot stand within a term: a comma before it takes those hosts away"),
+            ),
+            ("rack=b&", Err("\"rack=b&\" has an empty term")),
+            ("&", Err("\"&\" has an empty term")),
             ("node-3", Err("no host of the roster is node-3")),
             ("*,!node-3", Err("no host of the roster is node-3")),
             ("rack=c", Err("no host of the roster is rack=c")),

@@ -1,44 +1,57 @@
-//! A line that changes while something is under way, and one that stays for each thing that ended.
+//! Lines that change while hosts are under way, and one that stays for each thing that ended.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use console::Term;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use super::plain;
+use super::plain::{self, Detail};
+use super::screen::Screen;
 use crate::model::event::Event;
 
-/// A spinner with what is being done, for how long.
+/// How often the lines are drawn again: often enough for a second to be one.
+const TICK: Duration = Duration::from_millis(200);
+
+/// The lines at the bottom of a terminal. They go when it is dropped.
 #[derive(Debug)]
 pub struct Live {
     bar: ProgressBar,
+    screen: Arc<Mutex<Screen>>,
 }
 
 impl Live {
     /// On standard error.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-            bar.set_style(style);
+        let screen = Arc::new(Mutex::new(Screen::default()));
+        let drawn = Arc::clone(&screen);
+        let draw = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let (height, width) = Term::stderr().size();
+            let screen = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+            // The last line stays free, and so does the last column: a full one would wrap.
+            let lines = screen.lines(
+                state.elapsed(),
+                usize::from(height).saturating_sub(1),
+                usize::from(width).saturating_sub(1),
+            );
+            // A line buffer takes any text.
+            let _ = out.write_str(&lines.join("\n"));
+        };
+        if let Ok(style) = ProgressStyle::with_template("{screen}") {
+            bar.set_style(style.with_key("screen", draw));
         }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Self { bar }
+        bar.enable_steady_tick(TICK);
+        Self { bar, screen }
     }
 
     /// Tells of one event.
     pub fn event(&self, event: &Event) {
-        match event {
-            Event::PhaseBegun { host, phase } => self.bar.set_message(format!("{host}: {phase}")),
-            Event::Acted { host, action } => self.bar.set_message(format!("{host}: {action}")),
-            Event::Planned { .. } | Event::ResourceDone { .. } => {}
-            Event::ResourceBegun { host, resource } => self.bar.set_message(format!("{host}: {resource}")),
-            Event::Waiting { host, condition, last_seen, .. } => {
-                self.bar.set_message(format!("{host}: waiting for {condition}: {last_seen}"));
-            }
-            Event::PhaseEnded { .. } | Event::ResourceFailed { .. } => {
-                if let Some(line) = plain::line(event) {
-                    self.bar.suspend(|| super::to_stderr(&line));
-                }
-            }
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).take_in(event, self.bar.elapsed());
+        let stays =
+            !matches!(event, Event::Acted { .. } | Event::Waiting { .. } | Event::ResourceDone { .. });
+        if let Some(line) = plain::line(event, Detail::Resources).filter(|_| stays) {
+            self.bar.suspend(|| super::to_stderr(&line));
         }
     }
 }

@@ -4,41 +4,46 @@
 pub mod diff;
 pub mod live;
 pub mod plain;
+pub mod screen;
 
 use std::io::{IsTerminal, Write};
 
+use jiff::Timestamp;
+use serde::Serialize;
+
+use self::plain::Detail;
 use crate::model::event::Event;
 
 /// How progress is told.
 #[derive(Debug)]
 pub enum Reporter {
-    /// A line at the bottom that changes, and one that stays for each phase.
+    /// Lines at the bottom that change, and one that stays for each thing that ended.
     Live(live::Live),
     /// One line for each thing that ends.
-    Plain,
-    /// One JSON object a line.
-    Json,
+    Plain(Detail),
+    /// One JSON object a line: the event, and `time` by this clock (RFC 3339).
+    Json(fn() -> Timestamp),
     /// Nothing.
     Silent,
 }
 
 impl Reporter {
     /// Live on a terminal, else plain lines.
-    pub fn for_people() -> Self {
-        if std::io::stderr().is_terminal() { Self::Live(live::Live::new()) } else { Self::Plain }
+    pub fn for_people(detail: Detail) -> Self {
+        if std::io::stderr().is_terminal() { Self::Live(live::Live::new()) } else { Self::Plain(detail) }
     }
 
     /// Tells of one event.
     pub fn event(&self, event: &Event) {
         match self {
             Self::Live(live) => live.event(event),
-            Self::Plain => {
-                if let Some(line) = plain::line(event) {
+            Self::Plain(detail) => {
+                if let Some(line) = plain::line(event, *detail) {
                     to_stderr(&line);
                 }
             }
-            Self::Json => {
-                if let Ok(line) = serde_json::to_string(event) {
+            Self::Json(clock) => {
+                if let Ok(line) = serde_json::to_string(&Stamped { time: clock(), event }) {
                     to_stderr(&line);
                 }
             }
@@ -47,7 +52,38 @@ impl Reporter {
     }
 }
 
+/// An event as programs get it.
+#[derive(Debug, Serialize)]
+struct Stamped<'a> {
+    time: Timestamp,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
 /// Progress that nobody can read any more is no reason to stop.
 pub(crate) fn to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::event::HostOutcome;
+
+    #[test]
+    fn programs_get_one_object_with_time_host_and_event() {
+        let event = Event::HostEnded {
+            host: "node-1".parse().unwrap(),
+            outcome: HostOutcome::NotBegun,
+            changed: 2,
+            elapsed: Duration::from_micros(1_234_567),
+        };
+        let stamped = Stamped { time: Timestamp::from_second(1_700_000_000).unwrap(), event: &event };
+        assert_eq!(
+            serde_json::to_string(&stamped).unwrap(),
+            r#"{"time":"2023-11-14T22:13:20Z","event":"host-ended","host":"node-1","outcome":"not-begun","changed":2,"elapsed":1.235}"#
+        );
+    }
 }

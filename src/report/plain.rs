@@ -2,25 +2,52 @@
 
 use std::time::Duration;
 
-use crate::model::event::Event;
+use super::diff::printable;
+use crate::model::event::{Event, HostOutcome};
 
-/// The line of an event, if it has one. A resource that is done has none: a phase would have dozens.
-pub fn line(event: &Event) -> Option<String> {
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Phases and what they do: resources would be dozens of lines each.
+    Phases,
+    /// Each resource that was changed.
+    Resources,
+}
+
+/// The line of an event, if it has one.
+pub fn line(event: &Event, detail: Detail) -> Option<String> {
     match event {
-        Event::PhaseBegun { .. }
+        Event::RunBegun { .. }
+        | Event::HostBegun { .. }
+        | Event::PhaseBegun { .. }
         | Event::ResourceBegun { .. }
-        | Event::ResourceDone { .. }
         | Event::Planned { .. } => None,
+        Event::ResourceDone { .. } if detail == Detail::Phases => None,
+        Event::ResourceDone { host, resource } => Some(format!("{host}: {} done", printable(resource))),
+        Event::StopAsked => Some(
+            "stopping: each host finishes the resource at hand, and no further host begins; interrupt again to \
+             stop at once"
+                .to_owned(),
+        ),
+        Event::HostEnded { host, outcome, changed, elapsed } => {
+            let time = seconds(*elapsed);
+            Some(match (outcome, changed) {
+                (HostOutcome::Changed, changed) => format!("{host}: {changed} changed in {time}"),
+                (outcome, 0) => format!("{host}: {outcome} in {time}"),
+                (outcome, changed) => format!("{host}: {outcome} in {time}, {changed} changed"),
+            })
+        }
         Event::PhaseEnded { host, phase, elapsed, holds } => {
             let outcome = if *holds { "" } else { "  FAILED" };
             Some(format!("{host}: {phase:<24} {:>8}{outcome}", seconds(*elapsed)))
         }
         Event::Acted { host, action } => Some(format!("{host}:   {action}")),
         Event::Waiting { host, condition, last_seen, elapsed } => {
+            let (condition, last_seen) = (printable(condition), printable(last_seen));
             Some(format!("{host}:   waiting for {condition} ({}): {last_seen}", seconds(*elapsed)))
         }
         Event::ResourceFailed { host, resource, status, .. } => {
-            Some(format!("{host}:   {resource} failed with status {status}"))
+            Some(format!("{host}:   {} failed with status {status}", printable(resource)))
         }
     }
 }
@@ -35,13 +62,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_is_one_line_with_its_time() {
-        let event = Event::PhaseEnded {
-            host: "node-1".parse().unwrap(),
-            phase: "Base system".to_owned(),
-            elapsed: Duration::from_millis(4321),
-            holds: true,
-        };
-        assert_eq!(line(&event).unwrap(), "node-1: Base system                4.32 s");
+    fn each_thing_that_ends_is_one_line() {
+        let host = || "node-1".parse().unwrap();
+        let elapsed = Duration::from_millis(4321);
+        let ended = |outcome, changed| Event::HostEnded { host: host(), outcome, changed, elapsed };
+        let resource = || "file:/a".to_owned();
+        for (event, in_phases, with_resources) in [
+            (
+                Event::PhaseEnded { host: host(), phase: "Base system".to_owned(), elapsed, holds: true },
+                Some("node-1: Base system                4.32 s"),
+                Some("node-1: Base system                4.32 s"),
+            ),
+            (Event::ResourceDone { host: host(), resource: resource() }, None, Some("node-1: file:/a done")),
+            (Event::ResourceBegun { host: host(), resource: resource() }, None, None),
+            (
+                ended(HostOutcome::Changed, 3),
+                Some("node-1: 3 changed in 4.32 s"),
+                Some("node-1: 3 changed in 4.32 s"),
+            ),
+            (
+                ended(HostOutcome::Unchanged, 0),
+                Some("node-1: unchanged in 4.32 s"),
+                Some("node-1: unchanged in 4.32 s"),
+            ),
+            (
+                ended(HostOutcome::Failed, 3),
+                Some("node-1: failed in 4.32 s, 3 changed"),
+                Some("node-1: failed in 4.32 s, 3 changed"),
+            ),
+        ] {
+            assert_eq!(line(&event, Detail::Phases).as_deref(), in_phases, "{event:?}");
+            assert_eq!(line(&event, Detail::Resources).as_deref(), with_resources, "{event:?}");
+        }
     }
 }

@@ -20,6 +20,14 @@ const CASES: &[(&[&str], &str)] = &[
         "the following required arguments were not provided: --dry-run",
     ),
     (
+        &["apply", "--local", "--serial", "0"],
+        "invalid value '0' for '--serial <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+    ),
+    (
+        &["apply", "--local", "--max-failures", "half"],
+        "invalid value 'half' for '--max-failures <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+    ),
+    (
         &["plan", "--local", "Bad_Name"],
         "invalid value 'Bad_Name' for '[STATE]...': \"Bad_Name\" is not the name of a state: use lowercase letters, digits and '-', with '/' between folders",
     ),

@@ -55,10 +55,10 @@ fn a_plan_shows_diffs_hides_secrets_and_changes_nothing() {
 fn what_was_applied_is_not_changed_again() {
     let sandbox = sandbox();
     assert_eq!(sandbox.engine("plan", &["--detailed-exitcode"]).code, 2);
-    assert_eq!(sandbox.engine("apply", &[]).ended(0), "node-1: changed=4 unchanged=0\n");
+    assert_eq!(sandbox.engine("apply", &[]).ended(0), "node-1: changed=4 unchanged=0  TIME\n");
     let listing = ["greeting: \"hello node-1\\n\"", "link -> greeting", "secret: \"hunter2\""];
     assert_eq!(sandbox.listing("target"), listing);
-    assert_eq!(sandbox.engine("apply", &[]).ended(0), "node-1: changed=0 unchanged=4\n");
+    assert_eq!(sandbox.engine("apply", &[]).ended(0), "node-1: changed=0 unchanged=4  TIME\n");
     let again = sandbox.engine("plan", &["--detailed-exitcode"]);
     assert_eq!(again.ended(0), "node-1: 0 to change, 4 unchanged\n");
 }
@@ -68,9 +68,10 @@ fn programs_get_the_same_plan_as_json() {
     let sandbox = sandbox();
     let text = sandbox.engine("plan", &["-o", "json"]).ended(0);
     let plan: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(plan[0]["host"], "node-1");
-    assert_eq!(plan[0]["changes"][1]["resource"], "template:$DIR/target/greeting");
-    let diff = plan[0]["changes"][1]["differences"][0]["diff"].as_str().unwrap();
+    assert_eq!((&plan["apiVersion"], &plan["kind"]), (&"metalform.dev/v1alpha1".into(), &"Plan".into()));
+    assert_eq!(plan["hosts"][0]["host"], "node-1");
+    assert_eq!(plan["hosts"][0]["changes"][1]["resource"], "template:$DIR/target/greeting");
+    let diff = plan["hosts"][0]["changes"][1]["differences"][0]["diff"].as_str().unwrap();
     assert!(diff.ends_with("+hello node-1\n"), "{diff}");
     assert!(!text.contains("hunter2"));
 }
@@ -84,7 +85,10 @@ fn a_failure_ends_the_host_and_shows_the_end_of_its_output() {
     );
     let ran = sandbox.engine("apply", &["broken"]);
     assert_eq!(ran.code, 4);
-    assert_eq!(ran.stdout, "node-1: changed=0 unchanged=0 failed\n    first\n    last words\n");
+    assert_eq!(
+        ran.stdout,
+        "node-1: changed=0 unchanged=0 failed  TIME\n    first\n    last words\n    not done: command:Break, symlink:$DIR/after\n"
+    );
     assert!(
         ran.stderr.contains("error: node-1: command:Break failed with status 3: last words\n"),
         "{}",
@@ -101,8 +105,10 @@ fn hosts_that_cannot_be_reached_are_set_aside() {
         "defaults: {vars: {user: root, greeting: hello}}\nhosts: {away: {address: 127.0.0.1, port: 1}}\n",
     );
     let ran = sandbox.run(&["apply", "--tree", "$DIR/tree", "--roster", "$DIR/away.yaml", "files"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (3, "away: unreachable\n"));
-    assert!(ran.stderr.starts_with("error: away: 127.0.0.1:1: no SSH connection: "), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, "away: unreachable  TIME\n"));
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines[0], "away: unreachable in TIME");
+    assert!(lines[1].starts_with("error: away: 127.0.0.1:1: no SSH connection: "), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error: ")).count(), 1);
 }
 
@@ -127,7 +133,7 @@ fn a_certificate_is_refused_before_anything_is_done() {
         "about: A certificate.\nrequires: [files]\nresources:\n  - certificate: $DIR/a.crt\n    key: $DIR/a.key\n    authority: etcd\n    common_name: a\n    usages: [server]\n",
     );
     let ran = sandbox.engine("apply", &["signed"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (1, "node-1: changed=0 unchanged=0 failed\n"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, "node-1: changed=0 unchanged=0 failed  TIME\n"));
     assert!(ran.stderr.contains("states/signed.yaml:4:5: certificate:$DIR/a.crt needs an authority"));
     assert!(!sandbox.path("target").exists());
 }
@@ -170,4 +176,49 @@ fn the_reference_of_kinds_names_them_all() {
             assert!(page.contains(&format!("| `{}` |", field.name)), "{}", field.name);
         }
     }
+}
+
+const AWAY: &str = "defaults: {vars: {user: root, greeting: hello}}\nhosts: {a: {address: 127.0.0.1, port: 1}, b: {address: 127.0.0.1, port: 1}, c: {address: 127.0.0.1, port: 1}}\n";
+
+#[test]
+fn a_batch_begins_only_when_the_one_before_ended_well() {
+    let sandbox = sandbox();
+    sandbox.write("away.yaml", AWAY);
+    let arguments =
+        ["apply", "--tree", "$DIR/tree", "--roster", "$DIR/away.yaml", "files", "--serial", "30%"];
+    let set_aside = sandbox.run(&arguments);
+    assert_eq!(set_aside.code, 3);
+    assert!(set_aside.stdout.ends_with("3 hosts: 3 unreachable\n"), "{}", set_aside.stdout);
+    let failed = sandbox.run(&[&arguments[..], &["--unreachable", "fail"]].concat());
+    assert_eq!(failed.code, 3);
+    assert_eq!(
+        failed.stdout,
+        "a: unreachable  TIME\nb: not begun\nc: not begun\n3 hosts: 1 unreachable, 2 not begun\n"
+    );
+    let last = "error: not begun, because 1 failed, where 0 may (--max-failures): b, c";
+    assert!(failed.stderr.lines().any(|line| line == last), "{}", failed.stderr);
+    let patient =
+        sandbox.run(&[&arguments[..], &["--unreachable", "fail", "--max-failures", "50%"]].concat());
+    assert!(patient.stdout.ends_with("3 hosts: 2 unreachable, 1 not begun\n"), "{}", patient.stdout);
+}
+
+#[test]
+fn programs_get_an_event_a_line() {
+    let sandbox = sandbox();
+    let ran = sandbox.engine("apply", &["--log-format", "json", "-o", "json", "away"]);
+    let error: serde_json::Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
+    assert_eq!((ran.code, &error["event"]), (1, &"error".into()));
+
+    let ran = sandbox.engine("apply", &["--log-format", "json", "-o", "json"]);
+    let events: Vec<serde_json::Value> =
+        ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names[..3], ["run-begun", "host-begun", "planned"]);
+    assert_eq!(names.iter().filter(|name| **name == "resource-done").count(), 4);
+    assert_eq!(names.last(), Some(&"host-ended"));
+    assert!(events.iter().all(|event| event["time"].is_string()));
+    assert!(events[1..].iter().all(|event| event["host"] == "node-1"));
+    let result: serde_json::Value = serde_json::from_str(&ran.ended(0)).unwrap();
+    assert_eq!((&result["kind"], &result["hosts"][0]["outcome"]), (&"Apply".into(), &"changed".into()));
+    assert_eq!(result["hosts"][0]["changed"].as_array().unwrap().len(), 4);
 }

@@ -80,7 +80,8 @@ impl Host<'_> {
             seen = Some((facts, desired));
             script
         };
-        let output = second_part::run(self.transport, &self.nonce, first, second).await?;
+        let running = second_part::run(self.transport, &self.nonce, first, second);
+        let output = self.unless_stopped(running).await?;
         let (facts, desired) = match (seen, facts::parse(&self.nonce, &output)) {
             (Some(seen), _) => seen,
             (None, Err(error)) => return Err(error.into()),

@@ -14,7 +14,9 @@ use super::{ClusterSite, Setting};
 use crate::apiserver::client::ApiError;
 use crate::apiserver::nodes;
 use crate::engine::fleet;
+use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::HostError;
+use crate::engine::stop::Stop;
 use crate::expand::goal::Goal;
 use crate::expand::layer::Layer;
 use crate::expand::phase::Look;
@@ -173,7 +175,7 @@ impl ClusterSite {
             .collect();
         let setting = self.setting.clone();
         let goal = self.goal.clone();
-        Ok(fleet::run(specs.keys().cloned().collect(), fleet::LIMIT, |name| {
+        let work = |name: HostName| {
             let (setting, goal, spec) = (setting.clone(), goal.clone(), specs.get(&name).cloned());
             async move {
                 match spec {
@@ -181,8 +183,9 @@ impl ClusterSite {
                     None => Ok(0),
                 }
             }
-        })
-        .await)
+        };
+        let rules = Rules::side_by_side(fleet::LIMIT);
+        Ok(fleet::run(specs.keys().cloned().collect(), &rules, &Stop::never(), work, |_| true).await)
     }
 }
 
