@@ -108,7 +108,7 @@ impl Schedule {
     /// What to do now.
     pub fn next(&self) -> Next {
         let running = self.begun - self.ended;
-        let between_batches = self.begun % self.batch == 0;
+        let between_batches = self.begun.is_multiple_of(self.batch);
         if self.begun == self.total || self.halted().is_some() {
             if running == 0 { Next::Over } else { Next::Wait }
         } else if running >= self.limit || (between_batches && running > 0) {
