@@ -51,7 +51,7 @@ fn every_case_gets_the_verdict_that_it_expects() {
     let mut failures = Vec::new();
     for kind in resource::kinds() {
         for (name, case) in cases(kind.name) {
-            let got = case.decide(&authorities);
+            let got = case.decide(kind.name, &authorities);
             if got != case.expect {
                 failures.push(format!("{}/{name}\n  expected {:#?}\n  got {got:#?}", kind.name, case.expect));
             }

@@ -52,6 +52,7 @@ impl<'a> Reach<'a> {
     fn add(&mut self, step: &'a Step) {
         match step {
             Step::WriteFile { path, .. }
+            | Step::EditFile { path, .. }
             | Step::MakeDirectory { path, .. }
             | Step::SetAccess { path, .. }
             | Step::Symlink { path, .. }

@@ -86,7 +86,7 @@ impl Desired for HostStates {
     }
 
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
-        let mut pending = Pending::default();
+        let mut pending = Pending::hiding(self.resources.iter().filter_map(|one| one.resource.secret_file()));
         self.resources
             .iter()
             .map(|one| {
@@ -98,11 +98,66 @@ impl Desired for HostStates {
                             Context { now: self.now, authorities: &self.authorities, pending: &pending };
                         one.resource.diff(observed, &context)
                     };
-                if matches!(verdict, Verdict::Change(_)) {
-                    pending.record(one.id.clone(), one.ensure);
+                if let Verdict::Change(change) = &verdict {
+                    pending.record(one.id.clone(), one.ensure, change);
                 }
                 (one.id.clone(), verdict)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::engine::host::{Events, Host, Outcome};
+    use crate::engine::nonce::Nonce;
+    use crate::model::event::Event;
+    use crate::state::ResourceId;
+    use crate::transport::local::LocalTransport;
+
+    fn line(name: &str, fields: Value) -> Compiled {
+        let fields: Map<String, Value> = fields.as_object().unwrap().clone();
+        Compiled {
+            id: ResourceId { kind: "line".to_owned(), name: name.to_owned() },
+            fields,
+            ensure: state::Ensure::Present,
+            sensitive: false,
+            only_if_changed: Vec::new(),
+            after: Vec::new(),
+            source: Location::of_file("states/a.yaml"),
+            state: "a".parse().unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_of_one_file_come_in_one_pass_and_keep_what_others_wrote() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("it's a file").to_str().unwrap().to_owned();
+        std::fs::write(&path, "# theirs\nb = 0").unwrap();
+        let compiled = vec![
+            line("a", json!({"path": path, "text": "a = 1"})),
+            line("b", json!({"path": path, "text": "b = 1", "match": "b = .*"})),
+            line("c", json!({"path": path, "text": "c = 1", "below": "a = .*"})),
+        ];
+        let states = HostStates::new(compiled, BTreeMap::new(), Timestamp::UNIX_EPOCH).unwrap();
+        let passes = std::sync::Mutex::new(0);
+        let count = |event: Event| {
+            *passes.lock().unwrap() += usize::from(matches!(event, Event::Planned { .. }));
+        };
+        assert_eq!(converged(&states, &count).await.changed, ["line:a", "line:b", "line:c"]);
+        assert_eq!(*passes.lock().unwrap(), 1);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "# theirs\nb = 1\na = 1\nc = 1\n");
+        let again = Outcome { changed: Vec::new(), unchanged: 3 };
+        assert_eq!(converged(&states, &count).await, again);
+    }
+
+    async fn converged(states: &HostStates, events: Events<'_>) -> Outcome {
+        let host = Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
+        let looked = host.look(Some(states.clone()), |_| Err(())).await.unwrap().unwrap();
+        let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());
+        host.converge(looked, &nobody, events).await.unwrap()
     }
 }

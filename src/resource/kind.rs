@@ -2,8 +2,8 @@
 
 use super::field::FieldSpec;
 use super::{
-    certificate, command, directory, file, image, kmod, package, package_repository, route, service,
-    static_pod, swap, symlink, sysctl, unit,
+    certificate, command, directory, file, host_entry, image, kmod, line, package, package_repository, route,
+    service, static_pod, swap, symlink, sysctl, unit,
 };
 
 /// A kind, for the check of state files and for the reference page.
@@ -31,6 +31,11 @@ const KINDS: &[KindSpec] = &[
     KindSpec { name: "directory", about: "A directory, by its path.", fields: directory::FIELDS },
     KindSpec { name: "file", about: "A regular file, by its path.", fields: file::FIELDS },
     KindSpec {
+        name: "host_entry",
+        about: "Names of an address in /etc/hosts, by the address.",
+        fields: host_entry::FIELDS,
+    },
+    KindSpec {
         name: "image",
         about: "A container image, by its full reference, in containerd.",
         fields: image::FIELDS,
@@ -39,6 +44,11 @@ const KINDS: &[KindSpec] = &[
         name: "kmod",
         about: "A kernel module, by its name, live and persisted.",
         fields: kmod::FIELDS,
+    },
+    KindSpec {
+        name: "line",
+        about: "One line of a text file that others own too; its name is a sentence.",
+        fields: line::FIELDS,
     },
     KindSpec {
         name: "package",

@@ -1,26 +1,32 @@
-//! `kmod`: a kernel module, live and after a reboot (`/etc/modules-load.d/metalform-<name>.conf`).
+//! `kmod`: a kernel module, live and after a reboot (`/etc/modules-load.d/metalform-<name>.conf`, or a line of a
+//! file that several modules share).
 
 use super::change::{Change, Verdict};
-use super::contents::{Contents, removal, removal_probe};
 use super::context::Context;
+use super::edited::Edited;
 use super::ensure::Ensure;
-use super::field::FieldSpec;
+use super::field::{FieldSort, FieldSpec};
 use super::given::{FieldError, Given};
+use super::persisted::Persisted;
 use super::probe::{Observed, Probe};
 use super::refusal::Refusal;
 use super::step::Step;
 
-/// It has none.
-pub const FIELDS: &[FieldSpec] = &[];
+/// Its fields.
+pub const FIELDS: &[FieldSpec] = &[FieldSpec {
+    name: "file",
+    sort: FieldSort::Text,
+    required: false,
+    about: "A file in /etc/modules-load.d of which it is one line; a file of its own by default.",
+}];
 
 /// A kernel module; one that is built into the kernel counts as loaded. When it should be absent its file
-/// goes, and the module stays loaded until a reboot: something may use it.
+/// or line goes, and the module stays loaded until a reboot: something may use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kmod {
     name: String,
-    path: String,
-    /// `None` when it should be absent.
-    file: Option<Contents>,
+    ensure: Ensure,
+    persisted: Persisted,
 }
 
 impl Kmod {
@@ -30,17 +36,19 @@ impl Kmod {
             let reason = "use letters, digits, '_' and '-'";
             return Err(FieldError::Name { kind: "kmod", name: name.to_owned(), reason });
         }
-        let path = format!("/etc/modules-load.d/metalform-{name}.conf");
-        let present = given.ensure == Ensure::Present;
-        let file = present.then(|| Contents::public(path.clone(), format!("{name}\n")));
-        Ok(Self { name: name.to_owned(), path, file })
+        let line = (given.ensure == Ensure::Present).then(|| name.to_owned());
+        let own = format!("metalform-{name}.conf");
+        let persisted = Persisted::parse(given, "/etc/modules-load.d", &own, line)?;
+        Ok(Self { name: name.to_owned(), ensure: given.ensure, persisted })
+    }
+
+    pub(super) fn file(&self) -> Option<&Edited> {
+        self.persisted.file()
     }
 
     pub(super) fn probes(&self) -> Vec<Probe> {
-        match &self.file {
-            Some(file) => vec![file.probe(), self.live_probe()],
-            None => vec![removal_probe(&self.path)],
-        }
+        let live = (self.ensure == Ensure::Present).then(|| self.live_probe());
+        self.persisted.probes().into_iter().chain(live).collect()
     }
 
     fn live_probe(&self) -> Probe {
@@ -48,15 +56,19 @@ impl Kmod {
     }
 
     pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
-        let Some(file) = &self.file else {
-            return Ok(removal(&self.path, observed, context.pending)?.or("is not loaded by metalform"));
-        };
+        // The kernel takes '-' and '_' in a name for the same (modprobe(8)).
+        let underscored = |name: &str| name.trim().replace('-', "_");
+        let ours = |line: &str| underscored(line) == underscored(&self.name);
+        let persisted = self.persisted.compare(observed, context, ours)?;
+        if self.ensure == Ensure::Absent {
+            return Ok(persisted.or("is not loaded by metalform"));
+        }
         let mut change = Change::default();
         if !observed.holds(self.live_probe())? {
             change.field("loaded", Some("false"), Some("true"));
             change.steps.push(Step::LoadModule(self.name.clone()));
         }
-        change.append(file.compare(observed, context.pending)?);
+        change.append(persisted);
         Ok(change.or("is loaded, now and after a reboot"))
     }
 }

@@ -15,9 +15,13 @@ pub mod probe;
 pub mod step;
 
 mod contents;
+mod edited;
 mod issued;
 mod last_start;
+mod lines;
 mod path;
+mod pattern;
+mod persisted;
 mod refusal;
 mod seen;
 mod shell;
@@ -27,8 +31,10 @@ pub mod certificate;
 pub mod command;
 pub mod directory;
 pub mod file;
+pub mod host_entry;
 pub mod image;
 pub mod kmod;
+pub mod line;
 pub mod package;
 pub mod package_repository;
 pub mod route;
@@ -60,10 +66,14 @@ pub enum Resource {
     Directory(directory::Directory),
     /// `file` and `template`.
     File(file::File),
+    /// `host_entry`.
+    HostEntry(host_entry::HostEntry),
     /// `image`.
     Image(image::Image),
     /// `kmod`.
     Kmod(kmod::Kmod),
+    /// `line`.
+    Line(line::Line),
     /// `package`.
     Package(package::Package),
     /// `package_repository`.
@@ -112,8 +122,10 @@ impl Resource {
             "command" => Self::Command(command::Command::parse(&given)?),
             "directory" => Self::Directory(directory::Directory::parse(name, &given)?),
             "file" | "template" => Self::File(file::File::parse(spec.name, name, &given)?),
+            "host_entry" => Self::HostEntry(host_entry::HostEntry::parse(name, &given)?),
             "image" => Self::Image(image::Image::parse(name, &given)?),
             "kmod" => Self::Kmod(kmod::Kmod::parse(name, &given)?),
+            "line" => Self::Line(line::Line::parse(&given)?),
             "package" => Self::Package(package::Package::parse(name, &given)?),
             "package_repository" => {
                 Self::PackageRepository(package_repository::PackageRepository::parse(name, &given)?)
@@ -136,8 +148,10 @@ impl Resource {
             Self::Command(command) => command.probes(),
             Self::Directory(directory) => directory.probes(),
             Self::File(file) => file.probes(),
+            Self::HostEntry(host_entry) => host_entry.probes(),
             Self::Image(image) => image.probes(),
             Self::Kmod(kmod) => kmod.probes(),
+            Self::Line(line) => line.probes(),
             Self::Package(package) => package.probes(),
             Self::PackageRepository(package_repository) => package_repository.probes(),
             Self::Route(route) => route.probes(),
@@ -158,8 +172,10 @@ impl Resource {
             Self::Command(command) => command.diff(observed, context),
             Self::Directory(directory) => directory.diff(observed, context),
             Self::File(file) => file.diff(observed, context),
+            Self::HostEntry(host_entry) => host_entry.diff(observed, context),
             Self::Image(image) => image.diff(observed),
             Self::Kmod(kmod) => kmod.diff(observed, context),
+            Self::Line(line) => line.diff(observed, context),
             Self::Package(package) => package.diff(observed),
             Self::PackageRepository(package_repository) => package_repository.diff(observed, context),
             Self::Route(route) => route.diff(observed),
@@ -171,5 +187,17 @@ impl Resource {
             Self::Unit(unit) => unit.diff(observed, context),
         };
         verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
+    }
+
+    /// The file that it edits, when its text must never be shown: not by other resources that edit it either.
+    pub fn secret_file(&self) -> Option<&str> {
+        let file = match self {
+            Self::HostEntry(host_entry) => Some(host_entry.file()),
+            Self::Kmod(kmod) => kmod.file(),
+            Self::Line(line) => Some(line.file()),
+            Self::Sysctl(sysctl) => sysctl.file(),
+            _ => None,
+        };
+        file.filter(|file| file.sensitive).map(|file| file.path.as_str())
     }
 }

@@ -3,9 +3,14 @@
 //! A plan is made from one observation, before anything is done. So what was seen of a resource may be out
 //! of date by then, and this says in which respects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
+
+use super::change::Change;
 use super::ensure::Ensure;
+use super::probe::PathState;
+use super::step::Step;
 
 /// Where systemd looks for unit files that packages and administrators bring.
 const UNIT_DIRECTORIES: [&str; 4] = [
@@ -15,19 +20,69 @@ const UNIT_DIRECTORIES: [&str; 4] = [
     "/usr/local/lib/systemd/system/",
 ];
 
-/// The resources with changes, by their id (`kind:name`), and whether they come or go.
+/// What the changes before a resource come to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pending(BTreeMap<String, Ensure>);
+pub struct Pending {
+    /// The resources with changes, by their id (`kind:name`), and whether they come or go.
+    resources: BTreeMap<String, Ensure>,
+    /// What will have been written or removed, by path.
+    paths: BTreeMap<String, PathState>,
+    /// Files whose text must never be shown.
+    secrets: BTreeSet<String>,
+}
 
 impl Pending {
+    /// For a run in which the text of these files must never be shown, whichever resource edits them.
+    pub fn hiding<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { secrets: secrets.into_iter().map(str::to_owned).collect(), ..Self::default() }
+    }
+
     /// To be called, in the order of execution, for each resource whose verdict is a change.
-    pub fn record(&mut self, id: impl Into<String>, ensure: Ensure) {
-        self.0.insert(id.into(), ensure);
+    pub fn record(&mut self, id: impl Into<String>, ensure: Ensure, change: &Change) {
+        self.resources.insert(id.into(), ensure);
+        for step in &change.steps {
+            let (path, state) = match step {
+                Step::WriteFile { path, content, access, sensitive }
+                | Step::EditFile { path, content, access, sensitive, .. } => {
+                    if *sensitive {
+                        self.secrets.insert(path.clone());
+                    }
+                    let state = PathState::File {
+                        mode: access.mode,
+                        owner: access.owner.clone(),
+                        group: access.group.clone(),
+                        sha256: hex::encode(Sha256::digest(content)),
+                        size: content.len() as u64,
+                        content: Some(content.clone()),
+                    };
+                    (path, state)
+                }
+                Step::Symlink { path, target } => (path, PathState::Symlink { target: target.clone() }),
+                Step::Remove { path, .. } => (path, PathState::Absent),
+                _ => continue,
+            };
+            self.paths.insert(path.clone(), state);
+        }
+    }
+
+    /// What an earlier resource will have left at the path; `None` where it is still what was observed.
+    pub(super) fn at(&self, path: &str) -> Option<&PathState> {
+        self.paths.get(path).or_else(|| self.removes(path).then_some(&PathState::Absent))
+    }
+
+    /// Whether the text of the file must never be shown.
+    pub(super) fn hides(&self, path: &str) -> bool {
+        self.secrets.contains(path)
+    }
+
+    /// Whether an earlier resource may bring files that are not known: a package, or a command.
+    pub(super) fn may_bring_files(&self) -> bool {
+        self.brings("package") || self.brings("command")
     }
 
     /// The first of these ids that has a change; the answer to `only_if_changed` of any kind.
     pub fn first_of<'a>(&self, ids: &'a [String]) -> Option<&'a str> {
-        ids.iter().map(String::as_str).find(|id| self.0.contains_key(*id))
+        ids.iter().map(String::as_str).find(|id| self.resources.contains_key(*id))
     }
 
     /// Whether any resource of the kind will come.
@@ -36,7 +91,7 @@ impl Pending {
     }
 
     /// Whether an earlier resource takes away what is at the path, by itself or with its directory.
-    pub(super) fn removes(&self, path: &str) -> bool {
+    fn removes(&self, path: &str) -> bool {
         self.of(Ensure::Absent).any(|(kind, removed)| match kind {
             "file" | "template" | "symlink" | "certificate" => path == removed,
             "directory" => {
@@ -56,7 +111,7 @@ impl Pending {
     /// Whether a file of the unit, or a drop-in of it, is written by a resource that does not make systemd
     /// read it again by itself (`unit` does).
     pub(super) fn brings_unit_file(&self, unit: &str) -> bool {
-        self.0.keys().filter_map(|id| id.split_once(':')).any(|(kind, path)| {
+        self.resources.keys().filter_map(|id| id.split_once(':')).any(|(kind, path)| {
             matches!(kind, "file" | "template" | "symlink")
                 && UNIT_DIRECTORIES.iter().filter_map(|directory| path.strip_prefix(directory)).any(|rest| {
                     let top = rest.split('/').next().unwrap_or(rest);
@@ -66,7 +121,7 @@ impl Pending {
     }
 
     fn of(&self, ensure: Ensure) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().filter(move |(_, has)| **has == ensure).filter_map(|(id, _)| id.split_once(':'))
+        self.resources.iter().filter(move |(_, has)| **has == ensure).filter_map(|(id, _)| id.split_once(':'))
     }
 }
 
@@ -85,7 +140,7 @@ mod tests {
 
     fn pending(id: &str, ensure: Ensure) -> Pending {
         let mut pending = Pending::default();
-        pending.record(id, ensure);
+        pending.record(id, ensure, &Change::default());
         pending
     }
 

@@ -29,4 +29,19 @@ pub(super) enum Refusal {
     /// The authority's own certificate cannot be read.
     #[error("the certificate of the authority {authority:?} cannot be read")]
     BrokenAuthority { authority: String },
+    /// Lines are changed in a file that is there.
+    #[error("{path} does not exist; say `create: true` to have it made")]
+    NoFile { path: String },
+    /// Following it would change a file that was not named, replacing it would cut a tie.
+    #[error("{path} is a link to {target}: name the file that it points to")]
+    Link { path: String, target: String },
+    /// Its content does not travel.
+    #[error("{path} is larger than 1 MiB, too large to change lines of it")]
+    TooLarge { path: String },
+    /// It has no lines.
+    #[error("{path} is not text in UTF-8")]
+    NotText { path: String },
+    /// The place that a new line should have.
+    #[error("{path} has no line that matches {pattern:?}, to put the new one below")]
+    NoSuchLine { path: String, pattern: String },
 }

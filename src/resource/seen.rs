@@ -14,11 +14,15 @@ impl Observed {
     }
 
     /// What will be at the probe's path when the turn of the resource comes: what was seen there, unless an
-    /// earlier resource removes it.
-    pub(super) fn path(&self, probe: Probe, pending: &Pending) -> Result<&PathState, Refusal> {
-        match &probe {
-            Probe::Path { path, .. } if pending.removes(path) => Ok(&PathState::Absent),
-            _ => self.pick(probe, |answer| match answer {
+    /// earlier resource writes or removes it.
+    pub(super) fn path<'a>(&'a self, probe: Probe, pending: &'a Pending) -> Result<&'a PathState, Refusal> {
+        let pended = match &probe {
+            Probe::Path { path, .. } => pending.at(path),
+            _ => None,
+        };
+        match pended {
+            Some(state) => Ok(state),
+            None => self.pick(probe, |answer| match answer {
                 Answer::Path(state) => Some(state),
                 _ => None,
             }),

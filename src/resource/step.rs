@@ -16,6 +16,20 @@ pub enum Step {
         /// Whether the content must never be shown.
         sensitive: bool,
     },
+    /// Write a file that others own too, as [`Step::WriteFile`] does, but only if it is still what it was when
+    /// the new content was made of it. It keeps its owner, mode and attributes.
+    EditFile {
+        /// Absolute path; not of a link.
+        path: String,
+        /// SHA-256 of what it was, lowercase hex; `None` where there was nothing.
+        found: Option<String>,
+        /// Whole new content.
+        content: Vec<u8>,
+        /// Owner, group and mode where there was nothing.
+        access: Access,
+        /// Whether the content must never be shown.
+        sensitive: bool,
+    },
     /// Make a directory and its parents, with this access.
     MakeDirectory {
         /// Absolute path.

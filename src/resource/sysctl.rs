@@ -1,32 +1,35 @@
-//! `sysctl`: a kernel parameter, live and after a reboot (`/etc/sysctl.d/90-metalform-<key>.conf`).
+//! `sysctl`: a kernel parameter, live and after a reboot (`/etc/sysctl.d/90-metalform-<key>.conf`, or a line of
+//! a file that several parameters share).
 
 use super::change::{Change, Verdict};
-use super::contents::{Contents, removal, removal_probe};
 use super::context::Context;
+use super::edited::Edited;
 use super::ensure::Ensure;
 use super::field::{FieldSort, FieldSpec};
 use super::given::{FieldError, Given};
+use super::persisted::Persisted;
 use super::probe::{Observed, Probe};
 use super::refusal::Refusal;
 use super::step::Step;
 
 /// Its fields.
-pub const FIELDS: &[FieldSpec] =
-    &[FieldSpec { name: "value", sort: FieldSort::Any, required: true, about: "A text or a number." }];
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec { name: "value", sort: FieldSort::Any, required: true, about: "A text or a number." },
+    FieldSpec {
+        name: "file",
+        sort: FieldSort::Text,
+        required: false,
+        about: "A file in /etc/sysctl.d of which it is one line; a file of its own by default.",
+    },
+];
 
-/// A kernel parameter. When it should be absent its file goes, and the live value stays until a reboot.
+/// A kernel parameter. When it should be absent its file or line goes, and the live value stays until a reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
     key: String,
-    path: String,
     /// `None` when it should be absent.
-    wanted: Option<Wanted>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
-    value: String,
-    file: Contents,
+    value: Option<String>,
+    persisted: Persisted,
 }
 
 impl Sysctl {
@@ -37,26 +40,26 @@ impl Sysctl {
             let reason = "write it dotted, as net.ipv4.ip_forward";
             return Err(FieldError::Name { kind: "sysctl", name: name.to_owned(), reason });
         }
-        let path = format!("/etc/sysctl.d/90-metalform-{name}.conf");
-        let wanted = match given.ensure {
+        let value = match given.ensure {
             Ensure::Absent => None,
-            Ensure::Present => {
-                let value = given.need_scalar("value")?;
-                if value.trim().is_empty() || value.contains('\n') {
-                    return Err(given.invalid("value", "it must be one line of text"));
-                }
-                let file = Contents::public(path.clone(), format!("{name} = {value}\n"));
-                Some(Wanted { value, file })
-            }
+            Ensure::Present => Some(given.need_scalar("value")?),
         };
-        Ok(Self { key: name.to_owned(), path, wanted })
+        if value.as_ref().is_some_and(|value| value.trim().is_empty() || value.contains('\n')) {
+            return Err(given.invalid("value", "it must be one line of text"));
+        }
+        let line = value.as_ref().map(|value| format!("{name} = {value}"));
+        let own = format!("90-metalform-{name}.conf");
+        let persisted = Persisted::parse(given, "/etc/sysctl.d", &own, line)?;
+        Ok(Self { key: name.to_owned(), value, persisted })
+    }
+
+    pub(super) fn file(&self) -> Option<&Edited> {
+        self.persisted.file()
     }
 
     pub(super) fn probes(&self) -> Vec<Probe> {
-        match &self.wanted {
-            Some(wanted) => vec![wanted.file.probe(), self.live_probe()],
-            None => vec![removal_probe(&self.path)],
-        }
+        let live = self.value.as_ref().map(|_| self.live_probe());
+        self.persisted.probes().into_iter().chain(live).collect()
     }
 
     fn live_probe(&self) -> Probe {
@@ -64,8 +67,11 @@ impl Sysctl {
     }
 
     pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
-        let Some(wanted) = &self.wanted else {
-            return Ok(removal(&self.path, observed, context.pending)?.or("is not set by metalform"));
+        let persisted = |observed| {
+            self.persisted.compare(observed, context, |line| key_of(line).as_deref() == Some(&self.key))
+        };
+        let Some(value) = &self.value else {
+            return Ok(persisted(observed)?.or("is not set by metalform"));
         };
         let live = observed.line(self.live_probe())?;
         if live.is_none() && !context.pending.brings("kmod") {
@@ -73,11 +79,50 @@ impl Sysctl {
         }
         let mut change = Change::default();
         // The kernel separates the numbers of one parameter by tabs; sysctl(8) takes any white space.
-        if !live.is_some_and(|live| live.split_whitespace().eq(wanted.value.split_whitespace())) {
-            change.field("value", live.map(str::trim_end), Some(&wanted.value));
-            change.steps.push(Step::SetSysctl { key: self.key.clone(), value: wanted.value.clone() });
+        if !live.is_some_and(|live| live.split_whitespace().eq(value.split_whitespace())) {
+            change.field("value", live.map(str::trim_end), Some(value));
+            change.steps.push(Step::SetSysctl { key: self.key.clone(), value: value.clone() });
         }
-        change.append(wanted.file.compare(observed, context.pending)?);
-        Ok(change.or(format!("is {}, live and after a reboot", wanted.value)))
+        change.append(persisted(observed)?);
+        Ok(change.or(format!("is {value}, live and after a reboot")))
+    }
+}
+
+/// The dotted key that a line of sysctl.d(5) sets; `None` for a comment. Where the first separator is a slash,
+/// dots and slashes have changed places.
+fn key_of(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    if line.starts_with(['#', ';']) {
+        return None;
+    }
+    let (key, _) = line.strip_prefix('-').unwrap_or(line).split_once('=')?;
+    let key = key.trim();
+    if key.find(['.', '/']).is_some_and(|first| key[first..].starts_with('/')) {
+        let swapped = key.chars().map(|c| match c {
+            '.' => '/',
+            '/' => '.',
+            other => other,
+        });
+        return Some(swapped.collect());
+    }
+    Some(key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_however_it_is_written() {
+        for line in ["net.ipv4.ip_forward = 1", "  -net.ipv4.ip_forward=0", "net/ipv4/ip_forward = 1"] {
+            assert_eq!(key_of(line).as_deref(), Some("net.ipv4.ip_forward"), "{line}");
+        }
+        assert_eq!(
+            key_of("net.ipv4.conf.eth0/1.rp_filter = 1").as_deref(),
+            Some("net.ipv4.conf.eth0/1.rp_filter")
+        );
+        for line in ["# net.ipv4.ip_forward = 1", "; a = b", "", "text"] {
+            assert_eq!(key_of(line), None, "{line}");
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! One case file, and what the resource under test makes of it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use metalform::resource::Resource;
-use metalform::resource::change::{Difference, Verdict};
+use metalform::resource::change::{Change, Difference, Verdict};
 use metalform::resource::context::Context;
 use metalform::resource::ensure::Ensure;
 use metalform::resource::given::FieldError;
@@ -29,6 +31,12 @@ pub struct Case {
     /// Ids of earlier resources with changes; `absent file:/a` when it goes.
     #[serde(default)]
     pending: Vec<String>,
+    /// What earlier resources will have written, by path.
+    #[serde(default)]
+    written: BTreeMap<String, String>,
+    /// Files whose text must never be shown.
+    #[serde(default)]
+    secret: Vec<String>,
     pub expect: Expect,
 }
 
@@ -57,10 +65,8 @@ impl Case {
         self.resource.get("ensure").is_some_and(|ensure| ensure == "absent")
     }
 
-    fn parse(&self) -> Result<Resource, FieldError> {
+    fn parse(&self, kind: &str) -> Result<Resource, FieldError> {
         let mut fields = self.resource.clone();
-        let kind = metalform::resource::kinds().iter().find(|kind| fields.contains_key(kind.name));
-        let kind = kind.expect("a case has a kind").name;
         let name = fields.remove(kind).and_then(|name| name.as_str().map(str::to_owned)).unwrap();
         let ensure =
             fields.remove("ensure").map_or(Ensure::Present, |value| serde_json::from_value(value).unwrap());
@@ -68,18 +74,12 @@ impl Case {
         Resource::parse(kind, &name, fields, ensure, sensitive)
     }
 
-    pub fn decide(&self, authorities: &Authorities) -> Expect {
-        let resource = match self.parse() {
+    pub fn decide(&self, kind: &str, authorities: &Authorities) -> Expect {
+        let resource = match self.parse(kind) {
             Ok(resource) => resource,
             Err(error) => return Expect::FieldError { reason: error.to_string() },
         };
-        let mut pending = Pending::default();
-        for id in &self.pending {
-            match id.strip_prefix("absent ") {
-                Some(id) => pending.record(id, Ensure::Absent),
-                None => pending.record(id, Ensure::Present),
-            }
-        }
+        let pending = self.pending();
         let context = Context {
             now: NOW.parse::<Timestamp>().unwrap(),
             authorities: authorities.certificates(),
@@ -93,6 +93,27 @@ impl Case {
                 steps: change.steps.iter().map(step_text).collect(),
             },
         }
+    }
+
+    fn pending(&self) -> Pending {
+        let mut pending = Pending::hiding(self.secret.iter().map(String::as_str));
+        for id in &self.pending {
+            match id.strip_prefix("absent ") {
+                Some(id) => pending.record(id, Ensure::Absent, &Change::default()),
+                None => pending.record(id, Ensure::Present, &Change::default()),
+            }
+        }
+        for (path, text) in &self.written {
+            let step = Step::WriteFile {
+                path: path.clone(),
+                content: text.clone().into_bytes(),
+                access: Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 },
+                sensitive: false,
+            };
+            let change = Change { differences: Vec::new(), steps: vec![step] };
+            pending.record("line:an earlier one", Ensure::Present, &change);
+        }
+        pending
     }
 
     /// Every probe must have an answer in the case, and every answer in the case a probe.
@@ -135,6 +156,14 @@ fn step_text(step: &Step) -> String {
         Step::WriteFile { path, content, access, sensitive } => {
             let secret = if *sensitive { " sensitive" } else { "" };
             format!("write {path} {}{secret} {:?}", access_text(access), String::from_utf8_lossy(content))
+        }
+        Step::EditFile { path, found, content, access, sensitive } => {
+            let upon = match found {
+                Some(sha256) => format!("upon {}", &sha256[..8]),
+                None => access_text(access),
+            };
+            let secret = if *sensitive { " sensitive" } else { "" };
+            format!("edit {path} {upon}{secret} {:?}", String::from_utf8_lossy(content))
         }
         Step::MakeDirectory { path, access } => format!("make directory {path} {}", access_text(access)),
         Step::SetAccess { path, access } => format!("set access {path} {}", access_text(access)),

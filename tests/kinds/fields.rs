@@ -28,7 +28,12 @@ fn whole(kind: &str) -> (&'static str, Value) {
         }),
         "directory" => json!({"recursive": true}),
         "file" | "template" => json!({"content": "text", "replace": false}),
-        "image" | "kmod" | "swap" => json!({}),
+        "host_entry" => json!({"names": ["node-1.example", "node-1"]}),
+        "image" | "swap" => json!({}),
+        "kmod" => json!({"file": "/etc/modules-load.d/kubernetes.conf"}),
+        "line" => json!({
+            "path": "/it's a \"file\"", "text": "-a 'b' = $c", "match": "-a.*", "below": "#.*", "create": true,
+        }),
         "package" => json!({"version": "1.7.24~ds1-6+b4", "hold": true}),
         "package_repository" => json!({
             "uri": "https://repository.example:8443/debian", "suite": "trixie", "components": ["main"],
@@ -40,14 +45,15 @@ fn whole(kind: &str) -> (&'static str, Value) {
         }),
         "static_pod" | "unit" => json!({"content": "text"}),
         "symlink" => json!({"target": "b"}),
-        "sysctl" => json!({"value": 1}),
+        "sysctl" => json!({"value": 1, "file": "/etc/sysctl.d/90-kubernetes.conf"}),
         other => panic!("the kind {other} has no example"),
     };
     if matches!(kind, "certificate" | "directory" | "file" | "template") {
         fields.as_object_mut().unwrap().extend(access.as_object().unwrap().clone());
     }
     let name = match kind {
-        "command" => "Say \"hello\" to the world's end",
+        "command" | "line" => "Say \"hello\" to the world's end",
+        "host_entry" => "10.0.0.1",
         "image" => "registry.k8s.io/pause:3.10",
         "kmod" => "br_netfilter",
         "package" | "package_repository" => "containerd",
@@ -94,7 +100,8 @@ fn only_required_fields_are_missed_and_only_in_what_should_be_there() {
         let missing = matches!(parse(kind, name, &given), Err(FieldError::Missing { field: missed, .. }) if missed == field.name);
         assert_eq!(missing, field.required, "{kind} without {}", field.name);
     }
-    for kind in kinds().iter().filter(|kind| kind.name != "command") {
+    // The name of a line is a sentence: its fields say where it lies.
+    for kind in kinds().iter().filter(|kind| !matches!(kind.name, "command" | "line")) {
         let absent = Resource::parse(kind.name, whole(kind.name).0, Map::new(), Ensure::Absent, false);
         assert!(absent.is_ok(), "{absent:?}");
     }

@@ -1,8 +1,9 @@
 //! Steps of many resources as fewer tasks: what costs much and can be done together is done together.
 //!
 //! # Guarantees
-//! The order of effects that can be told apart stays: only resources that stand next to each other and
-//! consist of nothing but package steps, or nothing but image pulls, become one task.
+//! The order of effects that can be told apart stays: only resources that stand next to each other become one
+//! task, and only where they consist of nothing but package steps, or of image pulls, or of edits of one file
+//! and of the kernel settings that it keeps.
 
 use super::{Task, Work};
 use crate::resource::step::{PackageVersion, Step};
@@ -16,6 +17,7 @@ pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
             let steps: Vec<Step> = run.iter().flat_map(|work| work.steps.iter().cloned()).collect();
             let steps = match run.first().and_then(batch) {
                 Some(Batch::Packages) if run.len() > 1 => transaction(steps),
+                Some(Batch::Edits(_)) => one_edit(steps),
                 _ => steps,
             };
             Task { ids: run.iter().map(|work| work.id.clone()).collect(), begins: true, ends: true, steps }
@@ -24,12 +26,14 @@ pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Batch {
+enum Batch<'a> {
     Packages,
     Images,
+    /// Of the file at this path.
+    Edits(&'a str),
 }
 
-fn batch(work: &Work) -> Option<Batch> {
+fn batch(work: &Work) -> Option<Batch<'_>> {
     let package = |step: &Step| {
         matches!(step, Step::RefreshPackageIndex | Step::InstallPackages(_) | Step::HoldPackage { .. })
     };
@@ -40,8 +44,36 @@ fn batch(work: &Work) -> Option<Batch> {
     } else if work.steps.iter().all(|step| matches!(step, Step::PullImage(_))) {
         Some(Batch::Images)
     } else {
-        None
+        edited(work).map(Batch::Edits)
     }
+}
+
+/// The one file that the work edits, if it does nothing beside but to set what the file keeps.
+fn edited(work: &Work) -> Option<&str> {
+    let mut file = None;
+    for step in &work.steps {
+        match step {
+            Step::EditFile { path, .. } if file.is_none_or(|file| file == path) => file = Some(path.as_str()),
+            Step::SetSysctl { .. } | Step::LoadModule(_) => {}
+            _ => return None,
+        }
+    }
+    file
+}
+
+/// Each edit was made of what the one before it leaves, so the last says all; it holds if the file is still
+/// what the first was made of.
+fn one_edit(steps: Vec<Step>) -> Vec<Step> {
+    let (edits, mut steps): (Vec<Step>, Vec<Step>) =
+        steps.into_iter().partition(|step| matches!(step, Step::EditFile { .. }));
+    let hides = edits.iter().any(|step| matches!(step, Step::EditFile { sensitive: true, .. }));
+    let first = edits.first().cloned();
+    if let (Some(Step::EditFile { found, .. }), Some(Step::EditFile { path, content, access, .. })) =
+        (first, edits.into_iter().next_back())
+    {
+        steps.push(Step::EditFile { path, found, content, access, sensitive: hides });
+    }
+    steps
 }
 
 /// Refresh, then install everything at once, then holds.
@@ -91,9 +123,10 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
 /// Whether a step can change what lies below one of `places`.
 fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
     match step {
-        Step::WriteFile { path, .. } | Step::Symlink { path, .. } | Step::Remove { path, .. } => {
-            places.iter().any(|place| format!("{path}/").contains(place))
-        }
+        Step::WriteFile { path, .. }
+        | Step::EditFile { path, .. }
+        | Step::Symlink { path, .. }
+        | Step::Remove { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
         Step::Run { .. } => true,
         Step::InstallPackages(_) | Step::RemovePackages(_) => packages_do,
         _ => false,
@@ -166,6 +199,31 @@ mod tests {
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
         let reload = Step::ReloadUnitFiles;
         assert_eq!(steps, [unit.clone(), reload.clone(), write("/etc/b.conf"), unit, reload]);
+    }
+
+    #[test]
+    fn edits_of_one_file_are_one_write_of_the_last_text_upon_the_first() {
+        let edit = |found: &str, text: &str| Step::EditFile {
+            path: "/etc/sysctl.d/k8s.conf".to_owned(),
+            found: Some(found.to_owned()),
+            content: text.as_bytes().to_vec(),
+            access: Access { owner: "root".into(), group: "root".into(), mode: 0o644 },
+            sensitive: false,
+        };
+        let set = |key: &str| Step::SetSysctl { key: key.to_owned(), value: "1".to_owned() };
+        let works = [
+            work("sysctl:a", vec![set("a"), edit("0", "a\n")]),
+            work("sysctl:b", vec![set("b"), edit("1", "a\nb\n")]),
+            work("line:c", vec![edit("2", "a\nb\nc\n")]),
+            work("file:/x", vec![write("/x")]),
+            work("sysctl:d", vec![edit("3", "d\n")]),
+        ];
+        let expected = [
+            (ids(&["sysctl:a", "sysctl:b", "line:c"]), vec![set("a"), set("b"), edit("0", "a\nb\nc\n")]),
+            (ids(&["file:/x"]), vec![write("/x")]),
+            (ids(&["sysctl:d"]), vec![edit("3", "d\n")]),
+        ];
+        assert_eq!(merged(&works), expected);
     }
 
     #[test]

@@ -22,15 +22,13 @@ pub(super) fn commands(steps: &[Step], packages: PackageManager, payload: &mut V
 /// `None` for what `commands` renders by itself, and for certificates, which `segment` has cut out.
 fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
     let command = match step {
-        Step::WriteFile { path, content, access, sensitive: _ } => {
+        Step::WriteFile { path, content, access, sensitive: _ } => put(path, content, access, payload),
+        Step::EditFile { path, found: None, content, access, sensitive: _ } => {
+            format!("unchanged {} '' &&\n{}", quote(path), put(path, content, access, payload))
+        }
+        Step::EditFile { path, found: Some(sha256), content, access: _, sensitive: _ } => {
             payload.extend_from_slice(content);
-            let Place { directory, temporary } = place(path);
-            format!(
-                "put {} {directory} {temporary} {} {}",
-                content.len(),
-                quote(path),
-                owner_and_mode(access)
-            )
+            format!("edit {} {} {} {sha256}", content.len(), place(path).temporary, quote(path))
         }
         Step::MakeDirectory { path, access } => {
             format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
@@ -63,6 +61,12 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) => return None,
     };
     Some(command)
+}
+
+fn put(path: &str, content: &[u8], access: &Access, payload: &mut Vec<u8>) -> String {
+    payload.extend_from_slice(content);
+    let Place { directory, temporary } = place(path);
+    format!("put {} {directory} {temporary} {} {}", content.len(), quote(path), owner_and_mode(access))
 }
 
 /// All at once; the command fails when one of them does.

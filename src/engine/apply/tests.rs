@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::progress::Summary;
 use super::*;
@@ -180,6 +181,63 @@ fn a_large_payload_is_compressed_and_arrives_whole() {
     }
 }
 
+fn edit(path: &Path, found: Option<&str>, content: &str) -> Step {
+    Step::EditFile {
+        path: path.to_str().unwrap().to_owned(),
+        found: found.map(|before| hex::encode(Sha256::digest(before))),
+        content: content.as_bytes().to_vec(),
+        access: access(path.parent().unwrap(), 0o604),
+        sensitive: false,
+    }
+}
+
+#[test]
+fn a_file_of_others_is_edited_only_while_it_is_what_was_seen() {
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("-it's\n\\a \"file\"");
+        let edits = [edit(&path, None, "1\n"), edit(&path, Some("1\n"), "1\n2\n")];
+        assert_eq!(applied(shell, &edits), Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("1\n2\n", 0o604));
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+        assert!(applied(shell, &[edit(&path, Some("1\n2\n"), "3\n")]).ended, "{shell}");
+        assert_eq!(mode(&path), 0o751, "{shell}: the mode stays");
+
+        let changed = format!("{} has changed since it was read; run again\n", path.display());
+        for found in [None, Some("1\n")] {
+            let failed = applied(shell, &[edit(&path, found, "4\n")]).failed;
+            assert_eq!(failed, Some((0, 1, changed.clone())), "{shell}");
+        }
+        fs::rename(&path, dir.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("moved"), &path).unwrap();
+        let failed = applied(shell, &[edit(&path, Some("3\n"), "4\n")]).failed;
+        assert_eq!(failed, Some((0, 1, changed)), "{shell}: a link is not followed");
+        assert_eq!(fs::read_to_string(dir.path().join("moved")).unwrap(), "3\n");
+        assert_eq!(names(dir.path()).len(), 2, "{shell}: nothing else is left");
+    }
+}
+
+/// As `/etc/hosts` is in a container.
+#[test]
+fn a_file_that_is_a_mount_is_edited_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, below) = (dir.path().join("hosts"), dir.path().join("below"));
+    fs::write(&path, "").unwrap();
+    fs::write(&below, "old\n").unwrap();
+    let segment = segment(&[edit(&path, Some("old\n"), "new\n")]);
+    let program = program(&segment, PackageManager::Apt, "", &nonce());
+    let mount =
+        format!("mount --bind {} {}\n", quote(below.to_str().unwrap()), quote(path.to_str().unwrap()));
+    let mounted = Program { script: mount + &program.script, payload: program.payload };
+    let output = run("unshare -Urm sh", &mounted);
+    assert!(Summary::of(&nonce(), &output.stdout).ended, "{output:?}");
+    assert_eq!(fs::read_to_string(&below).unwrap(), "new\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    assert_eq!(names(dir.path()).len(), 2, "nothing else is left");
+}
+
 #[test]
 fn directories_access_and_removal() {
     let dir = tempfile::tempdir().unwrap();
@@ -222,6 +280,7 @@ fn every_step_is_valid_shell() {
         Step::Unit { name: "a@b.service".into(), verb: UnitVerb::Restart },
         Step::SetSysctl { key: "net.ipv4.ip_forward".into(), value: "1".into() },
         Step::LoadModule("overlay".into()),
+        edit(Path::new("/tmp/x"), Some(""), ""),
         Step::SwapOff,
         Step::PullImage("a".into()),
         Step::PullImage("b".into()),
