@@ -10,7 +10,13 @@ LAB := tests/vagrant
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(METALFORM_CACHE)/tools/bin/cargo-deny
 
-.PHONY: help demo test check format lint unit deny bundle lab-up lab-down scenarios adversity prerequisites clean
+# A shell's COLUMNS is the width of its terminal; here it is only what is given to make itself.
+BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLUMNS)') \
+    $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(REPS),--repetitions $(REPS)) \
+    $(if $(FULL),--full) $(if $(PUBLISH),--publish)
+unexport COLUMNS
+
+.PHONY: help demo test check format lint unit deny bundle lab-up lab-down scenarios adversity bench-engines bench-down prerequisites clean
 
 help:
 	@echo 'make demo        a cluster of five hosts on this machine, from nothing or from wherever it stands (root)'
@@ -18,6 +24,7 @@ help:
 	@echo 'make check       format, lints, unit and integration tests, licences: no root, no lab'
 	@echo 'make scenarios   what must hold of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity   how the state engine stands what goes wrong, on bare hosts (root)'
+	@echo 'make bench-engines  metalform beside salt-ssh, ansible and pyinfra: half an hour (root). benches/engines/README.md'
 	@echo 'make bundle      only what the cluster is made of: packages and images (root)'
 	@echo 'make lab-up      only the hosts (root)'
 	@echo 'make lab-down    end them, and leave the machine as it was (root)'
@@ -55,6 +62,13 @@ scenarios:
 adversity:
 	@$(LAB)/demo --only build
 	@$(LAB)/scenarios/run --bare
+
+bench-engines:
+	@$(LAB)/prerequisites bench
+	@benches/engines/bench $(BENCH_OPTIONS)
+
+bench-down:
+	@benches/engines/bench --down
 
 bundle:
 	@$(LAB)/demo --only bundle

@@ -60,6 +60,7 @@ def _parser():
     made.add_argument("--cpu", type=_positive, metavar="PERCENT", help="of one processor")
     made.add_argument("--line", type=_positive, metavar="MBIT", help="a second towards the host, on each plane")
     command("power-off", _power_off, "pull the plug: SIGKILL to everything in the hosts", hosts="+")
+    command("renew", _renew, "put clean machines in the place of hosts: new disks, new identities", hosts="+")
     command("power-on", _power_on, "boot hosts again from their disks and wait until they are ready", hosts="+")
     command("escapes", _escapes, "attempts to reach anything outside the lab; exit 1 if there were any")
     command("image", _image, "make the base images that are not there yet, and print their paths")
@@ -156,6 +157,13 @@ def _power_off(arguments):
     fleet.power_off(_topology().chosen(arguments.hosts))
 
 
+def _renew(arguments):
+    from . import fleet
+
+    topology = _topology()
+    fleet.renew(topology, topology.chosen(arguments.hosts), _say)
+
+
 def _power_on(arguments):
     from . import fleet
 
@@ -176,8 +184,8 @@ def _escapes(_):
 def _image(_):
     from . import image
 
-    for suite in sorted({host.suite for host in _topology().hosts}):
-        print(image.ensure(suite, _say))
+    for system in sorted({host.system for host in _topology().hosts}):
+        print(image.ensure(system, _say))
 
 
 def _key(_):

@@ -35,7 +35,7 @@ def ensure(host, say):
     if exists(host.name):
         return
     directory = disk_directory(host.name)
-    base = image.ensure(host.suite, say)
+    base = image.ensure(host.system, say)
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(os.path.join(directory, "work"))
     for name in REAL:

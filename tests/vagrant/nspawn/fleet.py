@@ -14,8 +14,8 @@ from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, prepare
 def up(topology, hosts, say):
     """Start the hosts that are off and wait until all are ready."""
     # Before the lock: making an image takes a minute, and `down` must not wait for it.
-    for suite in sorted({wanted.suite for wanted in hosts if not disk.exists(wanted.name)}):
-        image.ensure(suite, say)
+    for system in sorted({wanted.system for wanted in hosts if not disk.exists(wanted.name)}):
+        image.ensure(system, say)
     began = time.monotonic()
     with locked() as lock:
         prepare()
@@ -37,6 +37,15 @@ def power_off(hosts):
         for wanted in hosts:
             escapes.remember(wanted.name)
         _each([wanted.name for wanted in hosts], host.power_off)
+
+
+def renew(topology, hosts, say):
+    """As if the machines were replaced: nothing of the old ones stays, not even their host keys."""
+    power_off(hosts)
+    with locked():
+        for wanted in hosts:
+            disk.remove(wanted.name)
+    up(topology, hosts, say)
 
 
 def power_on(topology, hosts, say):

@@ -52,47 +52,47 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 SCRIPTS = [os.path.join(HERE, name) for name in ("customise-image", "lab-writable.service")]
 
 
-def path_of(suite):
-    """Where the image of a suite lies, whether or not it has been made."""
-    digest = hashlib.sha256("\n".join([suite, *PACKAGES, *MASKED]).encode())
+def path_of(system):
+    """Where the image of a system lies, whether or not it has been made."""
+    digest = hashlib.sha256("\n".join([system.suite, *PACKAGES, *system.packages, *MASKED]).encode())
     for script in SCRIPTS:
         with open(script, "rb") as file:
             digest.update(file.read())
-    return os.path.join(IMAGES, f"{suite}-{digest.hexdigest()[:12]}")
+    return os.path.join(IMAGES, f"{system.suite}-{digest.hexdigest()[:12]}")
 
 
-def ensure(suite, say):
+def ensure(system, say):
     """The image's path; makes it if there is none, once, whoever else wants it too."""
-    path = path_of(suite)
+    path = path_of(system)
     if os.path.isdir(path):
         return path
     with locked(IMAGES, patience=900):
         if not os.path.isdir(path):
-            _remove_abandoned(suite)
-            say(f"making the {suite} image, once (a minute)")
+            _remove_abandoned(system.suite)
+            say(f"making the {system.suite} image, once (a minute)")
             began = time.monotonic()
-            _build(suite, path)
-            say(f"made the {suite} image in {time.monotonic() - began:.0f} s")
+            _build(system, path)
+            say(f"made the {system.suite} image in {time.monotonic() - began:.0f} s")
     return path
 
 
-def _build(suite, path):
+def _build(system, path):
     if not shutil.which("mmdebstrap"):
         raise LabError("mmdebstrap is missing", "apt-get install mmdebstrap")
-    building = tempfile.mkdtemp(prefix=f".{suite}-", dir=IMAGES)
+    building = tempfile.mkdtemp(prefix=f".{system.suite}-", dir=IMAGES)
     os.chmod(building, 0o755)
     # mmdebstrap mounts /proc and /sys into the new root. In namespaces of its
     # own, and dying with us, it leaves nothing behind however it ends.
     command = ["setpriv", "--pdeathsig", "KILL"]
     command += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command += ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root"]
-    command += [f"--include={','.join(PACKAGES)}", f"--customize-hook={SCRIPTS[0]}"]
-    command += [suite, building]
+    command += [f"--include={','.join([*PACKAGES, *system.packages])}", f"--customize-hook={SCRIPTS[0]}"]
+    command += [system.suite, building]
     env = dict(os.environ, MASKED=" ".join(MASKED), HERE=HERE)
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(building, ignore_errors=True)
-        raise LabError(f"mmdebstrap could not make {suite}:\n{done.stderr.strip()[-2000:]}")
+        raise LabError(f"mmdebstrap could not make {system.suite}:\n{done.stderr.strip()[-2000:]}")
     os.rename(building, path)
 
 

@@ -1,4 +1,4 @@
-"""The hosts of `topology.yaml`, checked once so that nothing after has to."""
+"""The hosts of `topology.yaml`, or of METALFORM_TOPOLOGY, checked once so that nothing after has to."""
 
 import dataclasses
 import ipaddress
@@ -6,7 +6,9 @@ import os
 
 from .failure import LabError
 
-FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "topology.yaml")
+FILE = os.environ.get(
+    "METALFORM_TOPOLOGY", os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "topology.yaml")
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,13 +21,21 @@ class Plane:
     operator: str = None
 
 
+@dataclasses.dataclass(frozen=True, order=True)
+class System:
+    """What a host runs: a suite as mmdebstrap calls it, and what it has beyond an ordinary small Debian."""
+
+    suite: str
+    packages: tuple = ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Host:
     """One machine as described: what it is called, what it runs, where it stands."""
 
     name: str
     os: str
-    suite: str
+    system: System
     addresses: dict
     default: bool
 
@@ -41,7 +51,7 @@ class Topology:
             if host.name == name:
                 return host
         known = ", ".join(host.name for host in self.hosts)
-        raise LabError(f"no host is called {name!r}", f"topology.yaml has: {known}")
+        raise LabError(f"no host is called {name!r}", f"{FILE} has: {known}")
 
     def chosen(self, names):
         """The named hosts, or those that the topology marks as default."""
@@ -83,7 +93,10 @@ def _host(entry, planes, systems):
         if ipaddress.ip_address(entry[plane.name]) not in plane.cidr:
             raise LabError(f"host {name!r}: {entry[plane.name]} is not in {plane.name} {plane.cidr}")
     addresses = {plane.name: entry[plane.name] for plane in planes}
-    return Host(name, entry["os"], systems[entry["os"]]["suite"], addresses, entry["default"])
+    system = systems[entry["os"]]
+    return Host(
+        name, entry["os"], System(system["suite"], tuple(system.get("packages", ()))), addresses, entry["default"]
+    )
 
 
 def _refuse_duplicates(hosts, planes):
