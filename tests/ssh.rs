@@ -2,16 +2,27 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test an error is a failure")]
 
+#[path = "ssh/keys.rs"]
+mod keys;
+#[path = "ssh/latency.rs"]
+mod latency;
+#[path = "ssh/link.rs"]
+mod link;
 #[path = "ssh/openssh.rs"]
 mod openssh;
 #[path = "ssh/server.rs"]
 mod server;
+#[path = "ssh/shells.rs"]
+mod shells;
 #[path = "ssh/site.rs"]
 mod site;
+#[path = "ssh/sudo.rs"]
+mod sudo;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use metalform::model::ssh_target::HostKeyPolicy;
+use metalform::model::ssh_target::{HostKeyPolicy, SshTarget};
 use metalform::transport::error::TransportError;
 use metalform::transport::ssh::SshTransport;
 use metalform::transport::{Output, Program, Transport};
@@ -127,7 +138,8 @@ async fn a_host_that_never_answers_is_given_up_at_the_deadline() {
     let site = Site::new();
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = site.target(silent.local_addr().unwrap().port());
-    let error = run(&site.connect(target).with_deadline(SHORT), "true").await.unwrap_err();
+    let error =
+        run(&site.connect_with(site.client().with_deadline(SHORT), target), "true").await.unwrap_err();
     assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
     assert!(!error.is_permanent());
 }
@@ -176,7 +188,7 @@ async fn a_connection_that_broke_between_two_runs_is_no_failure() {
 async fn a_connection_that_hangs_is_replaced_before_anything_is_sent() {
     let site = Site::new();
     let server = Server::start(Behaviour::default()).await;
-    let transport = site.transport(&server).with_deadline(SHORT);
+    let transport = site.connect_with(site.client().with_deadline(SHORT), site.target(server.port));
     assert_eq!(printed(run(&transport, "echo one").await), "one\n");
     server.freeze_connections();
     assert_eq!(printed(run(&transport, "echo two").await), "two\n");
@@ -267,6 +279,57 @@ async fn sudo_that_works_does_not_show() {
     let program = program("echo ran; cat; echo err >&2; exit 5", b"payload");
     let output = site.connect(target).run(&program, &mut |_| ()).await.unwrap();
     assert_eq!(output, Output { status: 5, stdout: b"ran\npayload".to_vec(), stderr: b"err\n".to_vec() });
+}
+
+#[tokio::test]
+async fn hosts_behind_one_bastion_share_the_connection_to_it() {
+    let site = Site::new();
+    let bastion = Server::start(Behaviour::default()).await;
+    let mut hosts = Vec::new();
+    for _ in 0..12 {
+        hosts.push(Server::start(Behaviour::default()).await);
+    }
+    let client = Arc::new(site.client());
+    let through = |host: &Server| {
+        let target =
+            SshTarget { bastion: Some(Box::new(site.target(bastion.port))), ..site.target(host.port) };
+        SshTransport::of(Arc::clone(&client), target)
+    };
+    let transports: Vec<_> = hosts.iter().map(through).collect();
+    let results = futures::future::join_all(transports.iter().map(|host| run(host, "echo in"))).await;
+    for result in results {
+        assert_eq!(printed(result), "in\n");
+    }
+    assert_eq!(bastion.logins(), 1);
+    assert!(hosts.iter().all(|host| host.logins() == 1));
+    // It reboots: that is noticed when it is next needed, and it is connected to once more.
+    bastion.cut_connections();
+    let again: Vec<_> = hosts.iter().map(through).collect();
+    for result in futures::future::join_all(again.iter().map(|host| run(host, "echo in"))).await {
+        assert_eq!(printed(result), "in\n");
+    }
+    assert_eq!(bastion.logins(), 2);
+}
+
+#[tokio::test]
+async fn a_bastion_that_refuses_is_asked_once_for_all_hosts_behind_it() {
+    let site = Site::new();
+    let bastion = Server::start(Behaviour { refuses_keys: true, ..Behaviour::default() }).await;
+    let client = Arc::new(site.client());
+    let results = futures::future::join_all((1..20).map(|port| {
+        let target = SshTarget { bastion: Some(Box::new(site.target(bastion.port))), ..site.target(port) };
+        let transport = SshTransport::of(Arc::clone(&client), target);
+        async move { run(&transport, "true").await }
+    }))
+    .await;
+    for result in results {
+        let error = result.unwrap_err();
+        assert!(
+            matches!(&error, TransportError::AuthenticationRefused { host, .. } if *host == bastion.address()),
+            "{error}"
+        );
+    }
+    assert_eq!(bastion.attempts(), 1);
 }
 
 #[tokio::test]

@@ -86,6 +86,7 @@ fn spec(setting: &Setting) -> NodeSpec {
             port: 22,
             user: "root".to_owned(),
             identity_files: vec![setting.home.ssh_key()],
+            identities_only: true,
             sudo: false,
             host_key: HostKeyPolicy::Known,
             bastion: None,

@@ -149,15 +149,20 @@ impl HostTrouble {
 fn way(error: &TransportError) -> String {
     match error {
         TransportError::HostKeyUnknown { .. } => {
-            "compare its key on the host, then pin it in the roster: host_key: ssh-ed25519 AAAA..."
+            "compare its key on the host, then pin it in the roster: host_key: ssh-ed25519 AAAA...; accept-new there trusts the first one"
         }
         TransportError::HostKeyMismatch { .. } => {
             "another machine answers there, or it was installed anew: correct host_key in the roster"
         }
         TransportError::AuthenticationRefused { .. } | TransportError::IdentityUnreadable { .. } => {
-            "key: in the roster names the private key to offer"
+            "key: in the roster names the private key to offer, identities_only: true leaves out others of the agent"
         }
-        TransportError::SudoRefused { .. } => "allow it without a password in /etc/sudoers.d",
+        TransportError::PassphraseMissing { path, .. } => {
+            return format!("ssh-add {path} gives it to the agent; --key-passphrase-file reads its passphrase");
+        }
+        TransportError::SudoRefused { .. } => {
+            "--ask-sudo-password or --sudo-password-file gives sudo's password; or allow it without one in /etc/sudoers.d"
+        }
         _ => "is the host on, and is the address in the roster its own?",
     }
     .to_owned()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use super::conduct::Conduct;
 use super::deploy_node;
 use super::failure::{Exit, Failure, chain};
 use super::host_trouble::{Outcomes, outcomes};
+use super::ssh_arguments::SshArguments;
 use crate::apiserver::{client, nodes};
 use crate::engine::host::HostError;
 use crate::engine::nonce::Nonce;
@@ -29,7 +31,7 @@ use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
-use crate::transport::ssh::SshTransport;
+use crate::transport::ssh::{SshClient, SshTransport};
 
 /// The roster of the cluster itself.
 const KUBERNETES: &str = "kubernetes";
@@ -51,14 +53,8 @@ pub struct HostArguments {
     /// Hosts to work on at the same time
     #[arg(long, value_name = "N", default_value_t = fleet::LIMIT)]
     pub limit: NonZeroUsize,
-    /// Keys of hosts for which the roster pins none
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "METALFORM_KNOWN_HOSTS",
-        default_value = "/var/lib/metalform/known_hosts"
-    )]
-    known_hosts: PathBuf,
+    #[command(flatten)]
+    ssh: SshArguments,
 }
 
 /// The hosts, and what the roster says for all of them.
@@ -69,7 +65,8 @@ pub struct Selected {
     pub cluster: BTreeMap<String, Value>,
     /// Which of the hosts is this machine.
     local: Option<HostName>,
-    known_hosts: PathBuf,
+    /// What the connections have in common.
+    client: Arc<SshClient>,
 }
 
 impl HostArguments {
@@ -80,7 +77,7 @@ impl HostArguments {
     pub async fn select(&self) -> Result<Selected, Failure> {
         if self.roster.is_empty() {
             if self.local {
-                return self.this_machine();
+                return self.this_machine().await;
             }
             return Err(Failure::new(Exit::Configuration, "it is not said for which hosts")
                 .hint("--roster FILE names hosts, --local is this machine"));
@@ -107,7 +104,7 @@ impl HostArguments {
                 return Err(Failure::new(Exit::Configuration, error).hint("--on NAME selects one"));
             }
         };
-        Ok(Selected { hosts, cluster: roster.vars, local, known_hosts: self.known_hosts.clone() })
+        Ok(Selected { hosts, cluster: roster.vars, local, client: self.ssh.client().await? })
     }
 
     /// This machine where nothing else is said.
@@ -115,10 +112,10 @@ impl HostArguments {
     /// # Errors
     /// As [`HostArguments::select`].
     pub async fn select_or_local(&self) -> Result<Selected, Failure> {
-        if self.roster.is_empty() { self.this_machine() } else { self.select().await }
+        if self.roster.is_empty() { self.this_machine().await } else { self.select().await }
     }
 
-    fn this_machine(&self) -> Result<Selected, Failure> {
+    async fn this_machine(&self) -> Result<Selected, Failure> {
         let name = hostname();
         let unnamed = || UNNAMED.parse().map_err(|error| Failure::from_error(Exit::Bug, &error));
         let host = Host {
@@ -128,6 +125,7 @@ impl HostArguments {
                 port: 22,
                 user: "root".to_owned(),
                 identity_files: Vec::new(),
+                identities_only: true,
                 sudo: false,
                 host_key: HostKeyPolicy::Known,
                 bastion: None,
@@ -140,7 +138,7 @@ impl HostArguments {
             cluster: BTreeMap::new(),
             local: Some(host.name.clone()),
             hosts: vec![host],
-            known_hosts: self.known_hosts.clone(),
+            client: self.ssh.client().await?,
         })
     }
 
@@ -219,7 +217,7 @@ impl Selected {
         if self.local.as_ref() == Some(&host.name) {
             return Box::new(LocalTransport);
         }
-        Box::new(SshTransport::new(host.ssh.clone(), self.known_hosts.clone()))
+        Box::new(SshTransport::of(Arc::clone(&self.client), host.ssh.clone()))
     }
 }
 

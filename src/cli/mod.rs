@@ -22,8 +22,10 @@ pub mod recap;
 pub mod render;
 pub mod serve;
 pub mod setting;
+pub mod ssh_arguments;
 pub mod states;
 pub mod summary;
+pub mod terminal;
 pub mod usage;
 
 use std::process::ExitCode;

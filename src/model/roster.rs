@@ -13,12 +13,15 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_saphyr::{Location, Spanned};
 
+mod bastion;
+
+use self::bastion::Way;
 use super::document::{Booleans, Document, Problem, Problems};
 use super::name::HostName;
 use super::node::NodeSpec;
 use super::one_or_many::OneOrMany;
 use super::role::Role;
-use super::ssh_syntax::{self, DEFAULT_PORT, DEFAULT_USER, OWN_KEY, SshSyntaxError};
+use super::ssh_syntax::{self, DEFAULT_KEYS, DEFAULT_PORT, DEFAULT_USER, SshSyntaxError};
 use super::ssh_target::{HostKeyPolicy, SshTarget};
 
 /// What templates know of a host whatever its `vars` are.
@@ -79,9 +82,10 @@ struct Entry {
     port: Option<Spanned<u16>>,
     user: Option<String>,
     key: Option<OneOrMany>,
+    identities_only: Option<bool>,
     sudo: Option<bool>,
     host_key: Option<Spanned<String>>,
-    bastion: Option<Spanned<String>>,
+    bastion: Option<OneOrMany>,
     roles: Option<Vec<Spanned<String>>>,
     labels: BTreeMap<String, String>,
     vars: BTreeMap<String, serde_json::Value>,
@@ -98,6 +102,8 @@ impl Roster {
     pub fn parse(documents: &[Document<'_>]) -> Result<Self, Problems> {
         let mut roster = Self::default();
         let mut problems = Vec::new();
+        let mut ways = BTreeMap::new();
+        let mut places = Vec::new();
         for document in documents {
             let file: File = match document.parse(Booleans::Strict) {
                 Ok(file) => file,
@@ -107,7 +113,12 @@ impl Roster {
                 }
             };
             for (name, entry) in file.hosts.0 {
+                let way = entry.way(document, &file.defaults, &mut problems);
                 let Some(host) = entry.host(document, &name, &file.defaults, &mut problems) else { continue };
+                if let Some((way, at)) = way {
+                    places.push((host.name.clone(), document, at));
+                    ways.insert(host.name.clone(), way);
+                }
                 if let Some(first) = roster.hosts.insert(host.name.clone(), host) {
                     let message = format!("host {} stands in another file too", first.name);
                     problems.push(document.problem(name.referenced, message));
@@ -115,11 +126,40 @@ impl Roster {
             }
             roster.vars.extend(file.defaults.vars);
         }
+        if problems.is_empty() {
+            let known = roster.hosts.clone();
+            for (name, document, at) in places {
+                match (bastion::bastion(&name, &known, &ways), roster.hosts.get_mut(&name)) {
+                    (Ok(bastion), Some(host)) => host.ssh.bastion = bastion,
+                    (Err(circle), _) => problems.push(document.problem(at, format!("bastion: {circle}"))),
+                    (Ok(_), None) => {}
+                }
+            }
+        }
         if problems.is_empty() { Ok(roster) } else { Err(Problems::in_order(problems)) }
     }
 }
 
 impl Entry {
+    /// What it says of the way, and where.
+    fn way(
+        &self,
+        document: &Document<'_>,
+        defaults: &Self,
+        problems: &mut Vec<Problem>,
+    ) -> Option<(Way, Location)> {
+        let said = self.bastion.as_ref().or(defaults.bastion.as_ref())?;
+        let at = said.0.first()?.referenced;
+        let mut hops = Vec::new();
+        for part in &said.0 {
+            match ssh_syntax::hops(&part.value) {
+                Ok(some) => hops.extend(some),
+                Err(error) => problems.push(document.problem(part.referenced, error.to_string())),
+            }
+        }
+        Some((Way { hops, own: self.bastion.is_some() }, at))
+    }
+
     fn host(
         self,
         document: &Document<'_>,
@@ -149,7 +189,8 @@ impl Entry {
                 .or(defaults.user.as_ref())
                 .map_or(DEFAULT_USER, String::as_str)
                 .to_owned(),
-            identity_files: vec![OWN_KEY.into()],
+            identity_files: DEFAULT_KEYS.iter().map(Into::into).collect(),
+            identities_only: self.identities_only.or(defaults.identities_only).unwrap_or(false),
             sudo: self.sudo.or(defaults.sudo).unwrap_or(false),
             host_key: HostKeyPolicy::Known,
             bastion: None,
@@ -165,12 +206,6 @@ impl Entry {
             match ssh_syntax::host_key(&key.value) {
                 Ok(policy) => ssh.host_key = policy,
                 Err(error) => refuse(key.referenced, error),
-            }
-        }
-        if let Some(bastion) = self.bastion.as_ref().or(defaults.bastion.as_ref()) {
-            match ssh_syntax::bastion(&bastion.value, &ssh) {
-                Ok(hop) => ssh.bastion = Some(Box::new(hop)),
-                Err(error) => refuse(bastion.referenced, error),
             }
         }
         let mut roles = BTreeSet::new();

@@ -59,13 +59,13 @@ hosts:
     insta::assert_snapshot!(found, @r#"
     a.yaml:3:3: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
     a.yaml:3:21: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
-    a.yaml:4:23: "abc" is not a public host key, such as "ssh-ed25519 AAAA..."
-    a.yaml:4:33: "id" is not an absolute path
-    a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the nearest first
+    a.yaml:4:23: "abc" is not a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
+    a.yaml:4:33: "id" is neither an absolute path nor one below ~/
+    a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the first to go through first
     a.yaml:4:57: port 0 is not between 1 and 65535
     a.yaml:4:69: address "" is empty or has blanks
     a.yaml:5:3: vars cannot have "name": in templates it is the host's own
-    b.yaml:1:20: unknown field `adress`; known here: address, port, user, key, sudo, host_key, bastion, roles, labels, vars
+    b.yaml:1:20: unknown field `adress`; known here: address, port, user, key, identities_only, sudo, host_key, bastion, roles, labels, vars
     "#);
     assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: duplicate key `a`");
 }

@@ -11,6 +11,10 @@ use super::ssh_target::{HostKeyPolicy, SshTarget};
 pub const OWN_KEY: &str = "/etc/metalform/pki/ssh";
 /// Where MetalK8s' documents and forms put theirs; metalform's own is meant.
 const METALK8S_KEY: &str = "/etc/metalk8s/pki/salt-bootstrap";
+/// The keys of a host of a roster that names none: ours, and those that OpenSSH's client tries.
+pub const DEFAULT_KEYS: [&str; 4] = [OWN_KEY, "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"];
+/// Host keys: those of unknown hosts are remembered.
+const ACCEPT_NEW: &str = "accept-new";
 /// The port where nothing else is said.
 pub const DEFAULT_PORT: u16 = 22;
 /// The login user where nothing else is said.
@@ -20,23 +24,27 @@ pub const DEFAULT_USER: &str = "root";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SshSyntaxError {
     /// Of a host key.
-    #[error("{0:?} is not a public host key, such as \"ssh-ed25519 AAAA...\"")]
+    #[error("{0:?} is not a public host key, such as \"ssh-ed25519 AAAA...\", nor accept-new")]
     HostKey(String),
     /// Of a bastion.
     #[error(
-        "{0:?} is not a bastion, such as \"user@host:22\"; several are separated by commas, the nearest first"
+        "{0:?} is not a bastion, such as \"user@host:22\"; several are separated by commas, the first to go through first"
     )]
     Bastion(String),
     /// Of a private key's path.
-    #[error("{0:?} is not an absolute path")]
+    #[error("{0:?} is neither an absolute path nor one below ~/")]
     KeyPath(String),
 }
 
-/// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped.
+/// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped. Or
+/// `accept-new`: the key of a host that was never seen is remembered, any other one is refused.
 ///
 /// # Errors
 /// When it is not of that form, or the base64 holds another algorithm's key (RFC 4253 section 6.6).
 pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
+    if text == ACCEPT_NEW {
+        return Ok(HostKeyPolicy::AcceptNew);
+    }
     let wrong = || SshSyntaxError::HostKey(text.to_owned());
     let mut words = text.split_whitespace();
     let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err(wrong()) };
@@ -50,62 +58,91 @@ pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
     }
 }
 
-/// A private key's path.
+/// A private key's path: an absolute one, or one below `~/`, the home of whoever runs metalform.
 ///
 /// # Errors
-/// When it is not absolute.
+/// When it is neither.
 pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     match text {
         METALK8S_KEY => Ok(OWN_KEY.into()),
-        path if path.starts_with('/') => Ok(path.into()),
+        path if path.starts_with('/') || path.starts_with("~/") => Ok(path.into()),
         path => Err(SshSyntaxError::KeyPath(path.to_owned())),
     }
 }
 
-/// The way to a target: `[user@]host[:port]`, several separated by commas as ssh's `ProxyJump` has them. A
-/// bastion is logged in to as the target's user with the target's keys, unless it names a user; its host key
-/// must be known.
+/// One bastion, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// The login user, where one is said.
+    pub user: Option<String>,
+    /// Address or name.
+    pub host: String,
+    /// Its port, where one is said.
+    pub port: Option<u16>,
+}
+
+impl Hop {
+    /// How it is reached when nothing more is known of it: as the target's user with the target's keys, unless it
+    /// names a user. Its host key must be known, or may be new where the target's may.
+    pub fn target(&self, target: &SshTarget) -> SshTarget {
+        SshTarget {
+            host: self.host.clone(),
+            port: self.port.unwrap_or(DEFAULT_PORT),
+            user: self.user.clone().unwrap_or_else(|| target.user.clone()),
+            identity_files: target.identity_files.clone(),
+            identities_only: target.identities_only,
+            sudo: false,
+            host_key: match target.host_key {
+                HostKeyPolicy::AcceptNew => HostKeyPolicy::AcceptNew,
+                HostKeyPolicy::Known | HostKeyPolicy::Pinned(_) => HostKeyPolicy::Known,
+            },
+            bastion: None,
+        }
+    }
+}
+
+/// The way to a host: `[user@]host[:port]`, several separated by commas as ssh's `ProxyJump` has them: the first is
+/// the one that is connected to directly.
 ///
 /// # Errors
 /// When a part is not of that form.
-pub fn bastion(text: &str, target: &SshTarget) -> Result<SshTarget, SshSyntaxError> {
+pub fn hops(text: &str) -> Result<Vec<Hop>, SshSyntaxError> {
     let wrong = || SshSyntaxError::Bastion(text.to_owned());
-    let mut way: Option<Box<SshTarget>> = None;
-    for hop in text.split(',') {
-        let (user, place) = match hop.trim().split_once('@') {
-            Some((user, place)) => (user, place),
-            None => (target.user.as_str(), hop.trim()),
+    let hop = |part: &str| -> Option<Hop> {
+        let (user, place) = match part.split_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, part),
         };
-        let (host, port) = host_and_port(place).ok_or_else(wrong)?;
-        if user.is_empty() || host.is_empty() || host.contains(char::is_whitespace) {
-            return Err(wrong());
-        }
-        way = Some(Box::new(SshTarget {
-            host: host.to_owned(),
-            port,
-            user: user.to_owned(),
-            identity_files: target.identity_files.clone(),
-            sudo: false,
-            host_key: HostKeyPolicy::Known,
-            bastion: way,
-        }));
-    }
-    way.map(|way| *way).ok_or_else(wrong)
+        let (host, port) = host_and_port(place)?;
+        let bad = user.is_some_and(str::is_empty) || host.is_empty() || part.contains(char::is_whitespace);
+        (!bad).then(|| Hop { user: user.map(str::to_owned), host: host.to_owned(), port })
+    };
+    text.split(',').map(|part| hop(part.trim()).ok_or_else(wrong)).collect()
+}
+
+/// The bastion next to a target, with those before it.
+///
+/// # Errors
+/// As [`hops`].
+pub fn bastion(text: &str, target: &SshTarget) -> Result<Option<Box<SshTarget>>, SshSyntaxError> {
+    Ok(hops(text)?
+        .iter()
+        .fold(None, |before, hop| Some(Box::new(SshTarget { bastion: before, ..hop.target(target) }))))
 }
 
 /// An IPv6 address stands in brackets when a port follows it.
-fn host_and_port(text: &str) -> Option<(&str, u16)> {
-    let port = |text: &str| text.parse().ok().filter(|port| *port != 0);
+fn host_and_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
         return match rest.strip_prefix(':') {
-            Some(number) => Some((host, port(number)?)),
-            None => rest.is_empty().then_some((host, DEFAULT_PORT)),
+            Some(number) => Some((host, Some(port(number)?))),
+            None => rest.is_empty().then_some((host, None)),
         };
     }
     match text.split_once(':') {
-        Some((host, number)) if !number.contains(':') => Some((host, port(number)?)),
-        _ => Some((text, DEFAULT_PORT)),
+        Some((host, number)) if !number.contains(':') => Some((host, Some(port(number)?))),
+        _ => Some((text, None)),
     }
 }
 
@@ -119,6 +156,7 @@ mod tests {
             port: 22,
             user: "ops".into(),
             identity_files: vec![OWN_KEY.into()],
+            identities_only: true,
             sudo: true,
             host_key: HostKeyPolicy::Known,
             bastion: None,
@@ -127,7 +165,7 @@ mod tests {
 
     /// `user@host:port` of each hop, from the target's neighbour outwards.
     fn hops(text: &str) -> Option<Vec<String>> {
-        let mut hop = Some(Box::new(bastion(text, &target()).ok()?));
+        let mut hop = bastion(text, &target()).ok()?;
         let mut hops = Vec::new();
         while let Some(this) = hop {
             hops.push(format!("{}@{}:{}", this.user, this.host, this.port));
@@ -165,6 +203,7 @@ mod tests {
         let pinned = Ok(HostKeyPolicy::Pinned(format!("ssh-ed25519 {key}")));
         assert_eq!(host_key(&format!("ssh-ed25519 {key}")), pinned);
         assert_eq!(host_key(&format!("ssh-ed25519 {key} root@node-1")), pinned);
+        assert_eq!(host_key("accept-new"), Ok(HostKeyPolicy::AcceptNew));
         for bad in
             [format!("ssh-rsa {key}"), key.to_owned(), "ssh-ed25519".to_owned(), "SHA256:abc def".to_owned()]
         {
@@ -176,6 +215,7 @@ mod tests {
     fn the_key_that_metalk8s_documents_is_ours() {
         assert_eq!(key_path("/etc/metalk8s/pki/salt-bootstrap"), Ok(OWN_KEY.into()));
         assert_eq!(key_path("/root/.ssh/id_ed25519"), Ok("/root/.ssh/id_ed25519".into()));
+        assert_eq!(key_path("~/.ssh/id_ed25519"), Ok("~/.ssh/id_ed25519".into()));
         assert!(key_path("id_ed25519").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// Everything needed to open a session on one host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SshTarget {
     /// An address or a resolvable name.
     pub host: String,
@@ -13,8 +13,12 @@ pub struct SshTarget {
     pub port: u16,
     /// The login user.
     pub user: String,
-    /// Private keys to offer, in this order. Only these are offered (as with `IdentitiesOnly`).
+    /// Private keys to offer, in this order; `~/` is the home of whoever runs metalform. A public key, or one whose
+    /// private half is elsewhere, means that key in the agent.
     pub identity_files: Vec<PathBuf>,
+    /// Whether nothing else is offered (as with `IdentitiesOnly`): of the agent's keys, those alone that
+    /// `identity_files` name.
+    pub identities_only: bool,
     /// Whether programs run under `sudo`.
     pub sudo: bool,
     /// What the host's key must be.
@@ -35,7 +39,7 @@ impl SshTarget {
 }
 
 /// Which host key is accepted. There is no way to accept any.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HostKeyPolicy {
     /// Exactly this public key, as in a known_hosts line: `ssh-ed25519 AAAA...`.
     Pinned(String),

@@ -1,7 +1,7 @@
 //! Reads what came back: finds where the program's own output begins, and what it means if it never began.
 
 use super::error::TransportError;
-use super::shell::Frame;
+use super::shell::{Elevation, Frame};
 use super::{Output, Progress};
 
 /// The most that one program may print, both streams together, bytes.
@@ -20,11 +20,25 @@ pub enum Source {
     Stderr,
 }
 
+/// How far sudo is with us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SudoStage {
+    /// It has not let us through, and has asked for the password so many times.
+    Asked(usize),
+    /// The script's own shell runs.
+    Through,
+}
+
 /// Collects both streams of one run. What login files print before the mark is left out.
 pub struct Capture<'a> {
     stdout: Marked,
     stderr: Marked,
     sudo: bool,
+    /// What sudo asks with, where it may ask.
+    prompt: Option<String>,
+    asked: usize,
+    /// Bytes of standard error, since its last mark, in which no prompt begins.
+    searched: usize,
     progress: &'a mut Progress<'a>,
     /// Bytes of standard output already given to `progress`.
     reported: usize,
@@ -35,8 +49,11 @@ impl<'a> Capture<'a> {
     pub fn new(frame: &Frame, progress: &'a mut Progress<'a>) -> Self {
         Self {
             stdout: Marked::new(&frame.mark, 1),
-            stderr: Marked::new(&frame.mark, if frame.sudo { 2 } else { 1 }),
-            sudo: frame.sudo,
+            stderr: Marked::new(&frame.mark, if frame.elevation == Elevation::None { 1 } else { 2 }),
+            sudo: frame.elevation != Elevation::None,
+            prompt: (frame.elevation == Elevation::SudoWithPassword).then(|| frame.prompt()),
+            asked: 0,
+            searched: 0,
             progress,
             reported: 0,
         }
@@ -53,9 +70,29 @@ impl<'a> Capture<'a> {
                 self.stdout.push(data);
                 self.report_lines(seen);
             }
-            Source::Stderr => self.stderr.push(data),
+            Source::Stderr => {
+                self.stderr.push(data);
+                self.count_prompts();
+            }
         }
         if self.stdout.size + self.stderr.size > OUTPUT_LIMIT { Err(TooMuch) } else { Ok(()) }
+    }
+
+    /// How far sudo is. Without sudo, whether the script's shell runs.
+    pub fn sudo_stage(&self) -> SudoStage {
+        if self.stderr.has_begun() { SudoStage::Through } else { SudoStage::Asked(self.asked) }
+    }
+
+    fn count_prompts(&mut self) {
+        // Before the first mark it is not sudo that speaks.
+        let Some(prompt) = self.prompt.as_ref().filter(|_| self.stderr.awaited == 1) else { return };
+        let (bytes, length) = (&self.stderr.bytes, prompt.len());
+        while let Some(at) = bytes[self.searched..].windows(length).position(|part| part == prompt.as_bytes())
+        {
+            self.asked += 1;
+            self.searched += at + length;
+        }
+        self.searched = self.searched.max(bytes.len().saturating_sub(length - 1));
     }
 
     /// The output, when the program ran.
@@ -71,7 +108,10 @@ impl<'a> Capture<'a> {
             }
             return Ok(Output { status, stdout: self.stdout.bytes, stderr: self.stderr.bytes });
         }
-        let said = String::from_utf8_lossy(&self.stderr.bytes);
+        let mut said = String::from_utf8_lossy(&self.stderr.bytes).into_owned();
+        if let Some(prompt) = &self.prompt {
+            said = said.replace(prompt, "");
+        }
         if self.sudo && self.stderr.awaited == 1 {
             let reason = sudo_complaint(&said).unwrap_or("it said nothing").to_owned();
             return Err(TransportError::SudoRefused { host: host.to_owned(), user: user.to_owned(), reason });
@@ -79,7 +119,9 @@ impl<'a> Capture<'a> {
         let printed = String::from_utf8_lossy(&self.stdout.bytes);
         let reason = match last_line(&said).or_else(|| last_line(&printed)) {
             Some(line) => format!("{line} (exit status {status})"),
-            None => format!("exit status {status}, and nothing was said"),
+            None => {
+                format!("exit status {status}, and nothing was said: does a start-up file of its shell exit?")
+            }
         };
         Err(TransportError::NoShell { host: host.to_owned(), reason })
     }
@@ -155,8 +197,8 @@ impl Marked {
 mod tests {
     use super::*;
 
-    fn frame(sudo: bool) -> Frame {
-        Frame { mark: "MARK".to_owned(), ..Frame::new("", sudo) }
+    fn frame(elevation: Elevation) -> Frame {
+        Frame { mark: "MARK".to_owned(), ..Frame::new("", elevation) }
     }
 
     /// Feeds both streams, in pieces of one byte too, and gives what came of it.
@@ -168,7 +210,7 @@ mod tests {
         let mut results = [1, 5, 1000].map(|piece| {
             let mut lines = Vec::new();
             let mut progress = |line: &str| lines.push(line.to_owned());
-            let frame = frame(sudo);
+            let frame = frame(if sudo { Elevation::Sudo } else { Elevation::None });
             let mut capture = Capture::new(&frame, &mut progress);
             for (source, text) in [(Source::Stdout, stdout), (Source::Stderr, stderr)] {
                 text.as_bytes().chunks(piece).for_each(|data| capture.push(source, data).unwrap());
@@ -198,6 +240,36 @@ mod tests {
             assert_eq!((out.as_str(), err.as_str()), (expected.0, expected.1), "{stdout:?} {stderr:?}");
             assert_eq!(lines, expected.2, "{stdout:?}");
         }
+    }
+
+    #[test]
+    fn it_is_seen_how_far_sudo_is() {
+        for (stderr, expected) in [
+            ("", SudoStage::Asked(0)),
+            ("MARK-password:motd\n", SudoStage::Asked(0)),
+            ("MARK\nThe usual lecture\nMARK-pass", SudoStage::Asked(0)),
+            ("MARK\nThe usual lecture\nMARK-password:", SudoStage::Asked(1)),
+            ("MARK\nMARK-password:Sorry, try again.\nMARK-password:", SudoStage::Asked(2)),
+            ("MARK\nMARK-password:MARK\n", SudoStage::Through),
+            ("MARK\nMARK\nMARK-password:", SudoStage::Through),
+        ] {
+            for piece in [1, 7, 1000] {
+                let frame = frame(Elevation::SudoWithPassword);
+                let mut silent = |_: &str| ();
+                let mut capture = Capture::new(&frame, &mut silent);
+                stderr.as_bytes().chunks(piece).for_each(|data| capture.push(Source::Stderr, data).unwrap());
+                assert_eq!(capture.sudo_stage(), expected, "{stderr:?} {piece}");
+            }
+        }
+        let frame = frame(Elevation::SudoWithPassword);
+        let mut silent = |_: &str| ();
+        let mut capture = Capture::new(&frame, &mut silent);
+        capture.push(Source::Stderr, b"MARK\nMARK-password:sudo: 1 incorrect password attempt\n").unwrap();
+        let error = capture.finish(1, "h:22", "ops").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "h:22: sudo is refused to user ops: sudo: 1 incorrect password attempt"
+        );
     }
 
     #[test]
@@ -235,7 +307,12 @@ mod tests {
                 "",
                 "no usable shell: This account is not available. (exit status 1)",
             ),
-            (false, "", "", "no usable shell: exit status 1, and nothing was said"),
+            (
+                false,
+                "",
+                "",
+                "no usable shell: exit status 1, and nothing was said: does a start-up file of its shell exit?",
+            ),
         ] {
             let error = capture(sudo, stdout, stderr).unwrap_err();
             assert_eq!(error.to_string(), format!("h:22: {expected}"));

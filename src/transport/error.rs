@@ -1,5 +1,7 @@
 //! Why a program could not be run on a host at all.
 
+use super::secret::PromptError;
+
 /// One reason. `host` is the address and port that were tried, or `local`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
@@ -52,8 +54,16 @@ pub enum TransportError {
         host: String,
         /// Login user.
         user: String,
-        /// Paths of the keys, comma separated.
+        /// What was offered, comma separated, and why no more was.
         keys: String,
+    },
+    /// A private key that the host would take is protected by a passphrase, which nobody gave.
+    #[error("private key {path} needs its passphrase: {error}")]
+    PassphraseMissing {
+        /// Its path.
+        path: String,
+        /// Why nobody did.
+        error: PromptError,
     },
     /// A private key could not be read.
     #[error("private key {path}: {reason}")]

@@ -13,14 +13,14 @@ use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 use self::pattern::{host_field, matches};
 use crate::model::ssh_target::HostKeyPolicy;
 
-/// The lines of a known_hosts file that could be read.
+/// The lines of known_hosts files that could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownHosts(Vec<Line>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    /// Counted from 1, as editors do.
-    number: usize,
+    /// File and line, as editors count.
+    place: String,
     entry: Entry,
 }
 
@@ -41,8 +41,8 @@ pub enum KeyVerdict {
 }
 
 impl KnownHosts {
-    /// Reads the text of a file. Never fails: see the module.
-    pub fn parse(text: &str) -> Self {
+    /// Reads the text of the file of this name. Never fails: see the module.
+    pub fn parse(file: &str, text: &str) -> Self {
         let entry = |line: &str| -> Option<Entry> {
             if line.starts_with('#') {
                 return None;
@@ -52,11 +52,15 @@ impl KnownHosts {
             let kept = if line.starts_with('@') { 4 } else { 3 };
             fields.get(..kept)?.join(" ").parse().ok()
         };
-        let lines = text
-            .lines()
-            .zip(1..)
-            .filter_map(|(line, number)| Some(Line { number, entry: entry(line.trim())? }));
+        let lines = text.lines().zip(1..).filter_map(|(line, number)| {
+            Some(Line { place: format!("{file}:{number}"), entry: entry(line.trim())? })
+        });
         Self(lines.collect())
+    }
+
+    /// Adds the lines of another file.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     fn of<'a>(&'a self, host: &str, port: u16, marker: Option<Marker>) -> impl Iterator<Item = &'a Line> {
@@ -78,9 +82,7 @@ pub fn verdict(
 ) -> KeyVerdict {
     let same = |line: &&Line| line.entry.public_key().key_data() == key.key_data();
     if let Some(line) = known.of(host, port, Some(Marker::Revoked)).find(same) {
-        return KeyVerdict::Mismatch {
-            expected: format!("another (this one is revoked in line {})", line.number),
-        };
+        return KeyVerdict::Mismatch { expected: format!("another (this one is revoked in {})", line.place) };
     }
     if let HostKeyPolicy::Pinned(text) = policy {
         return match PublicKey::from_openssh(text) {
@@ -95,7 +97,7 @@ pub fn verdict(
     match (lines.next(), policy) {
         (Some(first), _) if same(&first) || lines.any(|line| same(&line)) => KeyVerdict::Accept,
         (Some(first), _) => KeyVerdict::Mismatch {
-            expected: format!("{} (known hosts, line {})", describe(first.entry.public_key()), first.number),
+            expected: format!("{} ({})", describe(first.entry.public_key()), first.place),
         },
         (None, HostKeyPolicy::AcceptNew) => KeyVerdict::Remember,
         (None, _) => KeyVerdict::Unknown,

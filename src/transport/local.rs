@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 
 use super::capture::{Capture, OUTPUT_LIMIT, Source};
 use super::error::TransportError;
-use super::shell::Frame;
+use super::shell::{Elevation, Frame};
 use super::{Output, Program, Progress, Replies, Transport};
 
 /// Runs programs as the user that runs us, who is root on a bootstrap node.
@@ -24,7 +24,7 @@ impl Transport for LocalTransport {
         replies: Replies,
         progress: &mut Progress<'_>,
     ) -> Result<Output, TransportError> {
-        let frame = Frame::new(&program.script, false);
+        let frame = Frame::new(&program.script, Elevation::None);
         let mut capture = Capture::new(&frame, progress);
         let mut child = Command::new("sh")
             .args(["-c", &frame.command])

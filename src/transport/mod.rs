@@ -5,8 +5,10 @@ pub mod error;
 pub mod fake;
 pub mod known_hosts;
 pub mod local;
+pub mod secret;
 pub mod shell;
 pub mod ssh;
+pub mod sudo;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};

@@ -13,6 +13,9 @@
 
 use sha2::{Digest, Sha256};
 
+/// Follows the mark where sudo asks: no other program prints that.
+const PROMPT: &str = "-password:";
+
 /// Text as one word of a POSIX shell (section 2.2.2 of its standard): bare where that is safe, else in
 /// single quotes.
 pub fn quote(text: &str) -> String {
@@ -34,12 +37,24 @@ pub struct Frame {
     /// What goes to standard input before the payload.
     pub script: Vec<u8>,
     /// Whether sudo stands between; then the mark comes twice on standard error, before and after it.
-    pub sudo: bool,
+    pub elevation: Elevation,
+}
+
+/// How a script becomes root's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elevation {
+    /// Not: the login user is root, or what the script does needs no root.
+    None,
+    /// By sudo, which must not ask for anything.
+    Sudo,
+    /// By sudo, which may ask for the login user's password with [`Frame::prompt`]. The script must not be sent before
+    /// the second mark: sudo would read it as further answers.
+    SudoWithPassword,
 }
 
 impl Frame {
-    /// Frames a script, to be run by root (`sudo` never asks: it has no terminal) or by the login user.
-    pub fn new(script: &str, sudo: bool) -> Self {
+    /// Frames a script.
+    pub fn new(script: &str, elevation: Elevation) -> Self {
         let digest = Sha256::digest(script.as_bytes());
         let mark = format!("metalform-{}", hex::encode(&digest[..8]));
         // The empty line ends a line that the script may have left with a backslash.
@@ -49,12 +64,19 @@ impl Frame {
              case $1 in *{mark}) echo {mark}; eval \"shift; $1\";; *) exit 126;; esac",
             length = script.len()
         );
-        let command = if sudo {
-            format!("exec sh -c 'echo {mark} >&2; exec sudo -n -- sh -c \"$0\"' '{inner}'")
-        } else {
-            format!("exec sh -c '{inner}'")
+        let sudo =
+            |how: &str| format!("exec sh -c 'echo {mark} >&2; exec sudo {how} -- sh -c \"$0\"' '{inner}'");
+        let command = match elevation {
+            Elevation::None => format!("exec sh -c '{inner}'"),
+            Elevation::Sudo => sudo("-n"),
+            Elevation::SudoWithPassword => sudo(&format!("-S -p {mark}{PROMPT}")),
         };
-        Self { mark, command, script: script.into_bytes(), sudo }
+        Self { mark, command, script: script.into_bytes(), elevation }
+    }
+
+    /// What sudo asks with.
+    pub fn prompt(&self) -> String {
+        format!("{}{PROMPT}", self.mark)
     }
 }
 
@@ -140,7 +162,7 @@ mod tests {
     #[test]
     fn the_script_finds_exactly_the_payload_on_a_pipe_and_on_a_socket() {
         let payload: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-        let frame = Frame::new("sha256sum -; cat", false);
+        let frame = Frame::new("sha256sum -; cat", Elevation::None);
         let expected = format!("{}  -\n", hex::encode(Sha256::digest(&payload)));
         assert_eq!(stdout(&frame, &payload), expected);
         assert_eq!(by_socket(&frame, &payload), format!("{}\n{expected}", frame.mark).into_bytes());
@@ -150,7 +172,7 @@ mod tests {
     fn a_script_of_five_megabytes_runs() {
         let script = format!(": '{}'; cat", "ü'\\''\n".repeat(750_000));
         assert!(script.len() > 5_000_000);
-        assert_eq!(stdout(&Frame::new(&script, false), b"payload"), "payload");
+        assert_eq!(stdout(&Frame::new(&script, Elevation::None), b"payload"), "payload");
     }
 
     #[test]
@@ -166,7 +188,7 @@ mod tests {
             ("echo ';;' 'esac'\n", ";; esac\n"),
             ("cat", "payload"),
         ] {
-            assert_eq!(stdout(&Frame::new(script, false), b"payload"), printed, "{script:?}");
+            assert_eq!(stdout(&Frame::new(script, Elevation::None), b"payload"), printed, "{script:?}");
         }
     }
 
@@ -175,14 +197,14 @@ mod tests {
         for (script, status) in
             [("true", 0), ("false", 1), ("exit 42", 42), ("set -e; false; true", 1), ("(", 2)]
         {
-            let frame = Frame::new(script, false);
+            let frame = Frame::new(script, Elevation::None);
             assert_eq!(by_pipe(&frame, b"").status.code(), Some(status), "{script}");
         }
     }
 
     #[test]
     fn a_script_that_did_not_arrive_whole_does_not_run() {
-        let mut frame = Frame::new("echo ran", false);
+        let mut frame = Frame::new("echo ran", Elevation::None);
         frame.script.pop();
         let output = by_pipe(&frame, b"");
         assert_eq!((output.stdout.as_slice(), output.status.code()), (&b""[..], Some(126)));
@@ -190,8 +212,8 @@ mod tests {
 
     #[test]
     fn the_command_has_nothing_that_csh_or_fish_reads_otherwise() {
-        for sudo in [false, true] {
-            let frame = Frame::new("it's \\ ! \n", sudo);
+        for elevation in [Elevation::None, Elevation::Sudo, Elevation::SudoWithPassword] {
+            let frame = Frame::new("it's \\ ! \n", elevation);
             assert!(!frame.command.contains(['\\', '!', '\n', '`']), "{}", frame.command);
         }
     }

@@ -1,14 +1,17 @@
 //! Programs over SSH: one connection a host, made when it is first needed and made again when it broke, with
 //! one channel for each program.
 
+mod bastion;
+mod client;
 mod connection;
 mod exchange;
 mod host_key;
-mod identity;
+mod key_file;
+mod login;
+mod offer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use russh::client::Msg;
@@ -16,16 +19,14 @@ use russh::{Channel, Error};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::timeout;
 
+pub use self::client::{CONNECT_DEADLINE, KEEPALIVE, SshClient};
 use self::connection::Connection;
-use self::exchange::End;
+use self::exchange::{Asked, End};
 use super::capture::{Capture, OUTPUT_LIMIT};
 use super::error::TransportError;
-use super::shell::Frame;
+use super::shell::{Elevation, Frame};
 use super::{Output, Program, Progress, Replies, Transport};
 use crate::model::ssh_target::SshTarget;
-
-/// How long one host (and each bastion before it) has, from the first packet until it let us in.
-pub const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 
 /// One host, reached over SSH.
 ///
@@ -35,8 +36,7 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 /// Runs may overlap; they share the connection.
 pub struct SshTransport {
     target: SshTarget,
-    known_hosts: PathBuf,
-    deadline: Duration,
+    client: Arc<SshClient>,
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
@@ -48,14 +48,15 @@ struct Session {
 }
 
 impl SshTransport {
-    /// Does not connect yet. `known_hosts` is the file of remembered host keys, for the host and its bastions.
+    /// Of a client of its own, with neither agent nor anybody to ask. `known_hosts` is the file of remembered host
+    /// keys, for the host and its bastions.
     pub fn new(target: SshTarget, known_hosts: PathBuf) -> Self {
-        Self { target, known_hosts, deadline: CONNECT_DEADLINE, connection: Mutex::default() }
+        Self::of(Arc::new(SshClient::new(known_hosts)), target)
     }
 
-    /// With another deadline than [`CONNECT_DEADLINE`].
-    pub fn with_deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
+    /// Does not connect yet.
+    pub fn of(client: Arc<SshClient>, target: SshTarget) -> Self {
+        Self { target, client, connection: Mutex::default() }
     }
 
     async fn session(&self) -> Result<Session, TransportError> {
@@ -78,7 +79,7 @@ impl SshTransport {
             return Ok((Arc::clone(connection), false));
         }
         *slot = None;
-        let connection = Arc::new(connection::open(&self.target, &self.known_hosts, self.deadline).await?);
+        let connection = Arc::new(connection::open(&self.client, &self.target).await?);
         *slot = Some(Arc::clone(&connection));
         Ok((connection, true))
     }
@@ -89,7 +90,7 @@ impl SshTransport {
             .await
             .expect("permits are to be had, because the semaphore is never closed");
         let host = self.target.address();
-        let opened = timeout(self.deadline, connection.handle.channel_open_session()).await;
+        let opened = timeout(self.client.deadline, connection.handle.channel_open_session()).await;
         let channel = match opened {
             Ok(Ok(channel)) => channel,
             Ok(Err(Error::ChannelOpenFailure(refusal))) => {
@@ -100,7 +101,7 @@ impl SshTransport {
             }
             Ok(Err(_)) => return Err(TransportError::Lost { host, reason: connection.ending() }),
             Err(_) => {
-                let reason = format!("no session within {} s", self.deadline.as_secs());
+                let reason = format!("no session within {} s", self.client.deadline.as_secs());
                 return Err(TransportError::Lost { host, reason });
             }
         };
@@ -124,11 +125,19 @@ impl Transport for SshTransport {
         progress: &mut Progress<'_>,
     ) -> Result<Output, TransportError> {
         let session = self.session().await?;
-        let frame = Frame::new(&program.script, self.target.sudo);
+        let password = self.client.sudo.as_ref().filter(|_| self.target.sudo);
+        let elevation = match (self.target.sudo, password) {
+            (false, _) => Elevation::None,
+            (true, None) => Elevation::Sudo,
+            (true, Some(_)) => Elevation::SudoWithPassword,
+        };
+        let frame = Frame::new(&program.script, elevation);
         let mut capture = Capture::new(&frame, progress);
-        let host = self.target.address();
-        match exchange::run(session.channel, &frame, (&program.payload, replies), &mut capture).await {
-            End::Exited(status) => capture.finish(status, &host, &self.target.user),
+        let (host, user) = (self.target.address(), self.target.user.clone());
+        let asked = password.map(|password| Asked { password, user: &user, host: &host });
+        match exchange::run(session.channel, &frame, (&program.payload, replies), &mut capture, asked).await {
+            End::Exited(status) => capture.finish(status, &host, &user),
+            End::Sudo(reason) => Err(TransportError::SudoRefused { host, user, reason }),
             End::Lost => {
                 self.forget(&session.connection).await;
                 Err(TransportError::Lost { host, reason: session.connection.ending() })

@@ -15,10 +15,10 @@ use crate::{printed, program, run};
 
 const SSHD: &str = "/usr/sbin/sshd";
 
-struct Sshd {
+pub struct Sshd {
     process: Child,
-    port: u16,
-    user: String,
+    pub port: u16,
+    pub user: String,
 }
 
 impl Drop for Sshd {
@@ -30,16 +30,21 @@ impl Drop for Sshd {
 }
 
 /// Makes a key pair; the public key's text is returned.
-fn keygen(path: &Path, arguments: &[&str]) -> String {
-    let made =
-        Command::new("ssh-keygen").args(["-q", "-N", "", "-C", "", "-f"]).arg(path).args(arguments).status();
+pub fn keygen(path: &Path, arguments: &[&str]) -> String {
+    let passphrase: &[&str] = if arguments.contains(&"-N") { &[] } else { &["-N", ""] };
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-C", "", "-f"])
+        .arg(path)
+        .args(passphrase)
+        .args(arguments)
+        .status();
     assert!(made.unwrap().success());
     std::fs::read_to_string(path.with_extension("pub")).unwrap().trim().to_owned()
 }
 
 impl Sshd {
     /// Has an ed25519 and an ecdsa host key; lets the site's identity in, and the keys given.
-    async fn start(site: &Site, more_keys: &[String]) -> Self {
+    pub async fn start(site: &Site, more_keys: &[String]) -> Self {
         assert!(
             Path::new(SSHD).exists(),
             "{SSHD} is missing: install openssh-server, which these tests need"
@@ -81,7 +86,7 @@ impl Sshd {
         Self { process, port, user }
     }
 
-    fn target(&self, site: &Site) -> SshTarget {
+    pub fn target(&self, site: &Site) -> SshTarget {
         SshTarget { user: self.user.clone(), ..site.target(self.port) }
     }
 }

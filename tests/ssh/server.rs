@@ -3,8 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use russh::keys::ssh_key::private::Ed25519Keypair;
 use russh::keys::{PrivateKey, PublicKey};
@@ -35,16 +35,43 @@ pub enum Sudo {
     Works,
     AsksForPassword,
     NotInSudoers,
+    /// Reads the password from its standard input, up to three times, as `sudo -S` does.
+    AsksOnInput,
+    /// As `requiretty` in sudoers has it.
+    WantsTerminal,
+    /// As `passwd_tries=1` in sudoers has it.
+    GivesUp,
 }
+
+const ASKS_ON_INPUT: &str = r#"
+test "$1" = -n && { echo 'sudo: a password is required' >&2; exit 1; }
+test "$1 $2 $4" = '-S -p --' || exit 9
+prompt=$3
+shift 4
+for try in 1 2 3; do
+    printf %s "$prompt" >&2
+    IFS= read -r answer || { echo 'sudo: no password was provided' >&2; exit 1; }
+    echo "$answer" >> "${0%/*}/answers"
+    test "$answer" = 'open sesame' && exec "$@"
+    echo 'Sorry, try again.' >&2
+done
+echo 'sudo: 3 incorrect password attempts' >&2
+exit 1
+"#;
 
 impl Sudo {
     fn script(self) -> Option<&'static str> {
         match self {
             Self::Missing => None,
-            Self::Works => {
-                Some("test \"$1 $2\" = '-n --' || exit 9\nshift 2\necho 'sudo: a warning' >&2\nexec \"$@\"")
-            }
+            Self::Works => Some(
+                "case $1 in -n) shift 2;; -S) shift 4;; *) exit 9;; esac\necho 'sudo: a warning' >&2\nexec \"$@\"",
+            ),
             Self::AsksForPassword => Some("echo 'sudo: a password is required' >&2\nexit 1"),
+            Self::AsksOnInput => Some(ASKS_ON_INPUT),
+            Self::WantsTerminal => Some("echo 'sudo: sorry, you must have a tty to run sudo' >&2\nexit 1"),
+            Self::GivesUp => Some(
+                "printf %s \"$3\" >&2; read -r answer; echo >&2; echo 'sudo: 1 incorrect password attempt' >&2; exit 1",
+            ),
             Self::NotInSudoers => Some("echo 'admin is not in the sudoers file.' >&2\nexit 1"),
         }
     }
@@ -63,8 +90,10 @@ struct Shared {
     behaviour: Behaviour,
     /// The only directory that commands find programs in.
     path: tempfile::TempDir,
+    attempts: AtomicUsize,
     logins: AtomicUsize,
     commands: AtomicUsize,
+    heard: Mutex<Vec<String>>,
 }
 
 impl Server {
@@ -87,8 +116,10 @@ impl Server {
         let shared = Arc::new(Shared {
             path: programs(behaviour.sudo),
             behaviour,
+            attempts: AtomicUsize::default(),
             logins: AtomicUsize::default(),
             commands: AtomicUsize::default(),
+            heard: Mutex::default(),
         });
         let (cut, watching) = watch::channel(0);
         let (freeze, freezing) = watch::channel(0);
@@ -131,8 +162,24 @@ impl Server {
         self.key.to_openssh().unwrap()
     }
 
+    /// Keys that were tried.
+    pub fn attempts(&self) -> usize {
+        self.shared.attempts.load(Ordering::SeqCst)
+    }
+
     pub fn logins(&self) -> usize {
         self.shared.logins.load(Ordering::SeqCst)
+    }
+
+    /// What sudo was given, in order.
+    pub fn sudo_answers(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.shared.path.path().join("answers")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The commands that were asked for.
+    pub fn heard(&self) -> Vec<String> {
+        self.shared.heard.lock().unwrap().clone()
     }
 
     pub fn commands(&self) -> usize {
@@ -188,6 +235,7 @@ impl Handler for Connection {
     }
 
     async fn auth_publickey(&mut self, _: &str, _: VerifiedPublicKey<'_>) -> Result<Auth, Error> {
+        self.shared.attempts.fetch_add(1, Ordering::SeqCst);
         if self.shared.behaviour.refuses_keys {
             return Ok(Auth::reject());
         }
@@ -238,6 +286,7 @@ impl Handler for Connection {
         }
         session.channel_success(id)?;
         self.shared.commands.fetch_add(1, Ordering::SeqCst);
+        self.shared.heard.lock().unwrap().push(String::from_utf8_lossy(command).into_owned());
         let command = format!("{}{}", self.shared.behaviour.login_prints, String::from_utf8_lossy(command));
         let child = Command::new("/bin/sh")
             .args(["-c", &command])

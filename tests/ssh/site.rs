@@ -1,9 +1,10 @@
 //! What lies on the bootstrap node: a private key and the remembered host keys, in a directory of the test.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use metalform::model::ssh_target::{HostKeyPolicy, SshTarget};
-use metalform::transport::ssh::SshTransport;
+use metalform::transport::ssh::{SshClient, SshTransport};
 use russh::keys::PrivateKey;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::ssh_key::private::Ed25519Keypair;
@@ -33,6 +34,7 @@ impl Site {
             port,
             user: "admin".to_owned(),
             identity_files: vec![self.identity.clone()],
+            identities_only: true,
             sudo: false,
             host_key: HostKeyPolicy::AcceptNew,
             bastion: None,
@@ -41,6 +43,15 @@ impl Site {
 
     pub fn connect(&self, target: SshTarget) -> SshTransport {
         SshTransport::new(target, self.known_hosts.clone())
+    }
+
+    pub fn client(&self) -> SshClient {
+        SshClient::new(self.known_hosts.clone())
+    }
+
+    /// A connection of a client that is prepared otherwise.
+    pub fn connect_with(&self, client: SshClient, target: SshTarget) -> SshTransport {
+        SshTransport::of(Arc::new(client), target)
     }
 
     pub fn transport(&self, server: &Server) -> SshTransport {

@@ -80,6 +80,7 @@ pub(super) fn ssh_target(
         port: settings.read("ssh-port", DEFAULT_PORT, problems, port),
         user: settings.read("ssh-user", DEFAULT_USER.to_owned(), problems, word),
         identity_files: settings.read("ssh-key-path", vec![OWN_KEY.into()], problems, key_path),
+        identities_only: true,
         sudo: settings.read("ssh-sudo", false, problems, boolean),
         host_key: settings.read("ssh-host-key", HostKeyPolicy::Known, problems, |text| {
             ssh_syntax::host_key(text).map_err(Refusal::Syntax)
@@ -87,7 +88,7 @@ pub(super) fn ssh_target(
         bastion: None,
     };
     target.bastion = settings.read("ssh-bastion", None, problems, |text| {
-        ssh_syntax::bastion(text, &target).map(|hop| Some(Box::new(hop))).map_err(Refusal::Syntax)
+        ssh_syntax::bastion(text, &target).map_err(Refusal::Syntax)
     });
     (!target.host.is_empty()).then_some(target)
 }

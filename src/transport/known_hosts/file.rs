@@ -4,7 +4,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use russh::keys::PublicKey;
 
@@ -13,16 +13,23 @@ use super::{KeyVerdict, KnownHosts, verdict};
 use crate::model::ssh_target::HostKeyPolicy;
 use crate::transport::error::TransportError;
 
-/// Reads the file; one that is not there knows no host.
+/// Reads the files, as one; one that is not there knows no host.
 ///
 /// # Errors
-/// `KnownHosts` when it is there and cannot be read.
-pub fn read(path: &Path) -> Result<KnownHosts, TransportError> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(KnownHosts::parse(&String::from_utf8_lossy(&bytes))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(KnownHosts::default()),
-        Err(error) => Err(failed(path, &error)),
+/// `KnownHosts` when one is there and cannot be read.
+pub fn read_all(paths: &[PathBuf]) -> Result<KnownHosts, TransportError> {
+    let mut all = KnownHosts::default();
+    for path in paths {
+        match std::fs::read(path) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes);
+                all.extend(KnownHosts::parse(&path.display().to_string(), &text));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(path, &error)),
+        }
     }
+    Ok(all)
 }
 
 /// Adds a key for a host that was never seen, and says what then holds: another process may have remembered
@@ -37,7 +44,7 @@ pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<K
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         file.lock()?;
-        append(&mut file, host, port, key)
+        append(&mut file, path, (host, port), key)
     };
     remember().map_err(|error| failed(path, &error))
 }
@@ -66,10 +73,15 @@ pub fn forget(path: &Path, host: &str, port: u16) -> Result<(), TransportError> 
     forget().map_err(|error| failed(path, &error))
 }
 
-fn append(file: &mut File, host: &str, port: u16, key: &PublicKey) -> io::Result<KeyVerdict> {
+fn append(
+    file: &mut File,
+    path: &Path,
+    (host, port): (&str, u16),
+    key: &PublicKey,
+) -> io::Result<KeyVerdict> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let known = KnownHosts::parse(&String::from_utf8_lossy(&bytes));
+    let known = KnownHosts::parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
     let found = verdict(&HostKeyPolicy::AcceptNew, &known, host, port, key);
     if found != KeyVerdict::Remember {
         return Ok(found);
@@ -114,7 +126,7 @@ mod tests {
     fn a_key_is_remembered_once_and_another_one_never_replaces_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/known_hosts");
-        assert_eq!(read(&path).unwrap(), KnownHosts::default());
+        assert_eq!(read_all(&[path.clone()]).unwrap(), KnownHosts::default());
         for _ in 0..2 {
             assert_eq!(remember(&path, "node-1", 2222, &key(1)).unwrap(), KeyVerdict::Accept);
         }
@@ -123,7 +135,8 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, format!("[node-1]:2222 {}\n", key(1).to_openssh().unwrap()));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
-        assert_eq!(read(&path).unwrap(), KnownHosts::parse(&text));
+        let name = path.display().to_string();
+        assert_eq!(read_all(&[path]).unwrap(), KnownHosts::parse(&name, &text));
     }
 
     #[test]
@@ -151,7 +164,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one() {
         let directory = tempfile::tempdir().unwrap();
-        let error = read(directory.path()).unwrap_err();
+        let error = read_all(&[directory.path().to_owned()]).unwrap_err();
         assert!(matches!(error, TransportError::KnownHosts { .. }), "{error}");
     }
 }

@@ -73,7 +73,7 @@ fn a_key_is_judged_by_policy_and_known_lines() {
         (Known, line(HOST, SECURITY_KEY), ED25519, Is::Mismatch),
     ];
     for (policy, file, shown, expected) in cases {
-        let found = match verdict(&policy, &KnownHosts::parse(&file), HOST, 22, &key(shown)) {
+        let found = match verdict(&policy, &KnownHosts::parse("known_hosts", &file), HOST, 22, &key(shown)) {
             KeyVerdict::Accept => Is::Accepted,
             KeyVerdict::Remember => Is::Remembered,
             KeyVerdict::Unknown => Is::Unknown,
@@ -88,7 +88,7 @@ fn a_mismatch_says_what_was_expected_and_where_that_is_from() {
     let fingerprint = "ssh-ed25519 SHA256:l8L34c6uyhPYbH3KUdhXQRONkEjP2M1SODsQqVylS7I";
     let expected = |policy: &HostKeyPolicy, file: &str| match verdict(
         policy,
-        &KnownHosts::parse(file),
+        &KnownHosts::parse("known_hosts", file),
         HOST,
         22,
         &key(OTHER_ED25519),
@@ -98,15 +98,15 @@ fn a_mismatch_says_what_was_expected_and_where_that_is_from() {
     };
     assert_eq!(expected(&pinned(ED25519), ""), format!("{fingerprint} (pinned)"));
     let file = format!("# ours\n{HOST} {ED25519}\n");
-    assert_eq!(expected(&HostKeyPolicy::Known, &file), format!("{fingerprint} (known hosts, line 2)"));
+    assert_eq!(expected(&HostKeyPolicy::Known, &file), format!("{fingerprint} (known_hosts:2)"));
     let file = format!("\n\n@revoked {HOST} {OTHER_ED25519}\n");
-    assert_eq!(expected(&HostKeyPolicy::AcceptNew, &file), "another (this one is revoked in line 3)");
+    assert_eq!(expected(&HostKeyPolicy::AcceptNew, &file), "another (this one is revoked in known_hosts:3)");
 }
 
 #[test]
 fn the_algorithms_a_host_is_known_by_come_first_and_sha_1_never() {
     let first = |policy: &HostKeyPolicy, file: &str| -> Vec<String> {
-        let all = algorithms(policy, &KnownHosts::parse(file), HOST, 22);
+        let all = algorithms(policy, &KnownHosts::parse("known_hosts", file), HOST, 22);
         assert_eq!(all.len(), 6);
         all.iter().take(2).map(ToString::to_string).collect()
     };

@@ -1,19 +1,31 @@
-//! One program on one channel: sent without waiting for anything, and read at the same time.
+//! One program on one channel: sent without waiting for anything, and read at the same time. Only where sudo asks
+//! for a password nothing is sent before sudo has let us through: what it reads as a second password would
+//! be the script.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use russh::client::Msg;
 use russh::{Channel, ChannelMsg, ChannelWriteHalf, Error, Sig};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+use zeroize::Zeroizing;
 
 use crate::transport::Replies;
-use crate::transport::capture::{Capture, Source};
-use crate::transport::shell::Frame;
+use crate::transport::capture::{Capture, Source, SudoStage};
+use crate::transport::shell::{Elevation, Frame};
+use crate::transport::sudo::{Attempt, SudoPassword};
 
 /// How much of a payload is copied at a time, bytes.
 const PIECE: usize = 256 << 10;
 
 /// The extended data type of standard error (RFC 4254 section 5.2).
 const STDERR: u32 = 1;
+
+/// How long sudo has until it asks, and after the answer until it lets us through or not. A directory service may
+/// be asked meanwhile.
+const SUDO: Duration = Duration::from_secs(60);
 
 /// How an exchange ended.
 pub(super) enum End {
@@ -25,27 +37,46 @@ pub(super) enum End {
     Refused,
     /// The program printed more than is kept.
     TooMuch,
+    /// sudo does not let us through, for this reason.
+    Sudo(String),
 }
 
-/// Runs one framed program to its end.
+/// For whom the password is given.
+pub(super) struct Asked<'a> {
+    pub(super) password: &'a SudoPassword,
+    pub(super) user: &'a str,
+    pub(super) host: &'a str,
+}
+
+/// Runs one framed program to its end. `asked` answers sudo where the frame has it ask.
 pub(super) async fn run(
     channel: Channel<Msg>,
     frame: &Frame,
     (payload, replies): (&[u8], Replies),
     capture: &mut Capture<'_>,
+    asked: Option<Asked<'_>>,
 ) -> End {
     let (mut incoming, outgoing) = channel.split();
     let mut outgoing = CloseOnDrop { channel: Arc::new(outgoing), open: true };
     let channel = Arc::clone(&outgoing.channel);
-    let sending = send(&channel, frame, payload, replies);
+    let through = Notify::new();
+    if frame.elevation != Elevation::SudoWithPassword {
+        through.notify_one();
+    }
+    let sending = send(&channel, frame, (payload, replies), &through);
     tokio::pin!(sending);
     let (mut unsent, mut status, mut whole) = (true, None, false);
+    let mut answering = Answering { asked, attempt: None, deadline: Instant::now() + SUDO };
     loop {
+        let waits = capture.sudo_stage() != SudoStage::Through;
         let message = tokio::select! {
             // When sending fails the program has ended or the link broke: which of them, the channel tells.
             _ = &mut sending, if unsent => {
                 unsent = false;
                 continue;
+            }
+            () = sleep_until(answering.deadline), if waits && answering.asked.is_some() => {
+                return End::Sudo(format!("it neither asked for a password nor let us through within {SUDO:?}"));
             }
             message = incoming.wait() => message,
         };
@@ -53,6 +84,7 @@ pub(super) async fn run(
             None => return status.filter(|_| whole).map_or(End::Lost, End::Exited),
             Some(ChannelMsg::Close) => {
                 outgoing.open = false;
+                answering.ended(capture.sudo_stage(), status);
                 return status.map_or(End::Lost, End::Exited);
             }
             Some(ChannelMsg::Failure) => return End::Refused,
@@ -75,16 +107,75 @@ pub(super) async fn run(
         if pushed.is_err() {
             return End::TooMuch;
         }
+        if waits && let Err(reason) = answering.go_on(capture.sudo_stage(), &channel, &through).await {
+            return End::Sudo(reason);
+        }
+    }
+}
+
+/// Answers sudo, once.
+struct Answering<'a> {
+    asked: Option<Asked<'a>>,
+    attempt: Option<Attempt<'a>>,
+    deadline: Instant,
+}
+
+impl Answering<'_> {
+    async fn go_on(
+        &mut self,
+        stage: SudoStage,
+        channel: &ChannelWriteHalf<Msg>,
+        through: &Notify,
+    ) -> Result<(), String> {
+        match stage {
+            SudoStage::Through => {
+                if let Some(attempt) = self.attempt.take() {
+                    attempt.taken();
+                }
+                through.notify_one();
+            }
+            SudoStage::Asked(1) if self.attempt.is_none() => {
+                let Some(asked) = &self.asked else { return Ok(()) };
+                let attempt = asked.password.attempt(asked.user).await.map_err(|host| {
+                    format!("it asks for a password, and {host} did not take the one that was given")
+                })?;
+                let line = Zeroizing::new(format!("{}\n", attempt.secret().expose()).into_bytes());
+                // When it fails the channel tells why.
+                let _ = channel.data_bytes(Bytes::from_owner(line)).await;
+                self.attempt = Some(attempt);
+                self.deadline = Instant::now() + SUDO;
+            }
+            SudoStage::Asked(2..) => {
+                self.refused();
+                return Err("it does not take the password".to_owned());
+            }
+            SudoStage::Asked(_) => {}
+        }
+        Ok(())
+    }
+
+    /// sudo gave up after the one answer.
+    fn ended(&mut self, stage: SudoStage, status: Option<i32>) {
+        if stage != SudoStage::Through && status.is_some() {
+            self.refused();
+        }
+    }
+
+    fn refused(&mut self) {
+        if let (Some(attempt), Some(asked)) = (self.attempt.take(), &self.asked) {
+            attempt.refused(asked.host);
+        }
     }
 }
 
 async fn send(
     outgoing: &ChannelWriteHalf<Msg>,
     frame: &Frame,
-    payload: &[u8],
-    mut replies: Replies,
+    (payload, mut replies): (&[u8], Replies),
+    through: &Notify,
 ) -> Result<(), Error> {
     outgoing.exec(true, frame.command.as_str()).await?;
+    through.notified().await;
     outgoing.data_bytes(frame.script.clone()).await?;
     for piece in payload.chunks(PIECE) {
         outgoing.data_bytes(piece.to_vec()).await?;
@@ -94,7 +185,6 @@ async fn send(
     }
     outgoing.eof().await
 }
-
 /// Signals by their names in RFC 4254 section 6.10, on Linux; 0 for one that is not known.
 fn number(signal: &Sig) -> i32 {
     match signal {

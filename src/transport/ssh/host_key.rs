@@ -1,12 +1,11 @@
 //! What is asked of us while a connection lives: whether the host's key is good, and who ended it.
 
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
 use russh::client::{DisconnectReason, Handler};
 use russh::keys::{PublicKey, PublicKeyOrCertificate};
 
-use super::connection::Ending;
+use super::connection::{Ended, Ending};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts::{KeyVerdict, KnownHosts, describe, file, verdict};
@@ -68,11 +67,10 @@ impl Handler for HostKeyCheck {
     }
 
     async fn disconnected(&mut self, reason: DisconnectReason<HandshakeError>) -> Result<(), HandshakeError> {
-        let said = match reason {
-            DisconnectReason::ReceivedDisconnect(info) => format!("the host closed it: {}", info.message),
-            DisconnectReason::Error(error) => error.to_string(),
-        };
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
+        self.ending.set(match reason {
+            DisconnectReason::ReceivedDisconnect(info) => Ended::ByHost(info.message),
+            DisconnectReason::Error(error) => Ended::Broken(error.to_string()),
+        });
         Ok(())
     }
 }

@@ -1,0 +1,144 @@
+//! Connections to bastions: one for each, however many hosts of a run lie behind it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use russh::client::Msg;
+use russh::{ChannelOpenFailure, ChannelStream, Error};
+use tokio::time::{Instant, timeout};
+
+use super::client::SshClient;
+use super::connection::{self, Connection, unreachable};
+use crate::model::ssh_target::SshTarget;
+use crate::transport::error::TransportError;
+
+/// Bastions of one run.
+#[derive(Default)]
+pub(super) struct Bastions(Mutex<BTreeMap<SshTarget, Arc<Slot>>>);
+
+/// Locked while a connection is made: whoever comes meanwhile waits for it.
+#[derive(Default)]
+struct Slot(tokio::sync::Mutex<Last>);
+
+/// What came of the last attempt.
+#[derive(Default)]
+enum Last {
+    #[default]
+    None,
+    Connected(Arc<Connection>),
+    Failed(Instant, TransportError),
+}
+
+impl Bastions {
+    /// A way through `bastion` to `target`, and the connection that must live as long. sshd's `MaxSessions` does not
+    /// count such channels.
+    ///
+    /// # Errors
+    /// Those of the bastion carry its address; `Unreachable` when it does not get through to the target.
+    pub(super) async fn way(
+        client: &SshClient,
+        bastion: &SshTarget,
+        target: &SshTarget,
+    ) -> Result<(ChannelStream<Msg>, Arc<Connection>), TransportError> {
+        let slot = {
+            let mut slots = client.bastions.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(slots.entry(bastion.clone()).or_default())
+        };
+        let (connection, fresh) = slot.connection(client, bastion).await?;
+        match open(client, &connection, bastion, target).await {
+            Err(Obstacle::Bastion(_)) if !fresh => {
+                // It has been away since: that is no failure of the target's.
+                slot.forget(&connection).await;
+                let (connection, _) = slot.connection(client, bastion).await?;
+                let stream = open(client, &connection, bastion, target).await?;
+                Ok((stream, connection))
+            }
+            result => Ok((result?, connection)),
+        }
+    }
+}
+
+impl Slot {
+    /// The connection there is, or a new one, and whether it is new. Who waited for an attempt shares its failure,
+    /// or many hosts would wait in turn for a bastion that is away; and a failure that will not pass is final,
+    /// or a bastion would lock out a user for each host behind it.
+    async fn connection(
+        &self,
+        client: &SshClient,
+        bastion: &SshTarget,
+    ) -> Result<(Arc<Connection>, bool), TransportError> {
+        let asked = Instant::now();
+        let mut last = self.0.lock().await;
+        match &*last {
+            Last::Connected(connection) if !connection.handle.is_closed() => {
+                return Ok((Arc::clone(connection), false));
+            }
+            Last::Failed(at, error) if error.is_permanent() || *at >= asked => return Err(error.clone()),
+            _ => {}
+        }
+        match connection::open(client, bastion).await {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                *last = Last::Connected(Arc::clone(&connection));
+                Ok((connection, true))
+            }
+            Err(error) => {
+                *last = Last::Failed(Instant::now(), error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    async fn forget(&self, broken: &Arc<Connection>) {
+        let mut last = self.0.lock().await;
+        if matches!(&*last, Last::Connected(present) if Arc::ptr_eq(present, broken)) {
+            *last = Last::None;
+        }
+    }
+}
+
+/// What stands in the way.
+enum Obstacle {
+    /// The connection to the bastion is dead.
+    Bastion(TransportError),
+    /// The bastion does not reach the target, or may not.
+    Target(TransportError),
+}
+
+impl From<Obstacle> for TransportError {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::Bastion(error) | Obstacle::Target(error) => error,
+        }
+    }
+}
+
+async fn open(
+    client: &SshClient,
+    through: &Connection,
+    bastion: &SshTarget,
+    target: &SshTarget,
+) -> Result<ChannelStream<Msg>, Obstacle> {
+    let opening =
+        through.handle.channel_open_direct_tcpip(&target.host, u32::from(target.port), "127.0.0.1", 0);
+    let why = |reason: String| unreachable(target, format!("bastion {}: {reason}", bastion.address()));
+    match timeout(client.deadline, opening).await {
+        Ok(Ok(channel)) => Ok(channel.into_stream()),
+        Ok(Err(Error::ChannelOpenFailure(refusal))) => {
+            let reason = match refusal {
+                ChannelOpenFailure::AdministrativelyProhibited => "it does not allow forwarding".to_owned(),
+                other => other.description().to_owned(),
+            };
+            Err(Obstacle::Target(why(reason)))
+        }
+        Ok(Err(error)) => Err(Obstacle::Bastion(why(error.to_string()))),
+        Err(_) => {
+            let late = why(format!("no TCP connection within {:?}", client.deadline));
+            // The bastion is dead, or a target drops packets: one that answers is alive.
+            match timeout(client.deadline, through.handle.send_ping()).await {
+                Ok(Ok(())) if !through.handle.is_closed() => Err(Obstacle::Target(late)),
+                _ => Err(Obstacle::Bastion(late)),
+            }
+        }
+    }
+}

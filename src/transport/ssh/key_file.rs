@@ -1,0 +1,252 @@
+//! Private keys in files, and what lies beside them: `KEY.pub` and `KEY-cert.pub`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use russh::keys::{Certificate, Error, PrivateKey, PublicKey, decode_secret_key};
+use tokio::sync::OnceCell;
+
+use crate::transport::error::TransportError;
+use crate::transport::secret::{Prompter, Secret};
+
+/// One identity, as far as it can be known without a passphrase.
+pub(super) struct KeyFile {
+    /// As the target names it.
+    pub(super) path: PathBuf,
+    /// Unknown only for an encrypted key in an old format without its `.pub`.
+    pub(super) public: Option<PublicKey>,
+    /// An OpenSSH user certificate for it.
+    pub(super) certificate: Option<Certificate>,
+    private: Private,
+    unlocked: OnceCell<Result<Arc<PrivateKey>, TransportError>>,
+}
+
+enum Private {
+    Ready(Arc<PrivateKey>),
+    /// The file's text, which only a passphrase opens.
+    Locked(Secret),
+    /// There is only the public key, or the private half is in a hardware token: an agent may have it.
+    Elsewhere,
+}
+
+impl KeyFile {
+    /// The private key, when it needs no passphrase (any more).
+    pub(super) fn ready(&self) -> Option<Arc<PrivateKey>> {
+        match (&self.private, self.unlocked.get()) {
+            (Private::Ready(key), _) | (_, Some(Ok(key))) => Some(Arc::clone(key)),
+            _ => None,
+        }
+    }
+
+    /// Whether a passphrase makes it usable.
+    pub(super) fn is_locked(&self) -> bool {
+        matches!(self.private, Private::Locked(_))
+    }
+
+    /// The private key. `prompter` is asked at most once for each file, however many hosts need it.
+    ///
+    /// # Errors
+    /// `PassphraseMissing` when nobody gives one; `IdentityUnreadable` when it is not the right one.
+    pub(super) async fn unlock(&self, prompter: &dyn Prompter) -> Result<Arc<PrivateKey>, TransportError> {
+        let text = match &self.private {
+            Private::Ready(key) => return Ok(Arc::clone(key)),
+            Private::Locked(text) => text,
+            Private::Elsewhere => {
+                return Err(self.unreadable("its private half is neither here nor in an agent".to_owned()));
+            }
+        };
+        let unlock = || async {
+            let path = self.path.display().to_string();
+            let asked = prompter.ask(&format!("passphrase of {path}")).await;
+            let passphrase = asked.map_err(|error| TransportError::PassphraseMissing { path, error })?;
+            let text = text.clone();
+            // Deriving the key from the passphrase is made to be slow.
+            let decoding = tokio::task::spawn_blocking(move || {
+                decode_secret_key(text.expose(), Some(passphrase.expose()))
+            });
+            match decoding.await {
+                Ok(Ok(key)) => Ok(Arc::new(key)),
+                Ok(Err(_)) => Err(self.unreadable("its passphrase is another one".to_owned())),
+                Err(error) => Err(self.unreadable(error.to_string())),
+            }
+        };
+        self.unlocked.get_or_init(unlock).await.clone()
+    }
+
+    fn unreadable(&self, reason: String) -> TransportError {
+        unreadable(&self.path, reason)
+    }
+}
+
+/// Key files of one run, each read once.
+#[derive(Default)]
+pub(super) struct KeyFiles {
+    read: Mutex<BTreeMap<PathBuf, Arc<OnceCell<Result<Arc<KeyFile>, TransportError>>>>>,
+}
+
+impl KeyFiles {
+    /// The file at `path`; `~/` is below `home`.
+    ///
+    /// # Errors
+    /// `IdentityUnreadable`, also on every later call.
+    pub(super) async fn get(&self, path: &Path, home: Option<&Path>) -> Result<Arc<KeyFile>, TransportError> {
+        let cell = {
+            let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(read.entry(path.to_owned()).or_default())
+        };
+        let at = match (path.strip_prefix("~"), home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        };
+        cell.get_or_init(|| async { read(path, &at).await.map(Arc::new) }).await.clone()
+    }
+}
+
+async fn read(named: &Path, at: &Path) -> Result<KeyFile, TransportError> {
+    let beside = |suffix: &str| {
+        let mut name = at.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let text = tokio::fs::read_to_string(at).await.map(Secret::new);
+    // Only what must be there is worth an error.
+    let public_text = tokio::fs::read_to_string(beside(".pub")).await.ok();
+    let beside_it = public_text.and_then(|text| PublicKey::from_openssh(text.trim()).ok());
+    let certificate = tokio::fs::read_to_string(beside("-cert.pub")).await.ok();
+    let certificate = certificate.and_then(|text| Certificate::from_openssh(text.trim()).ok());
+    let (public, private) = match (text, beside_it) {
+        (Ok(text), beside_it) => {
+            let (public, private) = parse(&text).map_err(|reason| unreadable(named, reason))?;
+            (public.or(beside_it), private)
+        }
+        (Err(_), Some(public)) => (Some(public), Private::Elsewhere),
+        (Err(error), None) => return Err(unreadable(named, error.to_string())),
+    };
+    let certificate = certificate.filter(|certificate| {
+        public.as_ref().is_none_or(|public| public.key_data() == certificate.public_key())
+    });
+    Ok(KeyFile { path: named.to_owned(), public, certificate, private, unlocked: OnceCell::new() })
+}
+
+/// OpenSSH's format, PEM, or a public key alone.
+fn parse(text: &Secret) -> Result<(Option<PublicKey>, Private), String> {
+    if let Ok(public) = PublicKey::from_openssh(text.expose().trim()) {
+        return Ok((Some(public), Private::Elsewhere));
+    }
+    // OpenSSH's format has the public key in the clear.
+    let public = PrivateKey::from_openssh(text.expose()).ok().map(|key| key.public_key().clone());
+    match decode_secret_key(text.expose(), None) {
+        Ok(key) if is_on_hardware(&key) => Ok((Some(key.public_key().clone()), Private::Elsewhere)),
+        Ok(key) => Ok((Some(key.public_key().clone()), Private::Ready(Arc::new(key)))),
+        Err(Error::KeyIsEncrypted) => Ok((public, Private::Locked(text.clone()))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Such a file holds a handle; the key never leaves the token.
+fn is_on_hardware(key: &PrivateKey) -> bool {
+    key.algorithm().as_str().starts_with("sk-")
+}
+
+fn unreadable(path: &Path, reason: String) -> TransportError {
+    TransportError::IdentityUnreadable { path: path.display().to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::transport::secret::{Given, Nobody, PromptError};
+
+    fn keygen(path: &Path, passphrase: &str) {
+        let made = std::process::Command::new("ssh-keygen")
+            .args(["-q", "-t", "ed25519", "-C", "", "-N", passphrase, "-f"])
+            .arg(path)
+            .status();
+        assert!(made.unwrap().success());
+    }
+
+    async fn get(path: &Path) -> Result<Arc<KeyFile>, TransportError> {
+        KeyFiles::default().get(path, None).await
+    }
+
+    #[tokio::test]
+    async fn an_unreadable_key_says_why() {
+        let directory = tempfile::tempdir().unwrap();
+        let garbage = directory.path().join("garbage");
+        std::fs::write(&garbage, "no key").unwrap();
+        for (path, part) in
+            [(garbage, "ould not read key"), (directory.path().join("missing"), "No such file")]
+        {
+            match get(&path).await {
+                Err(TransportError::IdentityUnreadable { reason, .. }) => {
+                    assert!(reason.contains(part), "{reason}");
+                }
+                other => panic!("{:?}", other.err()),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_locked_key_shows_its_public_half_and_opens_with_its_passphrase_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("id");
+        keygen(&path, "secret");
+        std::fs::remove_file(path.with_extension("pub")).unwrap();
+        let file = get(&path).await.unwrap();
+        assert!(file.is_locked() && file.public.is_some() && file.ready().is_none());
+        let error = file.unlock(&Nobody).await.unwrap_err();
+        assert!(
+            matches!(error, TransportError::PassphraseMissing { error: PromptError::NoTerminal, .. }),
+            "{error}"
+        );
+        let error = get(&path).await.unwrap().unlock(&Given(Secret::new("wrong"))).await.unwrap_err();
+        assert!(error.to_string().contains("its passphrase is another one"), "{error}");
+        let file = get(&path).await.unwrap();
+        let key = file.unlock(&Given(Secret::new("secret"))).await.unwrap();
+        assert_eq!(Some(key.public_key().key_data()), file.public.as_ref().map(PublicKey::key_data));
+        assert!(file.ready().is_some());
+    }
+
+    struct Counting(AtomicUsize);
+
+    #[async_trait]
+    impl Prompter for Counting {
+        async fn ask(&self, question: &str) -> Result<Secret, PromptError> {
+            assert!(question.starts_with("passphrase of /"), "{question}");
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(Secret::new("secret"))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_passphrase_is_asked_for_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("id");
+        keygen(&path, "secret");
+        let (files, prompter) = (KeyFiles::default(), Counting(AtomicUsize::new(0)));
+        let unlocking = (0..8).map(|_| async {
+            let file = files.get(&path, None).await.unwrap();
+            file.unlock(&prompter).await.unwrap();
+        });
+        futures::future::join_all(unlocking).await;
+        assert_eq!(prompter.0.into_inner(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_key_below_home_is_found_and_may_be_public_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        keygen(&directory.path().join("id"), "");
+        let files = KeyFiles::default();
+        let home = Some(directory.path());
+        assert!(files.get(Path::new("~/id"), home).await.unwrap().ready().is_some());
+        assert!(files.get(Path::new("~/id.pub"), home).await.unwrap().public.is_some());
+        std::fs::rename(directory.path().join("id.pub"), directory.path().join("token.pub")).unwrap();
+        let token = files.get(Path::new("~/token"), home).await.unwrap();
+        assert!(token.public.is_some() && token.ready().is_none() && !token.is_locked());
+    }
+}
