@@ -140,10 +140,22 @@ impl HostTrouble {
             Self::Unreachable(error) | Self::Failed(HostError::Transport(error)) => vec![way(error)],
             Self::Failed(HostError::Refused { .. }) => vec!["correct the host or the state".to_owned()],
             Self::Failed(HostError::Stopped) | Self::NotBegun(_) => Vec::new(),
+            Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
+                vec!["the login user may not do that: user: root or sudo: true in the roster".to_owned()]
+            }
             Self::Failed(_) => vec!["when that is mended, the same command goes on from here".to_owned()],
             Self::States(faults) => faults.iter().filter_map(RosterFault::hint).collect(),
         }
     }
+}
+
+/// Whether a program failed for want of privilege: by the texts of EACCES and EPERM, and what apt, dnf and
+/// systemctl say instead.
+fn needs_root(output: &str) -> bool {
+    let last = output.trim_end().lines().next_back().unwrap_or_default();
+    ["Permission denied", "Operation not permitted", "are you root?", "superuser privileges", "Access denied"]
+        .iter()
+        .any(|text| last.contains(text))
 }
 
 fn way(error: &TransportError) -> String {
@@ -180,6 +192,16 @@ mod tests {
     fn broken() -> HostTrouble {
         let output = "one\nlast words\n\n".to_owned();
         HostTrouble::Failed(HostError::Failed { resources: vec!["command:x".to_owned()], status: 3, output })
+    }
+
+    #[test]
+    fn a_login_user_who_may_not_is_told_what_to_say_in_the_roster() {
+        let failed = |output: &str| {
+            let resources = vec!["file:/etc/x".to_owned()];
+            HostTrouble::Failed(HostError::Failed { resources, status: 1, output: output.to_owned() }).hints()
+        };
+        assert!(failed("sh: 1: cannot create /etc/x: Permission denied\n")[0].contains("sudo: true"));
+        assert!(!failed("Permission denied, then retried\nNo space left on device\n")[0].contains("sudo"));
     }
 
     #[test]

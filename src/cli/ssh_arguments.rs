@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::setting;
 use super::terminal::{Terminal, secret_from};
 use crate::transport::secret::{Given, Prompter, Secret};
 use crate::transport::ssh::SshClient;
@@ -64,6 +65,7 @@ impl SshArguments {
             .with_more_known_hosts(more)
             .with_agent(agent.map(PathBuf::from))
             .with_home(home)
+            .with_clock(setting::now)
             .with_prompter(prompter)
             .with_sudo_password(sudo);
         Ok(Arc::new(client))

@@ -198,7 +198,7 @@ impl Entry {
         let mut refuse = |at: Location, error: SshSyntaxError| tell(at, error.to_string());
         if let Some(keys) = self.key.as_ref().or(defaults.key.as_ref()) {
             let path = |key: &Spanned<String>| {
-                ssh_syntax::key_path(&key.value).map_err(|error| refuse(key.referenced, error)).ok()
+                ssh_syntax::users_key_path(&key.value).map_err(|error| refuse(key.referenced, error)).ok()
             };
             ssh.identity_files = keys.0.iter().filter_map(path).collect();
         }

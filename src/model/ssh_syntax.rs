@@ -32,8 +32,11 @@ pub enum SshSyntaxError {
     )]
     Bastion(String),
     /// Of a private key's path.
-    #[error("{0:?} is neither an absolute path nor one below ~/")]
+    #[error("{0:?} is not an absolute path")]
     KeyPath(String),
+    /// Of a private key's path in a roster.
+    #[error("{0:?} is neither an absolute path nor one below ~/")]
+    UsersKeyPath(String),
 }
 
 /// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped. Or
@@ -58,15 +61,26 @@ pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
     }
 }
 
-/// A private key's path: an absolute one, or one below `~/`, the home of whoever runs metalform.
+/// A private key's path.
 ///
 /// # Errors
-/// When it is neither.
+/// When it is not absolute.
 pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     match text {
         METALK8S_KEY => Ok(OWN_KEY.into()),
-        path if path.starts_with('/') || path.starts_with("~/") => Ok(path.into()),
+        path if path.starts_with('/') => Ok(path.into()),
         path => Err(SshSyntaxError::KeyPath(path.to_owned())),
+    }
+}
+
+/// A private key's path in a roster: an absolute one, or one below `~/`, the home of whoever runs metalform.
+///
+/// # Errors
+/// When it is neither.
+pub fn users_key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
+    match text.strip_prefix("~/") {
+        Some(below) if !below.is_empty() => Ok(text.into()),
+        _ => key_path(text).map_err(|_| SshSyntaxError::UsersKeyPath(text.to_owned())),
     }
 }
 
@@ -215,7 +229,8 @@ mod tests {
     fn the_key_that_metalk8s_documents_is_ours() {
         assert_eq!(key_path("/etc/metalk8s/pki/salt-bootstrap"), Ok(OWN_KEY.into()));
         assert_eq!(key_path("/root/.ssh/id_ed25519"), Ok("/root/.ssh/id_ed25519".into()));
-        assert_eq!(key_path("~/.ssh/id_ed25519"), Ok("~/.ssh/id_ed25519".into()));
-        assert!(key_path("id_ed25519").is_err());
+        assert_eq!(users_key_path("~/.ssh/id_ed25519"), Ok("~/.ssh/id_ed25519".into()));
+        assert!(users_key_path("~/").is_err() && users_key_path("id").is_err());
+        assert!(key_path("id_ed25519").is_err() && key_path("~/id_ed25519").is_err());
     }
 }

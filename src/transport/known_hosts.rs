@@ -1,9 +1,10 @@
 //! Which host keys are known, and what that says of the one a host shows.
 //!
 //! The format is that of OpenSSH (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"): plain, negated, wildcard and
-//! hashed names, ports in brackets, `@revoked`. `@cert-authority` lines are passed over, because no host
-//! certificate is ever asked for. A line that cannot be read is passed over too, as OpenSSH does.
+//! hashed names, ports in brackets, `@revoked`, `@cert-authority`. A line that cannot be read is passed over, as
+//! OpenSSH does.
 
+pub mod certificate;
 pub mod file;
 pub mod pattern;
 
@@ -109,7 +110,7 @@ pub fn describe(key: &PublicKey) -> String {
     format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256))
 }
 
-/// The host key algorithms to offer, those that the host is known by first: else a host with several keys
+/// The host key algorithms to ask for, those that the host is known by first: else a host with several keys
 /// would show another one than was remembered.
 pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> Vec<Algorithm> {
     let known: Vec<Algorithm> = match policy {

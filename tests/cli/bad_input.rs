@@ -35,7 +35,7 @@ const CASES: &[(&[&str], &str)] = &[
     (&["plan", "--roster", "$DIR/none.yaml"], "$DIR/none.yaml: No such file or directory (os error 2)"),
     (
         &["plan", "--roster", "$DIR/malformed.yaml"],
-        "$DIR/malformed.yaml:2:12: unknown field `adress`; known here: address, port, user, key, sudo, host_key, bastion, roles, labels, vars",
+        "$DIR/malformed.yaml:2:12: unknown field `adress`; known here: address, port, user, key, identities_only, sudo, host_key, bastion, roles, labels, vars",
     ),
     (&["plan", "--roster", "$DIR/empty.yaml"], "there is no host in $DIR/empty.yaml"),
     (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host of the roster is node-3"),

@@ -50,11 +50,11 @@ async fn a_first_program_takes_no_more_round_trips_than_with_ssh_and_a_second_on
     let mut command = tokio::process::Command::new("ssh");
     let done = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).status().await.unwrap();
     assert!(done.success());
-    // Greeting, key exchange, service, question for the key, signature, channel, program; one where a greeting and
-    // what follows it cross.
-    assert!(first <= 8, "{first}");
+    // Greeting, key exchange, service, question for the key, signature, channel, program; one more where a greeting and
+    // what follows it cross, and one for the end of the channel, which nobody waits for.
+    assert!(first <= 9, "{first}");
     assert!(first <= theirs.round_trips(), "{first}, and {} with ssh", theirs.round_trips());
-    assert!(second <= 2, "{second}");
+    assert!(second <= 3, "{second}");
 }
 
 #[tokio::test]
@@ -111,9 +111,9 @@ async fn a_dead_link_is_noticed_while_a_large_payload_is_sent() {
     let server = Server::start(Behaviour::default()).await;
     let client = site.client().with_keepalive(Duration::from_millis(200));
     let transport = site.connect_with(client, site.target(server.port));
-    let run = transport.run(&program("echo started; exec cat", &vec![0; 64 << 20]), &mut |_| {
-        server.freeze_connections();
-    });
+    let program = program("echo started; exec cat", &vec![0; 64 << 20]);
+    let mut freeze = |_: &str| server.freeze_connections();
+    let run = transport.run(&program, &mut freeze);
     let result = tokio::time::timeout(Duration::from_secs(10), run).await.unwrap();
     assert!(matches!(&result, Err(TransportError::Lost { .. })), "{:?}", result.map(|output| output.status));
 }

@@ -43,7 +43,8 @@ pub fn keygen(path: &Path, arguments: &[&str]) -> String {
 }
 
 impl Sshd {
-    /// Has an ed25519 and an ecdsa host key; lets the site's identity in, and the keys given.
+    /// Has an ed25519 and an ecdsa host key; lets the site's identity in, and the keys given. Start-up files of
+    /// shells are the site's, not those of whoever runs the tests.
     pub async fn start(site: &Site, more_keys: &[String]) -> Self {
         assert!(
             Path::new(SSHD).exists(),
@@ -56,12 +57,23 @@ impl Sshd {
             Command::new("ssh-keygen").arg("-y").arg("-f").arg(&site.identity).output().unwrap().stdout;
         let keys = [String::from_utf8(ours).unwrap(), more_keys.join("\n"), String::new()].join("\n");
         std::fs::write(at("authorized_keys"), keys).unwrap();
+        Self::run(site, "").await
+    }
+
+    /// Another one with the same keys, and more configuration.
+    pub async fn again(&self, site: &Site, more: &str) -> Self {
+        Self::run(site, more).await
+    }
+
+    async fn run(site: &Site, more: &str) -> Self {
+        let at = |name: &str| site.directory.path().join(name);
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let directory = site.directory.path().display();
         let configuration = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {directory}/host_ed25519\nHostKey {directory}/host_ecdsa\n\
              AuthorizedKeysFile {directory}/authorized_keys\nPidFile none\nStrictModes no\nUsePAM no\n\
-             PermitRootLogin yes\nPasswordAuthentication no\nAllowTcpForwarding yes\n"
+             PermitRootLogin yes\nPasswordAuthentication no\nAllowTcpForwarding yes\n\
+             SetEnv HOME={directory}\n{more}"
         );
         std::fs::write(at("sshd_config"), configuration).unwrap();
         let user = String::from_utf8(Command::new("id").arg("-un").output().unwrap().stdout)
@@ -191,6 +203,42 @@ async fn a_host_with_several_keys_shows_the_one_it_is_known_by() {
     std::fs::write(&site.known_hosts, format!("[127.0.0.1]:{} {known}", sshd.port)).unwrap();
     let target = SshTarget { host_key: HostKeyPolicy::Known, ..sshd.target(&site) };
     assert_eq!(printed(run(&site.connect(target), "echo ok").await), "ok\n");
+}
+
+#[tokio::test]
+async fn a_host_certificate_is_enough_where_its_authority_is_known() {
+    let site = Site::new();
+    let at = |name: &str| site.directory.path().join(name);
+    let authority = keygen(&at("authority"), &["-t", "ed25519"]);
+    let sshd = Sshd::start(&site, &[]).await;
+    for (names, valid, accepted) in [
+        ("127.0.0.1,other", "20200101:20400101", true),
+        ("other", "20200101:20400101", false),
+        ("127.0.0.1", "20200101:20200201", false),
+    ] {
+        let signed = Command::new("ssh-keygen")
+            .args(["-q", "-h", "-I", "host", "-n", names, "-V", valid, "-s"])
+            .args([at("authority"), at("host_ed25519.pub")])
+            .status();
+        assert!(signed.unwrap().success());
+        std::fs::create_dir_all(site.known_hosts.parent().unwrap()).unwrap();
+        std::fs::write(&site.known_hosts, format!("@cert-authority [127.0.0.*]:* {authority}\n")).unwrap();
+        // A configuration is read at the start alone.
+        let more = format!("HostCertificate {}\n", at("host_ed25519-cert.pub").display());
+        let certified = sshd.again(&site, &more).await;
+        let target = SshTarget { host_key: HostKeyPolicy::Known, ..certified.target(&site) };
+        let client = site.client().with_clock(|| jiff::Timestamp::constant(1_800_000_000, 0));
+        let result = run(&site.connect_with(client, target.clone()), "echo ok").await;
+        if accepted {
+            assert_eq!(printed(result), "ok\n");
+            // Without a clock it is not asked for, and then the bare key is that of nobody.
+            let error = run(&site.connect(target), "true").await.unwrap_err();
+            assert!(matches!(error, TransportError::HostKeyUnknown { .. }), "{error}");
+        } else {
+            let error = result.unwrap_err();
+            assert!(matches!(error, TransportError::HostKeyMismatch { .. }), "{error}");
+        }
+    }
 }
 
 #[tokio::test]

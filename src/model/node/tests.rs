@@ -129,7 +129,7 @@ spec:
     node Node_1: annotation metalform.dev/ssh-host is missing
     node Node_1: annotation metalform.dev/ssh-port is "0"; a number from 1 to 65535 is expected
     node Node_1: annotation metalform.dev/ssh-user is ""; a text without blanks is expected
-    node Node_1: annotation metalk8s.scality.com/ssh-key-path: "id" is neither an absolute path nor one below ~/
+    node Node_1: annotation metalk8s.scality.com/ssh-key-path: "id" is not an absolute path
     node Node_1: annotation metalform.dev/ssh-sudo is "yes"; true or false is expected
     node Node_1: annotation metalform.dev/ssh-host-key: "abc" is not a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
     node Node_1: annotation metalform.dev/ssh-bastion: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the first to go through first

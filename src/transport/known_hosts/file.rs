@@ -126,7 +126,7 @@ mod tests {
     fn a_key_is_remembered_once_and_another_one_never_replaces_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/known_hosts");
-        assert_eq!(read_all(&[path.clone()]).unwrap(), KnownHosts::default());
+        assert_eq!(read_all(std::slice::from_ref(&path)).unwrap(), KnownHosts::default());
         for _ in 0..2 {
             assert_eq!(remember(&path, "node-1", 2222, &key(1)).unwrap(), KeyVerdict::Accept);
         }

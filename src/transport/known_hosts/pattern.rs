@@ -28,7 +28,7 @@ pub fn matches(patterns: &HostPatterns, name: &str) -> bool {
 
 /// `*` is any text and `?` any one character (ssh_config(5), "PATTERNS"). Takes time in the product of both
 /// lengths, however many stars there are.
-fn glob(pattern: &str, text: &str) -> bool {
+pub fn glob(pattern: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     // fits[i]: whether the pattern so far fits the first i characters.
     let mut fits = vec![false; text.len() + 1];

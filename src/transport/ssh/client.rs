@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::bastion::Bastions;
 use super::key_file::KeyFiles;
 use crate::transport::secret::{Nobody, Prompter, Secret};
@@ -33,6 +35,7 @@ pub struct SshClient {
     pub(super) sudo: Option<SudoPassword>,
     pub(super) deadline: Duration,
     pub(super) keepalive: Duration,
+    pub(super) clock: Option<fn() -> Timestamp>,
 }
 
 impl SshClient {
@@ -49,6 +52,7 @@ impl SshClient {
             sudo: None,
             deadline: CONNECT_DEADLINE,
             keepalive: KEEPALIVE,
+            clock: None,
         }
     }
 
@@ -66,6 +70,11 @@ impl SshClient {
     /// With the directory that `~/` means in paths of keys.
     pub fn with_home(self, home: Option<PathBuf>) -> Self {
         Self { home, ..self }
+    }
+
+    /// With the time, without which no host certificate can be judged, so that none is asked for.
+    pub fn with_clock(self, clock: fn() -> Timestamp) -> Self {
+        Self { clock: Some(clock), ..self }
     }
 
     /// With somebody to ask for passphrases.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use russh::client::{Config, Handle, connect_stream};
+use russh::keys::Algorithm;
 use russh::{Preferred, compression};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -20,10 +21,12 @@ use super::host_key::{HandshakeError, HostKeyCheck};
 use super::login::{Login, log_in};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
+use crate::transport::known_hosts::certificate::has_authority;
 use crate::transport::known_hosts::{algorithms, file};
 
-/// sshd allows ten sessions a connection (`MaxSessions`); more programs than this wait for their turn.
-const SESSIONS: usize = 8;
+/// sshd allows ten sessions a connection (`MaxSessions`), and counts one that has ended until it next looks; so as
+/// many again may still count. More programs than this wait for their turn.
+const SESSIONS: usize = 5;
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,10 +129,13 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let known = file::read_all(&client.known_hosts)?;
-    let config = config(client.keepalive, algorithms(&target.host_key, &known, &target.host, target.port));
+    let host_keys = algorithms(&target.host_key, &known, &target.host, target.port);
+    let certified =
+        client.clock.is_some() && has_authority(&target.host_key, &known, &target.host, target.port);
+    let config = config(client.keepalive, host_keys, certified);
     let ending = Ending::default();
     let remembered = client.known_hosts.first().cloned().unwrap_or_default();
-    let check = HostKeyCheck::new(target.clone(), known, remembered, ending.clone());
+    let check = HostKeyCheck::new(target.clone(), (known, remembered), client.clock, ending.clone());
     let mut handle = match timeout_at(end, connect_stream(Arc::new(config), stream, check)).await {
         Ok(Ok(handle)) => handle,
         Ok(Err(HandshakeError::Refused(error))) => return Err(error),
@@ -147,9 +153,10 @@ where
     Ok(Some(Connection { handle, sessions: Arc::new(Semaphore::new(SESSIONS)), ending, _bastion: None }))
 }
 
-fn config(keepalive: Duration, host_keys: Vec<russh::keys::Algorithm>) -> Config {
+fn config(keepalive: Duration, host_keys: Vec<Algorithm>, certified: bool) -> Config {
     Config {
         preferred: Preferred {
+            host_key_certificates: if certified { Cow::Owned(host_keys.clone()) } else { Cow::Borrowed(&[]) },
             key: Cow::Owned(host_keys),
             // Compression costs more than a local network does.
             compression: Cow::Borrowed(&[compression::NONE]),

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use russh::client::{DisconnectReason, Handler};
 use russh::keys::{PublicKey, PublicKeyOrCertificate};
 
 use super::connection::{Ended, Ending};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
+use crate::transport::known_hosts::certificate::certificate_verdict;
 use crate::transport::known_hosts::{KeyVerdict, KnownHosts, describe, file, verdict};
 
 /// Why there is no connection.
@@ -26,17 +28,34 @@ pub(super) struct HostKeyCheck {
     target: SshTarget,
     known: KnownHosts,
     known_hosts: PathBuf,
+    clock: Option<fn() -> Timestamp>,
     ending: Ending,
 }
 
 impl HostKeyCheck {
-    pub(super) fn new(target: SshTarget, known: KnownHosts, known_hosts: PathBuf, ending: Ending) -> Self {
-        Self { target, known, known_hosts, ending }
+    /// `known` is what the files say, of which a new key is remembered in `known_hosts`.
+    pub(super) fn new(
+        target: SshTarget,
+        (known, known_hosts): (KnownHosts, PathBuf),
+        clock: Option<fn() -> Timestamp>,
+        ending: Ending,
+    ) -> Self {
+        Self { target, known, known_hosts, clock, ending }
     }
 
     /// The verdict after remembering, where that is what it says.
-    async fn settle(&self, key: &PublicKey) -> Result<KeyVerdict, TransportError> {
-        let found = verdict(&self.target.host_key, &self.known, &self.target.host, self.target.port, key);
+    async fn settle(
+        &self,
+        shown: &PublicKeyOrCertificate,
+        key: &PublicKey,
+    ) -> Result<KeyVerdict, TransportError> {
+        let (policy, host, port) = (&self.target.host_key, &self.target.host, self.target.port);
+        let found = match (shown.certificate(), self.clock) {
+            (Some(certificate), Some(now)) => {
+                certificate_verdict(policy, &self.known, (host, port), certificate, now())
+            }
+            _ => verdict(policy, &self.known, host, port, key),
+        };
         if found != KeyVerdict::Remember {
             return Ok(found);
         }
@@ -55,7 +74,7 @@ impl Handler for HostKeyCheck {
     async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, HandshakeError> {
         let key = shown.public_key();
         let (host, found) = (self.target.address(), describe(&key));
-        match self.settle(&key).await? {
+        match self.settle(shown, &key).await? {
             KeyVerdict::Accept => Ok(true),
             KeyVerdict::Unknown | KeyVerdict::Remember => {
                 Err(TransportError::HostKeyUnknown { host, found }.into())

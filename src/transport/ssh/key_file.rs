@@ -82,15 +82,17 @@ impl KeyFile {
 /// Key files of one run, each read once.
 #[derive(Default)]
 pub(super) struct KeyFiles {
-    read: Mutex<BTreeMap<PathBuf, Arc<OnceCell<Result<Arc<KeyFile>, TransportError>>>>>,
+    read: Mutex<BTreeMap<PathBuf, Arc<OnceCell<Read>>>>,
 }
+
+type Read = Result<Arc<KeyFile>, TransportError>;
 
 impl KeyFiles {
     /// The file at `path`; `~/` is below `home`.
     ///
     /// # Errors
     /// `IdentityUnreadable`, also on every later call.
-    pub(super) async fn get(&self, path: &Path, home: Option<&Path>) -> Result<Arc<KeyFile>, TransportError> {
+    pub(super) async fn get(&self, path: &Path, home: Option<&Path>) -> Read {
         let cell = {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(read.entry(path.to_owned()).or_default())

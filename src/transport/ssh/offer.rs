@@ -57,11 +57,11 @@ pub(super) fn offers(named: &[Named<'_>], agent: &[AgentIdentity], named_only: b
     };
     for (at, identity) in named.iter().enumerate() {
         let data = identity.public.map(PublicKey::key_data);
-        let in_agent = |bare: bool| {
-            let is_it = |one: &AgentIdentity| Some(key_of(one)) == data && bare == !is_certificate(one);
+        let in_agent = |certified: bool| {
+            let is_it = |one: &AgentIdentity| Some(key_of(one)) == data && certified == is_certificate(one);
             agent.iter().position(is_it)
         };
-        let signer = in_agent(true).map(SignedBy::Agent).or(identity.signs.then_some(SignedBy::File(at)));
+        let signer = in_agent(false).map(SignedBy::Agent).or(identity.signs.then_some(SignedBy::File(at)));
         if let Some(certificate) = identity.certificate {
             let same = |one: &AgentIdentity| match one {
                 AgentIdentity::Certificate { certificate: held, .. } => held == certificate,
@@ -72,7 +72,7 @@ pub(super) fn offers(named: &[Named<'_>], agent: &[AgentIdentity], named_only: b
                 add(Shown::Certificate(Box::new(certificate.clone())), signer);
             }
         }
-        if let Some(place) = in_agent(false) {
+        if let Some(place) = in_agent(true) {
             add(shown(&agent[place]), SignedBy::Agent(place));
         }
         if let Some(signer) = signer {
