@@ -7,11 +7,13 @@
 //! # Assumptions
 //! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates.
 
+mod functions;
 mod merge;
 mod packages;
 pub(super) mod progress;
 mod segment;
 mod steps;
+mod units;
 
 use std::io::Write;
 
@@ -86,7 +88,11 @@ pub struct Segment {
 
 /// The work on a host as segments, with what can be done together merged. The last has no requests.
 pub fn segments(works: &[Work]) -> Vec<Segment> {
-    segment::segments(merge::tasks(works))
+    let mut segments = segment::segments(merge::tasks(works));
+    for segment in &mut segments {
+        units::ask_once(&mut segment.tasks);
+    }
+    segments
 }
 
 /// The program of one segment, and of `afterwards`, which runs when everything was done. Lines number its
@@ -94,8 +100,9 @@ pub fn segments(works: &[Work]) -> Vec<Segment> {
 pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, nonce: &Nonce) -> Program {
     let mut payload = Vec::new();
     let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
-    if segment.tasks.iter().flat_map(|task| &task.steps).any(is_about_packages) {
-        script.push_str(packages.functions());
+    let steps = || segment.tasks.iter().flat_map(|task| &task.steps);
+    for functions in functions::needed(steps, packages) {
+        script.push_str(functions);
     }
     script.push_str("exec 3<&0 </dev/null\n");
     for (number, task) in segment.tasks.iter().enumerate() {
@@ -123,16 +130,6 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     script.push_str("say end\n");
     script.push_str(afterwards);
     packed(script, payload)
-}
-
-fn is_about_packages(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::RefreshPackageIndex
-            | Step::InstallPackages(_)
-            | Step::RemovePackages(_)
-            | Step::HoldPackage { .. }
-    )
 }
 
 fn request(request: &CertificateRequest) -> String {
@@ -167,4 +164,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
+mod fetch_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wait_tests;

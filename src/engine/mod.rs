@@ -5,6 +5,7 @@
 //! becomes progress ([`apply`]), and [`host`] goes round until nothing differs.
 
 pub mod apply;
+mod conditions;
 pub mod facts;
 pub mod fleet;
 mod frame;

@@ -2,14 +2,17 @@
 //!
 //! # Guarantees
 //! - Nothing on the host changes.
-//! - The number of processes depends on which sorts of probe are asked, not on how many, with two
-//!   exceptions: a key pair costs two `openssl`, a guard is a shell of its own.
+//! - The number of processes depends on which sorts of probe are asked, not on how many, with three
+//!   exceptions: a key pair costs two `openssl`, a guard is a shell of its own, and so is what can be waited
+//!   for.
 //! - Every probe asked has an answer; what could not be found out is [`Answer::Failed`], never a guess.
 //!
 //! # Assumptions
 //! A POSIX shell, GNU coreutils, and what is asked about (systemd for units, `ip` for routes). All names of
 //! one sort are arguments of one process, so they may take about 2 MB together.
 
+mod conditions;
+mod emptiness;
 mod guards;
 mod images;
 mod kernel;
@@ -55,6 +58,7 @@ pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
 pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     [
         paths::ask(probes),
+        emptiness::ask(probes),
         packages::ask(probes),
         units::ask(probes),
         kernel::ask(probes),
@@ -62,6 +66,7 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         key_pairs::ask(probes),
         routes::ask(probes),
         guards::ask(probes),
+        conditions::ask(probes),
     ]
     .concat()
 }
@@ -79,6 +84,7 @@ pub(super) fn answer(probes: &BTreeSet<Probe>, sections: &Sections) -> Result<Ob
     let mut answers = Answers::new();
     for answer in [
         paths::answer,
+        emptiness::answer,
         packages::answer,
         units::answer,
         kernel::answer,
@@ -86,6 +92,7 @@ pub(super) fn answer(probes: &BTreeSet<Probe>, sections: &Sections) -> Result<Ob
         key_pairs::answer,
         routes::answer,
         guards::answer,
+        conditions::answer,
     ] {
         answer(probes, sections, &mut answers)?;
     }

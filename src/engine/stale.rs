@@ -3,7 +3,7 @@
 //! # Guarantees
 //! An answer that is kept is what the host would answer again, unless something else than our steps changes
 //! the host. Where the reach of a step cannot be told (a command, a package's scripts, a service that
-//! starts), everything is asked again; guards are always, since they may read anything.
+//! starts, whatever happens during a wait), everything is asked again; guards are always, since they may read anything.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,9 @@ impl<'a> Reach<'a> {
             | Step::MakeDirectory { path, .. }
             | Step::SetAccess { path, .. }
             | Step::Symlink { path, .. }
-            | Step::Remove { path, .. } => self.path(path),
+            | Step::Remove { path, .. }
+            | Step::Download { path, .. }
+            | Step::Unpack { path, .. } => self.path(path),
             Step::IssueCertificate(request) => {
                 self.path(&request.certificate);
                 self.path(&request.key);
@@ -78,13 +80,14 @@ impl<'a> Reach<'a> {
             Step::SwapOff => (self.swap, self.units) = (true, true),
             Step::PullImage(_) => self.images = true,
             Step::ReplaceRoute { .. } => self.routes = true,
-            Step::RefreshPackageIndex => {}
+            Step::RefreshPackageIndex | Step::VerifyUnit { .. } => {}
             Step::InstallPackages(_)
             | Step::RemovePackages(_)
             | Step::Unit {
                 verb: UnitVerb::Start | UnitVerb::Stop | UnitVerb::Restart | UnitVerb::ReloadOrRestart,
                 ..
             }
+            | Step::Await { .. }
             | Step::Run { .. } => self.everything = true,
         }
     }
@@ -100,7 +103,9 @@ impl<'a> Reach<'a> {
     fn may_change(&self, probe: &Probe) -> bool {
         self.everything
             || match probe {
-                Probe::Path { path, .. } | Probe::Content { path } => self.may_change_path(path),
+                Probe::Path { path, .. } | Probe::Content { path } | Probe::Empty { path } => {
+                    self.may_change_path(path)
+                }
                 Probe::KeyPair { key, certificate } => {
                     self.may_change_path(key) || self.may_change_path(certificate)
                 }
@@ -111,7 +116,7 @@ impl<'a> Reach<'a> {
                 Probe::Swap => self.swap,
                 Probe::Image { .. } => self.images,
                 Probe::Route { .. } => self.routes,
-                Probe::Guard { .. } => true,
+                Probe::Guard { .. } | Probe::Condition(_) => true,
             }
     }
 
@@ -131,6 +136,8 @@ fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::condition::Condition;
+    use crate::resource::download::Download;
     use crate::resource::step::{Access, PackageVersion};
 
     fn asked() -> Vec<Probe> {
@@ -141,6 +148,8 @@ mod tests {
             path("/etc/b"),
             path("/usr/lib/systemd/system/u.service"),
             Probe::Content { path: "/etc/c".into() },
+            Probe::Content { path: "/opt/unpacked/.metalform-archive".into() },
+            Probe::Empty { path: "/opt/unpacked".into() },
             Probe::Package { name: "p".into() },
             Probe::Unit { name: "u.service".into() },
             Probe::Sysctl { key: "net.ipv4.ip_forward".into() },
@@ -172,6 +181,7 @@ mod tests {
             access: access(),
             sensitive: false,
         };
+        let download = || Download { url: "http://a".into(), sha256: String::new(), ca: None };
         let unit = |verb| Step::Unit { name: "u.service".into(), verb };
         let package = PackageVersion { name: "p".into(), version: None, hold: false };
         for (step, expected) in [
@@ -201,6 +211,19 @@ mod tests {
                 "sysctl net.ipv4.ip_forward, route 10.0.0.0/8",
             ),
             (Step::LoadModule("overlay".into()), "sysctl net.ipv4.ip_forward, module overlay"),
+            (Step::Download { from: download(), path: "/etc/b".into(), access: access() }, "path /etc/b"),
+            (
+                Step::Unpack {
+                    from: download(),
+                    path: "/opt/unpacked".into(),
+                    strip: 0,
+                    marker: String::new(),
+                    access: access(),
+                },
+                "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty",
+            ),
+            (Step::Await { condition: Condition::File { path: "/a".into() }, seconds: 1 }, "everything"),
+            (Step::VerifyUnit { name: "u.service".into(), files: Vec::new(), sensitive: false }, ""),
             (Step::SwapOff, "unit u.service, swap"),
             (Step::PullImage("pause".into()), "image pause"),
         ] {

@@ -19,7 +19,7 @@ use super::home::Home;
 use crate::model::name::HostName;
 use crate::pki::authority::{Authority, AuthorityError};
 use crate::pki::encryption_key::encryption_key;
-use crate::pki::kubeconfig::{Credentials, Kubeconfig};
+use crate::pki::kubeconfig::{Credentials, Kubeconfig, TrustAnchor};
 use crate::pki::leaf::{Leaf, LeafPair, Usage};
 use crate::pki::openpgp::OpenPgpError;
 use crate::pki::serial::Serial;
@@ -154,7 +154,7 @@ pub fn create(
         let kubeconfig = Kubeconfig {
             cluster: "metalform".to_owned(),
             server: API.to_owned(),
-            authority: authorities.kubernetes.certificate().to_owned(),
+            anchor: TrustAnchor::Embedded(authorities.kubernetes.certificate().to_owned()),
             user: "kubernetes-admin".to_owned(),
             credentials: Credentials::Embedded { certificate: issued.certificate, key: issued.key },
         };

@@ -11,12 +11,21 @@ pub struct Kubeconfig {
     pub cluster: String,
     /// `https://127.0.0.1:7443`.
     pub server: String,
-    /// The authority that the server's certificate is from, PEM.
-    pub authority: String,
+    /// The authority that the server's certificate is from.
+    pub anchor: TrustAnchor,
     /// What the user is called in the file; who it is, the credentials say.
     pub user: String,
     /// How the user proves who it is.
     pub credentials: Credentials,
+}
+
+/// An authority's certificate.
+#[derive(Clone, PartialEq, Eq)]
+pub enum TrustAnchor {
+    /// Inside the file, PEM.
+    Embedded(String),
+    /// In a file of its own, by its absolute path.
+    File(String),
 }
 
 /// How a client proves who it is.
@@ -49,10 +58,7 @@ impl Kubeconfig {
             kind: "Config",
             clusters: [NamedCluster {
                 name: &self.cluster,
-                cluster: Cluster {
-                    certificate_authority_data: STANDARD.encode(&self.authority),
-                    server: &self.server,
-                },
+                cluster: Cluster::new(&self.anchor, &self.server),
             }],
             users: [NamedUser { name: &self.user, user: User::from(&self.credentials) }],
             contexts: [NamedContext {
@@ -89,8 +95,21 @@ struct NamedCluster<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct Cluster<'a> {
-    certificate_authority_data: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate_authority_data: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate_authority: Option<&'a str>,
     server: &'a str,
+}
+
+impl<'a> Cluster<'a> {
+    fn new(anchor: &'a TrustAnchor, server: &'a str) -> Self {
+        let (certificate_authority_data, certificate_authority) = match anchor {
+            TrustAnchor::Embedded(pem) => (Some(STANDARD.encode(pem)), None),
+            TrustAnchor::File(path) => (None, Some(path.as_str())),
+        };
+        Self { certificate_authority_data, certificate_authority, server }
+    }
 }
 
 #[derive(Serialize)]
@@ -150,7 +169,7 @@ mod tests {
         Kubeconfig {
             cluster: "metal".into(),
             server: "https://127.0.0.1:7443".into(),
-            authority: "CA".into(),
+            anchor: TrustAnchor::Embedded("CA".into()),
             user: "system:node:node-1".into(),
             credentials,
         }

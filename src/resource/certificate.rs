@@ -89,11 +89,28 @@ struct Wanted {
 
 impl Certificate {
     pub(super) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let path = path::named("certificate", name)?;
+        Self::at(path::named("certificate", name)?, given, |given| {
+            Ok(Purpose { usages: usages(given)?, names: names(given)?, mode: given.access(0o644).mode })
+        })
+    }
+
+    /// The client certificate that a resource of another kind brings along. The fields have the same names
+    /// there.
+    pub(super) fn of_client(path: String, given: &Given) -> Result<Self, FieldError> {
+        Self::at(path, given, |_| {
+            Ok(Purpose { usages: vec![KeyUsage::Client], names: Vec::new(), mode: 0o644 })
+        })
+    }
+
+    fn at(
+        path: String,
+        given: &Given,
+        purpose: impl FnOnce(&Given) -> Result<Purpose, FieldError>,
+    ) -> Result<Self, FieldError> {
         let key = path::field(given, "key")?;
         let wanted = match given.ensure {
             Ensure::Absent => None,
-            Ensure::Present => Some(wanted(&path, given)?),
+            Ensure::Present => Some(wanted(&path, given, purpose(given)?)?),
         };
         Ok(Self { path, key, wanted })
     }
@@ -115,12 +132,22 @@ impl Certificate {
     }
 
     pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let reason = match &self.wanted {
+            None => "is absent".to_owned(),
+            Some(Wanted { request, renew_before }) => {
+                format!("is signed by {} and valid for at least {renew_before} days", request.authority)
+            }
+        };
+        Ok(self.compare(observed, context)?.or(reason))
+    }
+
+    pub(super) fn compare(&self, observed: &Observed, context: &Context<'_>) -> Result<Change, Refusal> {
         let Some(Wanted { request, renew_before }) = &self.wanted else {
             let mut change = removal(&self.path, observed, context.pending)?;
             if let Some(key) = &self.key {
                 change.append(removal(key, observed, context.pending)?);
             }
-            return Ok(change.or("is absent"));
+            return Ok(change);
         };
         let Some(authority) = context.authorities.get(&request.authority) else {
             return Err(Refusal::NoAuthority {
@@ -153,8 +180,7 @@ impl Certificate {
         } else {
             change.steps.push(Step::IssueCertificate(request.clone()));
         }
-        Ok(change
-            .or(format!("is signed by {} and valid for at least {renew_before} days", request.authority)))
+        Ok(change)
     }
 }
 
@@ -180,7 +206,14 @@ fn set_access(
     Ok(())
 }
 
-fn wanted(path: &str, given: &Given) -> Result<Wanted, FieldError> {
+/// What a certificate is for, and who may read it.
+struct Purpose {
+    usages: Vec<KeyUsage>,
+    names: Vec<String>,
+    mode: u32,
+}
+
+fn usages(given: &Given) -> Result<Vec<KeyUsage>, FieldError> {
     let usage = |text: &String| match text.as_str() {
         "server" => Ok(KeyUsage::Server),
         "client" => Ok(KeyUsage::Client),
@@ -190,13 +223,19 @@ fn wanted(path: &str, given: &Given) -> Result<Wanted, FieldError> {
     if usages.is_empty() {
         return Err(given.invalid("usages", "it needs at least one"));
     }
+    Ok(usages)
+}
+
+fn names(given: &Given) -> Result<Vec<String>, FieldError> {
     let names = given.list("names");
-    if names
-        .iter()
-        .any(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()))
-    {
+    let bad = |name: &String| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control());
+    if names.iter().any(bad) {
         return Err(given.invalid("names", "each must be an IP address or a DNS name"));
     }
+    Ok(names)
+}
+
+fn wanted(path: &str, given: &Given, purpose: Purpose) -> Result<Wanted, FieldError> {
     let days = given.days("days", 365)?;
     let renew_before = given.days("renew_before", 90)?;
     if renew_before >= days {
@@ -210,9 +249,9 @@ fn wanted(path: &str, given: &Given) -> Result<Wanted, FieldError> {
         authority: given.need("authority")?,
         common_name: given.need_line("common_name")?,
         organizations: given.list("organizations"),
-        names,
-        usages,
-        access: given.access(0o644),
+        names: purpose.names,
+        usages: purpose.usages,
+        access: Access { mode: purpose.mode, ..given.access(0o644) },
         days,
     };
     Ok(Wanted { request, renew_before })

@@ -29,20 +29,6 @@ pub const FIELDS: &[FieldSpec] = &[
     },
 ];
 
-/// Directories of the system that have a second part and still must never go with all that is in them.
-const KEPT: [&str; 10] = [
-    "/etc/systemd",
-    "/etc/ssh",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/local",
-    "/usr/sbin",
-    "/usr/share",
-    "/var/cache",
-    "/var/lib",
-    "/var/log",
-];
-
 /// A directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
@@ -57,8 +43,7 @@ impl Directory {
         let path = path::named("directory", name)?;
         let access = (given.ensure == Ensure::Present).then(|| given.access(0o755));
         let recursive = given.boolean("recursive", false);
-        let of_the_system = path.matches('/').count() < 2 || KEPT.contains(&path.as_str());
-        if access.is_none() && recursive && of_the_system {
+        if access.is_none() && recursive && path::is_of_the_system(&path) {
             return Err(given.invalid("recursive", format!("{path} is a directory of the system")));
         }
         Ok(Self { path, access, recursive })

@@ -1,5 +1,7 @@
 //! The fields that one resource was given, checked against its kind's table.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::ensure::Ensure;
@@ -153,6 +155,10 @@ impl Given {
         }
     }
 
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.values.contains_key(field)
+    }
+
     pub(super) fn boolean(&self, field: &str, default: bool) -> bool {
         self.optional_boolean(field).unwrap_or(default)
     }
@@ -166,6 +172,23 @@ impl Given {
             None => Ok(default),
             Some(days) => u32::try_from(days).map_err(|_| self.invalid(field, "it must be a number of days")),
         }
+    }
+
+    /// A whole number within limits.
+    pub(super) fn number(
+        &self,
+        field: &'static str,
+        limits: RangeInclusive<u32>,
+        default: u32,
+    ) -> Result<u32, FieldError> {
+        let Some(value) = self.values.get(field) else { return Ok(default) };
+        value
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok())
+            .filter(|number| limits.contains(number))
+            .ok_or_else(|| {
+                self.invalid(field, format!("it must be from {} to {}", limits.start(), limits.end()))
+            })
     }
 
     /// Empty when it was not given.

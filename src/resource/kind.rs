@@ -2,8 +2,8 @@
 
 use super::field::FieldSpec;
 use super::{
-    certificate, command, directory, file, host_entry, image, kmod, line, package, package_repository, route,
-    service, static_pod, swap, symlink, sysctl, unit,
+    archive, binary, certificate, command, directory, file, host_entry, image, kmod, kubeconfig, line,
+    package, package_repository, route, service, static_pod, swap, symlink, sysctl, unit, wait,
 };
 
 /// A kind, for the check of state files and for the reference page.
@@ -18,6 +18,12 @@ pub struct KindSpec {
 }
 
 const KINDS: &[KindSpec] = &[
+    KindSpec {
+        name: "archive",
+        about: "A directory, by its path, that a downloaded tar archive was unpacked to.",
+        fields: archive::FIELDS,
+    },
+    KindSpec { name: "binary", about: "A downloaded program, by its path.", fields: binary::FIELDS },
     KindSpec {
         name: "certificate",
         about: "A certificate, by its path, and the private key beside it.",
@@ -44,6 +50,11 @@ const KINDS: &[KindSpec] = &[
         name: "kmod",
         about: "A kernel module, by its name, live and persisted.",
         fields: kmod::FIELDS,
+    },
+    KindSpec {
+        name: "kubeconfig",
+        about: "A kubeconfig file, by its path, and the client certificate that it names.",
+        fields: kubeconfig::FIELDS,
     },
     KindSpec {
         name: "line",
@@ -83,6 +94,11 @@ const KINDS: &[KindSpec] = &[
         name: "unit",
         about: "A systemd unit file in /etc/systemd/system, by the unit's whole name.",
         fields: unit::FIELDS,
+    },
+    KindSpec {
+        name: "wait",
+        about: "A barrier: what follows runs once a port, a URL or a path answers; its name is a sentence.",
+        fields: wait::FIELDS,
     },
 ];
 

@@ -4,7 +4,7 @@
 //! the file right, so only the times on the host still tell that the restart is owed.
 
 use super::probe::Probe;
-use super::shell;
+use super::{archive, shell};
 
 /// Which moment of a service counts.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,8 @@ pub(super) fn owed(unit: &str, moment: Moment, ids: &[String]) -> Option<Probe> 
 fn witness(id: &str) -> Option<String> {
     let (kind, name) = id.split_once(':')?;
     Some(match kind {
-        "file" | "template" | "certificate" => shell::word(name),
+        "file" | "template" | "certificate" | "binary" | "kubeconfig" => shell::word(name),
+        "archive" => shell::word(&format!("{name}/{}", archive::MARKER)),
         "unit" => shell::word(&format!("/etc/systemd/system/{name}")),
         // dpkg writes the list when it unpacks; with a foreign architecture its name has a suffix.
         "package" => {

@@ -5,7 +5,9 @@
 //! enum, so a new kind does not compile until every question about it is answered.
 
 pub mod change;
+pub mod condition;
 pub mod context;
+pub mod download;
 pub mod ensure;
 pub mod field;
 pub mod given;
@@ -26,7 +28,10 @@ mod refusal;
 mod seen;
 mod shell;
 mod unit_name;
+mod url;
 
+pub mod archive;
+pub mod binary;
 pub mod certificate;
 pub mod command;
 pub mod directory;
@@ -34,6 +39,7 @@ pub mod file;
 pub mod host_entry;
 pub mod image;
 pub mod kmod;
+pub mod kubeconfig;
 pub mod line;
 pub mod package;
 pub mod package_repository;
@@ -44,6 +50,7 @@ pub mod swap;
 pub mod symlink;
 pub mod sysctl;
 pub mod unit;
+pub mod wait;
 
 use serde_json::{Map, Value};
 
@@ -58,6 +65,10 @@ pub use self::kind::{KindSpec, fields, kinds};
 /// One thing on a host, as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
+    /// `archive`.
+    Archive(archive::Archive),
+    /// `binary`.
+    Binary(binary::Binary),
     /// `certificate`.
     Certificate(certificate::Certificate),
     /// `command`.
@@ -72,6 +83,8 @@ pub enum Resource {
     Image(image::Image),
     /// `kmod`.
     Kmod(kmod::Kmod),
+    /// `kubeconfig`.
+    Kubeconfig(kubeconfig::Kubeconfig),
     /// `line`.
     Line(line::Line),
     /// `package`.
@@ -92,6 +105,8 @@ pub enum Resource {
     Sysctl(sysctl::Sysctl),
     /// `unit`.
     Unit(unit::Unit),
+    /// `wait`.
+    Wait(wait::Wait),
 }
 
 impl Resource {
@@ -118,6 +133,8 @@ impl Resource {
         }
         let given = Given::check(spec.name, spec.fields, fields, ensure, sensitive)?;
         Ok(match spec.name {
+            "archive" => Self::Archive(archive::Archive::parse(name, &given)?),
+            "binary" => Self::Binary(binary::Binary::parse(name, &given)?),
             "certificate" => Self::Certificate(certificate::Certificate::parse(name, &given)?),
             "command" => Self::Command(command::Command::parse(&given)?),
             "directory" => Self::Directory(directory::Directory::parse(name, &given)?),
@@ -125,6 +142,7 @@ impl Resource {
             "host_entry" => Self::HostEntry(host_entry::HostEntry::parse(name, &given)?),
             "image" => Self::Image(image::Image::parse(name, &given)?),
             "kmod" => Self::Kmod(kmod::Kmod::parse(name, &given)?),
+            "kubeconfig" => Self::Kubeconfig(kubeconfig::Kubeconfig::parse(name, &given)?),
             "line" => Self::Line(line::Line::parse(&given)?),
             "package" => Self::Package(package::Package::parse(name, &given)?),
             "package_repository" => {
@@ -137,6 +155,7 @@ impl Resource {
             "symlink" => Self::Symlink(symlink::Symlink::parse(name, &given)?),
             "sysctl" => Self::Sysctl(sysctl::Sysctl::parse(name, &given)?),
             "unit" => Self::Unit(unit::Unit::parse(name, &given)?),
+            "wait" => Self::Wait(wait::Wait::parse(&given)?),
             _ => return Err(unknown()),
         })
     }
@@ -144,6 +163,8 @@ impl Resource {
     /// What to ask the host before [`Self::diff`].
     pub fn probes(&self) -> Vec<Probe> {
         match self {
+            Self::Archive(archive) => archive.probes(),
+            Self::Binary(binary) => binary.probes(),
             Self::Certificate(certificate) => certificate.probes(),
             Self::Command(command) => command.probes(),
             Self::Directory(directory) => directory.probes(),
@@ -151,6 +172,7 @@ impl Resource {
             Self::HostEntry(host_entry) => host_entry.probes(),
             Self::Image(image) => image.probes(),
             Self::Kmod(kmod) => kmod.probes(),
+            Self::Kubeconfig(kubeconfig) => kubeconfig.probes(),
             Self::Line(line) => line.probes(),
             Self::Package(package) => package.probes(),
             Self::PackageRepository(package_repository) => package_repository.probes(),
@@ -161,6 +183,7 @@ impl Resource {
             Self::Symlink(symlink) => symlink.probes(),
             Self::Sysctl(sysctl) => sysctl.probes(),
             Self::Unit(unit) => unit.probes(),
+            Self::Wait(wait) => wait.probes(),
         }
     }
 
@@ -168,6 +191,8 @@ impl Resource {
     /// [`Self::probes`]; where one of them is missing or failed, it refuses.
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Verdict {
         let verdict = match self {
+            Self::Archive(archive) => archive.diff(observed, context),
+            Self::Binary(binary) => binary.diff(observed, context),
             Self::Certificate(certificate) => certificate.diff(observed, context),
             Self::Command(command) => command.diff(observed, context),
             Self::Directory(directory) => directory.diff(observed, context),
@@ -175,6 +200,7 @@ impl Resource {
             Self::HostEntry(host_entry) => host_entry.diff(observed, context),
             Self::Image(image) => image.diff(observed),
             Self::Kmod(kmod) => kmod.diff(observed, context),
+            Self::Kubeconfig(kubeconfig) => kubeconfig.diff(observed, context),
             Self::Line(line) => line.diff(observed, context),
             Self::Package(package) => package.diff(observed),
             Self::PackageRepository(package_repository) => package_repository.diff(observed, context),
@@ -185,6 +211,7 @@ impl Resource {
             Self::Symlink(symlink) => symlink.diff(observed, context),
             Self::Sysctl(sysctl) => sysctl.diff(observed, context),
             Self::Unit(unit) => unit.diff(observed, context),
+            Self::Wait(wait) => wait.diff(observed, context),
         };
         verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
     }

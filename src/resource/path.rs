@@ -2,6 +2,20 @@
 
 use super::given::{FieldError, Given};
 
+/// Directories of the system that have a second part and still must never go with all that is in them.
+const KEPT: [&str; 10] = [
+    "/etc/systemd",
+    "/etc/ssh",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/usr/sbin",
+    "/usr/share",
+    "/var/cache",
+    "/var/lib",
+    "/var/log",
+];
+
 /// Why a text is not such a path; `None` when it is one. A path is data: spaces, quotes, newlines and
 /// dashes are allowed.
 fn fault(path: &str) -> Option<&'static str> {
@@ -33,6 +47,11 @@ pub(super) fn field(given: &Given, field: &'static str) -> Result<Option<String>
         None => Ok(path),
         Some(reason) => Err(given.invalid(field, reason)),
     }
+}
+
+/// Whether it is a directory that must never go with all that is in it.
+pub(super) fn is_of_the_system(path: &str) -> bool {
+    path.matches('/').count() < 2 || KEPT.contains(&path)
 }
 
 #[cfg(test)]

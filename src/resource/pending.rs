@@ -75,14 +75,19 @@ impl Pending {
         self.secrets.contains(path)
     }
 
-    /// Whether an earlier resource may bring files that are not known: a package, or a command.
+    /// Whether an earlier resource may bring files that are not known: a package, a command or an archive.
     pub(super) fn may_bring_files(&self) -> bool {
-        self.brings("package") || self.brings("command")
+        ["package", "command", "archive"].iter().any(|kind| self.brings(kind))
     }
 
     /// The first of these ids that has a change; the answer to `only_if_changed` of any kind.
     pub fn first_of<'a>(&self, ids: &'a [String]) -> Option<&'a str> {
         ids.iter().map(String::as_str).find(|id| self.resources.contains_key(*id))
+    }
+
+    /// Whether any resource changes.
+    pub(super) fn changes_anything(&self) -> bool {
+        !self.resources.is_empty()
     }
 
     /// Whether any resource of the kind will come.
@@ -93,8 +98,8 @@ impl Pending {
     /// Whether an earlier resource takes away what is at the path, by itself or with its directory.
     fn removes(&self, path: &str) -> bool {
         self.of(Ensure::Absent).any(|(kind, removed)| match kind {
-            "file" | "template" | "symlink" | "certificate" => path == removed,
-            "directory" => {
+            "file" | "template" | "symlink" | "certificate" | "binary" | "kubeconfig" => path == removed,
+            "directory" | "archive" => {
                 path == removed || path.strip_prefix(removed).is_some_and(|rest| rest.starts_with('/'))
             }
             _ => false,

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::condition::Condition;
+
 /// One question. Ordered, so that a set of them is always asked in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Probe {
@@ -19,6 +21,11 @@ pub enum Probe {
     },
     /// The whole content of a small public file (certificates; files that others own too).
     Content {
+        /// Absolute path.
+        path: String,
+    },
+    /// Whether a directory has nothing in it; so has one that is not there.
+    Empty {
         /// Absolute path.
         path: String,
     },
@@ -61,6 +68,8 @@ pub enum Probe {
         /// In CIDR form.
         destination: String,
     },
+    /// Whether something holds that can be waited for. Looked at for 3 seconds at most, all at once.
+    Condition(Condition),
     /// The exit status of a guard, run by `sh -c`.
     Guard {
         /// Shell text that changes nothing.
@@ -74,6 +83,7 @@ impl fmt::Display for Probe {
         match self {
             Self::Path { path, .. } => write!(f, "path {path}"),
             Self::Content { path } => write!(f, "content {path}"),
+            Self::Empty { path } => write!(f, "whether {path} is empty"),
             Self::Package { name } => write!(f, "package {name}"),
             Self::Unit { name } => write!(f, "unit {name}"),
             Self::Sysctl { key } => write!(f, "sysctl {key}"),
@@ -82,6 +92,7 @@ impl fmt::Display for Probe {
             Self::Image { reference } => write!(f, "image {reference}"),
             Self::KeyPair { key, certificate } => write!(f, "key pair {key} and {certificate}"),
             Self::Route { destination } => write!(f, "route {destination}"),
+            Self::Condition(condition) => write!(f, "whether {condition}"),
             Self::Guard { script } => write!(f, "guard {script}"),
         }
     }
@@ -94,6 +105,8 @@ pub enum Answer {
     Path(PathState),
     /// To [`Probe::Content`]; `None` where there is no such file.
     Content(Option<Vec<u8>>),
+    /// To [`Probe::Empty`].
+    Empty(bool),
     /// To [`Probe::Package`]; `None` where it is not installed.
     Package(Option<InstalledPackage>),
     /// To [`Probe::Unit`].
@@ -110,6 +123,8 @@ pub enum Answer {
     KeyPair(bool),
     /// To [`Probe::Route`]: the rest of the line `ip route` prints for it, or `None`.
     Route(Option<String>),
+    /// To [`Probe::Condition`]: in one line what is seen instead; `None` where it holds.
+    Condition(Option<String>),
     /// To [`Probe::Guard`]: the exit status.
     Guard(i32),
     /// The probe could not be answered (no permission, a read error): what was said.

@@ -14,6 +14,9 @@ pub(super) enum Refusal {
     /// Something else lies where it should be, and replacing it could lose data.
     #[error("{path} is {found}, not {wanted}")]
     Occupied { path: String, found: &'static str, wanted: &'static str },
+    /// A directory with content that no archive of ours was unpacked to.
+    #[error("{path} is not empty, and no archive was unpacked there by metalform")]
+    NotUnpacked { path: String },
     /// There is no such unit, and nothing will bring it.
     #[error("{unit} does not exist, and no earlier package or unit file will bring it")]
     NoUnit { unit: String },

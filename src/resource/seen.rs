@@ -58,10 +58,22 @@ impl Observed {
         })
     }
 
+    /// What is seen instead of a condition; `None` where it holds.
+    pub(super) fn condition(&self, probe: Probe) -> Result<Option<&str>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Condition(seen) => Some(seen.as_deref()),
+            _ => None,
+        })
+    }
+
     /// The answer to a question of yes or no; a guard says yes with status 0.
     pub(super) fn holds(&self, probe: Probe) -> Result<bool, Refusal> {
         self.pick(probe, |answer| match answer {
-            Answer::Module(yes) | Answer::Swap(yes) | Answer::Image(yes) | Answer::KeyPair(yes) => Some(*yes),
+            Answer::Module(yes)
+            | Answer::Swap(yes)
+            | Answer::Image(yes)
+            | Answer::KeyPair(yes)
+            | Answer::Empty(yes) => Some(*yes),
             Answer::Guard(status) => Some(*status == 0),
             _ => None,
         })

@@ -26,6 +26,12 @@ pub const FIELDS: &[FieldSpec] = &[
         about: "Whether it runs now, true by default.",
     },
     FieldSpec {
+        name: "masked",
+        sort: FieldSort::Boolean,
+        required: false,
+        about: "Whether it cannot be started by anything; true goes with neither `enabled` nor `running`. When not given, it is unmasked where it must be enabled or running.",
+    },
+    FieldSpec {
         name: "restart_when_changed",
         sort: FieldSort::TextList,
         required: false,
@@ -47,6 +53,8 @@ pub struct Service {
     unit: String,
     enabled: bool,
     running: bool,
+    /// `None` where it does not matter.
+    masked: Option<bool>,
     restart_when_changed: Vec<String>,
     reload_when_changed: Vec<String>,
 }
@@ -54,10 +62,18 @@ pub struct Service {
 impl Service {
     pub(super) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
         let present = given.ensure == Ensure::Present;
+        let masked = given.optional_boolean("masked").filter(|_| present);
+        let by_default = present && masked != Some(true);
+        let [enabled, running] =
+            ["enabled", "running"].map(|field| present && given.boolean(field, by_default));
+        if masked == Some(true) && (enabled || running) {
+            return Err(given.invalid("masked", "what is masked can be neither enabled nor running"));
+        }
         Ok(Self {
             unit: unit_name::named("service", name)?,
-            enabled: present && given.boolean("enabled", true),
-            running: present && given.boolean("running", true),
+            enabled,
+            running,
+            masked: masked.or((enabled || running).then_some(false)),
             restart_when_changed: given.list("restart_when_changed"),
             reload_when_changed: given.list("reload_when_changed"),
         })
@@ -92,6 +108,7 @@ impl Service {
         let rewritten = context.pending.brings_unit_file(&self.unit);
         match unit.load.as_str() {
             "loaded" | "masked" => {}
+            "not-found" if self.masked == Some(true) => {}
             "not-found" if !self.enabled && !self.running => {
                 return Ok(Verdict::NoChange { reason: "does not exist".to_owned() });
             }
@@ -109,7 +126,12 @@ impl Service {
         }
         self.compare_enabled(unit, &mut change);
         self.compare_running(unit, observed, context, &mut change)?;
+        if self.masked == Some(true) && unit.load != "masked" {
+            change.field("masked", Some("false"), Some("true"));
+            change.steps.push(self.step(UnitVerb::Mask));
+        }
         Ok(change.or(match (self.enabled, self.running) {
+            _ if self.masked == Some(true) => format!("is masked, and {}", unit.active),
             (true, true) => format!("is {}, and {} at boot", unit.active, unit.unit_file),
             _ => format!("is {}, and {} at boot, as it should be", unit.active, or_disabled(&unit.unit_file)),
         }))
@@ -117,7 +139,7 @@ impl Service {
 
     fn compare_enabled(&self, unit: &UnitState, change: &mut Change) {
         let masked = unit.load == "masked";
-        if masked && (self.enabled || self.running) {
+        if masked && self.masked == Some(false) {
             change.field("masked", Some("true"), Some("false"));
             change.steps.push(self.step(UnitVerb::Unmask));
         }

@@ -1,6 +1,9 @@
 //! The closed list of what may be done to a host. A step carries every value it needs: whoever executes
 //! it has no choice left to make.
 
+use super::condition::Condition;
+use super::download::Download;
+
 /// One mutation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -58,6 +61,36 @@ pub enum Step {
         /// Whether a directory goes with all that is in it.
         recursive: bool,
     },
+    /// Fetch a file beside its place, check its digest, sync, rename.
+    Download {
+        /// Where from.
+        from: Download,
+        /// Absolute path.
+        path: String,
+        /// Owner, group and mode.
+        access: Access,
+    },
+    /// Fetch a tar archive, check its digest, unpack it beside the directory, and exchange the two. A
+    /// directory that has content and no marker is left alone.
+    Unpack {
+        /// Where from.
+        from: Download,
+        /// Absolute path of the directory.
+        path: String,
+        /// Leading directories that are taken off the names.
+        strip: u32,
+        /// Content of the file in it that says what it was unpacked from.
+        marker: String,
+        /// Owner and group of everything, mode of the directory itself.
+        access: Access,
+    },
+    /// Go on when a condition holds.
+    Await {
+        /// What for.
+        condition: Condition,
+        /// How long at most.
+        seconds: u32,
+    },
     /// Refresh the package index from the configured repositories.
     RefreshPackageIndex,
     /// Install or change to exactly these versions, in one transaction, and set holds.
@@ -70,6 +103,16 @@ pub enum Step {
         name: String,
         /// Hold, or release.
         hold: bool,
+    },
+    /// Ask systemd about unit files that are not installed yet, and fail if there is something in one of
+    /// them that it would ignore or refuse. Nothing is asked where systemd-analyze is missing.
+    VerifyUnit {
+        /// The one that must be good.
+        name: String,
+        /// What to ask about now, the one or several at once; none when an earlier step has asked.
+        files: Vec<UnitFile>,
+        /// Whether what systemd says must never be shown.
+        sensitive: bool,
     },
     /// `systemctl daemon-reload`.
     ReloadUnitFiles,
@@ -109,6 +152,15 @@ pub enum Step {
         /// Text for `sh -c`.
         script: String,
     },
+}
+
+/// A unit file to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitFile {
+    /// With its suffix.
+    pub name: String,
+    /// Whole text.
+    pub text: String,
 }
 
 /// Owner, group and permission bits.

@@ -8,12 +8,19 @@ use super::field::{FieldSort, FieldSpec};
 use super::given::{FieldError, Given};
 use super::probe::{Observed, Probe};
 use super::refusal::Refusal;
-use super::step::{Step, UnitVerb};
+use super::step::{Step, UnitFile, UnitVerb};
 use super::unit_name;
 
 /// Its fields.
-pub const FIELDS: &[FieldSpec] =
-    &[FieldSpec { name: "content", sort: FieldSort::Text, required: true, about: "The whole unit file." }];
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec { name: "content", sort: FieldSort::Text, required: true, about: "The whole unit file." },
+    FieldSpec {
+        name: "verify",
+        sort: FieldSort::Boolean,
+        required: false,
+        about: "Whether it is installed only if systemd-analyze finds nothing in it that systemd would ignore or refuse, true by default. Programs and units that are missing do not count: they may come later.",
+    },
+];
 
 /// A unit file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +29,7 @@ pub struct Unit {
     path: String,
     /// `None` when it should be absent.
     wanted: Option<Contents>,
+    verify: bool,
 }
 
 impl Unit {
@@ -39,7 +47,7 @@ impl Unit {
                 Some(Contents { sensitive: given.sensitive, ..Contents::public(path.clone(), text) })
             }
         };
-        Ok(Self { name, path, wanted })
+        Ok(Self { name, path, wanted, verify: given.boolean("verify", true) })
     }
 
     pub(super) fn probes(&self) -> Vec<Probe> {
@@ -66,6 +74,12 @@ impl Unit {
             let verbs = before.into_iter().filter(|(needed, _)| *needed);
             change.steps.splice(0..0, verbs.map(|(_, verb)| Step::Unit { name: self.name.clone(), verb }));
         }
+        if let Some(wanted) = &self.wanted
+            && self.verify
+            && change.steps.iter().any(|step| matches!(step, Step::WriteFile { .. }))
+        {
+            change.steps.insert(0, verification(&self.name, wanted));
+        }
         if change.steps.is_empty() && unit.needs_daemon_reload {
             change.field("read by systemd", Some("an older file"), Some("this file"));
         }
@@ -76,5 +90,13 @@ impl Unit {
             Some(_) => "has this content, and systemd has read it",
             None => "is absent",
         }))
+    }
+}
+
+fn verification(name: &str, wanted: &Contents) -> Step {
+    Step::VerifyUnit {
+        name: name.to_owned(),
+        files: vec![UnitFile { name: name.to_owned(), text: wanted.text.clone() }],
+        sensitive: wanted.sensitive,
     }
 }

@@ -83,6 +83,11 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
         Probe::Swap => Answer::Swap(form(value)),
         Probe::Image { .. } => Answer::Image(form(value)),
         Probe::KeyPair { .. } => Answer::KeyPair(form(value)),
+        Probe::Empty { .. } => Answer::Empty(form(value)),
+        Probe::Condition(_) => Answer::Condition(match form::<Value>(value) {
+            Value::Bool(true) => None,
+            seen => Some(form(&seen)),
+        }),
         Probe::Guard { .. } => Answer::Guard(form(value)),
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use metalform::resource::Resource;
 use metalform::resource::change::{Change, Difference, Verdict};
 use metalform::resource::context::Context;
+use metalform::resource::download::Download;
 use metalform::resource::ensure::Ensure;
 use metalform::resource::given::FieldError;
 use metalform::resource::pending::Pending;
@@ -74,6 +75,7 @@ impl Case {
         Resource::parse(kind, &name, fields, ensure, sensitive)
     }
 
+    /// What a case in the folder of this kind comes to.
     pub fn decide(&self, kind: &str, authorities: &Authorities) -> Expect {
         let resource = match self.parse(kind) {
             Ok(resource) => resource,
@@ -151,6 +153,11 @@ fn access_text(access: &Access) -> String {
     format!("{}:{} {:04o}", access.owner, access.group, access.mode)
 }
 
+fn download_text(from: &Download) -> String {
+    let ca = from.ca.as_ref().map(|ca| format!(" by {ca}")).unwrap_or_default();
+    format!("{}{ca} {}", from.url, &from.sha256[..8])
+}
+
 fn step_text(step: &Step) -> String {
     match step {
         Step::WriteFile { path, content, access, sensitive } => {
@@ -170,6 +177,21 @@ fn step_text(step: &Step) -> String {
         Step::Symlink { path, target } => format!("link {path} to {target}"),
         Step::Remove { path, recursive } => {
             format!("remove {path}{}", if *recursive { " recursively" } else { "" })
+        }
+        Step::Download { from, path, access } => {
+            format!("download {path} {} from {}", access_text(access), download_text(from))
+        }
+        Step::Unpack { from, path, strip, marker, access } => format!(
+            "unpack {path} {} strip {strip} {marker:?} from {}",
+            access_text(access),
+            download_text(from)
+        ),
+        Step::Await { condition, seconds } => format!("await {seconds} s {}", condition.wish()),
+        Step::VerifyUnit { name, files, sensitive } => {
+            let secret = if *sensitive { " sensitive" } else { "" };
+            let files: Vec<String> =
+                files.iter().map(|file| format!("{} {:?}", file.name, file.text)).collect();
+            format!("verify {name}{secret} among {}", files.join(", "))
         }
         Step::RefreshPackageIndex => "refresh package index".to_owned(),
         Step::InstallPackages(packages) => {

@@ -10,7 +10,7 @@ use metalform::resource::field::{FieldSort, FieldSpec};
 use metalform::resource::given::FieldError;
 use metalform::resource::pending::Pending;
 use metalform::resource::probe::Observed;
-use metalform::resource::{fields, kinds};
+use metalform::resource::{KindSpec, fields, kinds};
 use serde_json::{Map, Value, json};
 
 use super::case::NOW;
@@ -19,6 +19,10 @@ use super::case::NOW;
 fn whole(kind: &str) -> (&'static str, Value) {
     let access = json!({"mode": "0600", "owner": "etcd", "group": "etcd"});
     let mut fields = match kind {
+        "archive" => {
+            json!({"url": "https://a.example/a.tar.gz", "sha256": "0".repeat(64), "ca": "/ca", "strip": 1})
+        }
+        "binary" => json!({"url": "https://a.example/a", "sha256": "0".repeat(64), "ca": "/ca"}),
         "certificate" => json!({
             "key": "/k", "authority": "a", "common_name": "n", "organizations": ["o"], "names": ["x", "::1"],
             "usages": ["server"], "days": 30, "renew_before": 10,
@@ -31,6 +35,10 @@ fn whole(kind: &str) -> (&'static str, Value) {
         "host_entry" => json!({"names": ["node-1.example", "node-1"]}),
         "image" | "swap" => json!({}),
         "kmod" => json!({"file": "/etc/modules-load.d/kubernetes.conf"}),
+        "kubeconfig" => json!({
+            "server": "https://127.0.0.1:7443", "ca": "/ca.crt", "cluster": "c", "certificate": "/c", "key": "/k",
+            "authority": "a", "common_name": "n", "organizations": ["o"], "days": 30, "renew_before": 10,
+        }),
         "line" => json!({
             "path": "/it's a \"file\"", "text": "-a 'b' = $c", "match": "-a.*", "below": "#.*", "create": true,
         }),
@@ -41,19 +49,23 @@ fn whole(kind: &str) -> (&'static str, Value) {
         }),
         "route" => json!({"via": "10.0.0.1", "device": "eth0"}),
         "service" => json!({
-            "enabled": true, "running": true, "restart_when_changed": ["file:/a"], "reload_when_changed": ["file:/b"],
+            "enabled": true, "running": true, "masked": false, "restart_when_changed": ["file:/a"], "reload_when_changed": ["file:/b"],
         }),
-        "static_pod" | "unit" => json!({"content": "text"}),
+        "static_pod" => json!({"content": "text"}),
+        "unit" => json!({"content": "text", "verify": false}),
+        "wait" => json!({"http": "https://a.example/", "status": 200, "ca": "/ca", "deadline": 5}),
         "symlink" => json!({"target": "b"}),
         "sysctl" => json!({"value": 1, "file": "/etc/sysctl.d/90-kubernetes.conf"}),
         other => panic!("the kind {other} has no example"),
     };
-    if matches!(kind, "certificate" | "directory" | "file" | "template") {
+    if matches!(kind, "archive" | "binary" | "certificate" | "directory" | "file" | "kubeconfig" | "template")
+    {
         fields.as_object_mut().unwrap().extend(access.as_object().unwrap().clone());
     }
     let name = match kind {
         "command" | "line" => "Say \"hello\" to the world's end",
         "host_entry" => "10.0.0.1",
+        "wait" => "the API server to be ready",
         "image" => "registry.k8s.io/pause:3.10",
         "kmod" => "br_netfilter",
         "package" | "package_repository" => "containerd",
@@ -66,6 +78,17 @@ fn whole(kind: &str) -> (&'static str, Value) {
     };
     (name, fields)
 }
+
+/// Fields that cannot stand beside those of [`whole`].
+fn alternatives(kind: &str) -> Vec<Value> {
+    match kind {
+        "wait" => vec![json!({"port": "a:1"}), json!({"file": "/a"})],
+        _ => Vec::new(),
+    }
+}
+
+/// What happens, and cannot be taken back.
+const UNREMOVABLE: [&str; 2] = ["command", "wait"];
 
 fn parse(kind: &str, name: &str, fields: &Value) -> Result<Resource, FieldError> {
     Resource::parse(kind, name, fields.as_object().unwrap().clone(), Ensure::Present, false)
@@ -80,10 +103,15 @@ fn each_declared_field_is_accepted_and_no_other() {
     for kind in kinds() {
         let (name, mut given) = whole(kind.name);
         let declared: Vec<_> = fields(kind.name).unwrap().iter().map(|field| field.name).collect();
+        let others = alternatives(kind.name);
         for field in &declared {
-            assert!(given.get(*field).is_some(), "the example of {} has no {field}", kind.name);
+            let has = |fields: &Value| fields.get(*field).is_some();
+            assert!(has(&given) || others.iter().any(has), "no example of {} has {field}", kind.name);
         }
-        assert_eq!(given.as_object().unwrap().len(), declared.len(), "{}", kind.name);
+        assert!(given.as_object().unwrap().len() <= declared.len(), "{}", kind.name);
+        for other in &others {
+            assert!(parse(kind.name, name, other).is_ok(), "{:?}", parse(kind.name, name, other));
+        }
         assert!(parse(kind.name, name, &given).is_ok(), "{:?}", parse(kind.name, name, &given));
 
         given.as_object_mut().unwrap().insert("surplus".into(), json!(""));
@@ -101,7 +129,8 @@ fn only_required_fields_are_missed_and_only_in_what_should_be_there() {
         assert_eq!(missing, field.required, "{kind} without {}", field.name);
     }
     // The name of a line is a sentence: its fields say where it lies.
-    for kind in kinds().iter().filter(|kind| !matches!(kind.name, "command" | "line")) {
+    let named = |kind: &&KindSpec| kind.name != "line" && !UNREMOVABLE.contains(&kind.name);
+    for kind in kinds().iter().filter(named) {
         let absent = Resource::parse(kind.name, whole(kind.name).0, Map::new(), Ensure::Absent, false);
         assert!(absent.is_ok(), "{absent:?}");
     }

@@ -6,7 +6,7 @@ unset POSIXLY_CORRECT
 umask 022
 
 log=$(mktemp) || exit 1
-trap 'rm -f -- "$log"' EXIT
+trap 'rm -rf -- "$log" "$log.units"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 141' PIPE
@@ -107,7 +107,7 @@ request() {
         [ -d "$1" ] || mkdir -p -- "$1" || return
         sweep "$2"
         (umask 077 && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$2$$") &&
-            sync -- "$2$$" && mv -fT -- "$2$$" "$3" || return
+            chown -- "$4" "$2$$" && sync -- "$2$$" && mv -fT -- "$2$$" "$3" || return
     fi
     chown -- "$4" "$3" && chmod 0600 -- "$3" && openssl req -new -sha256 -key "$3" -subj "$5"
 }

@@ -2,8 +2,11 @@
 //! order in which it will be read.
 
 use super::packages::PackageManager;
+use super::units;
+use crate::engine::conditions;
 use crate::engine::quote::quote_all;
 use crate::engine::sysctl_path::sysctl_path;
+use crate::resource::download::Download;
 use crate::resource::step::{Access, Step, UnitVerb};
 use crate::transport::shell::quote;
 
@@ -27,8 +30,8 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
             format!("unchanged {} '' &&\n{}", quote(path), put(path, content, access, payload))
         }
         Step::EditFile { path, found: Some(sha256), content, access: _, sensitive: _ } => {
-            payload.extend_from_slice(content);
-            format!("edit {} {} {} {sha256}", content.len(), place(path).temporary, quote(path))
+            let bytes = payload_of(content, payload);
+            format!("edit {bytes} {} {} {sha256}", place(path).temporary, quote(path))
         }
         Step::MakeDirectory { path, access } => {
             format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
@@ -41,6 +44,14 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         // What is mounted below is not ours to remove.
         Step::Remove { path, recursive: true } => format!("rm -rf --one-file-system -- {}", quote(path)),
         Step::Remove { path, recursive: false } => format!("rm -fd -- {}", quote(path)),
+        Step::Download { from, path, access } => format!("bring {}", fetched(path, access, from)),
+        Step::Unpack { from, path, strip, marker, access } => {
+            format!("unpack {} {strip} {}", fetched(path, access, from), quote(marker))
+        }
+        Step::VerifyUnit { name, files, sensitive } => units::verify(name, files, *sensitive, payload),
+        Step::Await { condition, seconds } => {
+            format!("await {seconds} {} {}", quote(&condition.wish()), conditions::call(condition))
+        }
         Step::RefreshPackageIndex => "refresh_index".to_owned(),
         Step::RemovePackages(names) => {
             format!("remove_packages {}", quote_all(names.iter().map(String::as_str)))
@@ -64,9 +75,9 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
 }
 
 fn put(path: &str, content: &[u8], access: &Access, payload: &mut Vec<u8>) -> String {
-    payload.extend_from_slice(content);
+    let bytes = payload_of(content, payload);
     let Place { directory, temporary } = place(path);
-    format!("put {} {directory} {temporary} {} {}", content.len(), quote(path), owner_and_mode(access))
+    format!("put {bytes} {directory} {temporary} {} {}", quote(path), owner_and_mode(access))
 }
 
 /// All at once; the command fails when one of them does.
@@ -82,6 +93,18 @@ fn pulls(steps: &[Step]) -> String {
     }
     command.push_str("status=0; for pid in $pids; do wait \"$pid\" || status=$?; done; exit \"$status\" )");
     command
+}
+
+/// Puts content where the program will read it from; its length, which the program reads.
+pub(super) fn payload_of(content: &[u8], payload: &mut Vec<u8>) -> usize {
+    payload.extend_from_slice(content);
+    content.len()
+}
+
+fn fetched(path: &str, access: &Access, from: &Download) -> String {
+    let Place { directory, temporary } = place(path);
+    let from = quote_all([from.url.as_str(), &from.sha256, from.ca.as_deref().unwrap_or_default()]);
+    format!("{directory} {temporary} {} {} {from}", quote(path), owner_and_mode(access))
 }
 
 fn set_access(path: &str, access: &Access) -> String {

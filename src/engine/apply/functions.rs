@@ -1,0 +1,37 @@
+//! Which shell functions a program needs beside the prelude.
+
+use super::PackageManager;
+use crate::engine::conditions;
+use crate::resource::step::Step;
+
+/// The functions that `steps` call.
+pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
+    steps: impl Fn() -> Steps,
+    packages: PackageManager,
+) -> Vec<&'static str> {
+    let any = |is: fn(&Step) -> bool| steps().any(is);
+    let mut needed = Vec::new();
+    if any(is_about_packages) {
+        needed.push(packages.functions());
+    }
+    if any(|step| matches!(step, Step::Download { .. } | Step::Unpack { .. })) {
+        needed.push(include_str!("fetch.sh"));
+    }
+    if any(|step| matches!(step, Step::VerifyUnit { .. })) {
+        needed.push(include_str!("units.sh"));
+    }
+    if any(|step| matches!(step, Step::Await { .. })) {
+        needed.extend([conditions::FUNCTIONS, include_str!("wait.sh")]);
+    }
+    needed
+}
+
+fn is_about_packages(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::RefreshPackageIndex
+            | Step::InstallPackages(_)
+            | Step::RemovePackages(_)
+            | Step::HoldPackage { .. }
+    )
+}

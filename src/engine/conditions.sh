@@ -1,0 +1,65 @@
+# Functions that look whether a condition holds: they succeed, or fail with 1 and say in one line in `seen` what
+# is there instead; 2: this host cannot tell, and `seen` says why.
+
+nl='
+'
+
+# host, port
+accepts() {
+    if command -v bash >/dev/null; then
+        # "bash: connect: Connection refused", and a second line of the same.
+        seen=$(timeout 3 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>&1 </dev/null) && return
+        seen=${seen%%"$nl"*} seen=${seen##*: }
+        : "${seen:=no answer within 3 s}"
+    elif command -v curl >/dev/null; then
+        case $1 in *:*) set -- "[$1]" "$2" ;; esac
+        # What answers need not speak HTTP: a connection is enough.
+        seen=$(curl -q -sS -g --noproxy '*' -o /dev/null -w "$nl%{num_connects}$nl" --connect-timeout 2 -m 3 \
+            "http://$1:$2/" 2>&1 </dev/null)
+        case "$nl$seen$nl" in *"${nl}1$nl"*) return 0 ;; esac
+        said_by_curl
+    elif command -v nc >/dev/null; then
+        timeout 3 nc -z "$1" "$2" >/dev/null 2>&1 </dev/null && return
+        seen="no connection"
+    else
+        seen="the host has neither bash, curl nor nc to try a port with"
+        return 2
+    fi
+    return 1
+}
+
+# URL, status, authorities' file or nothing
+answers() {
+    if command -v curl >/dev/null; then
+        seen=$(curl -q -sS -g -o /dev/null -w "$nl%{http_code}$nl" --connect-timeout 2 -m 3 \
+            ${3:+--cacert} ${3:+"$3"} "$1" 2>&1 </dev/null)
+        case "$nl$seen$nl" in *"$nl$2$nl"*) return 0 ;; esac
+        case $seen in
+            *"curl: ("*) said_by_curl ;;
+            *) seen=${seen#"$nl"} seen="status ${seen%%"$nl"*}" ;;
+        esac
+    elif command -v wget >/dev/null; then
+        seen=$(timeout 3 wget --no-config -q -S -O /dev/null --tries=1 --max-redirect=0 ${3:+"--ca-certificate=$3"} \
+            "$1" 2>&1 </dev/null)
+        case "$nl$seen" in
+            *"$nl  HTTP/"*" $2 "* | *"$nl  HTTP/"*" $2$nl"*) return 0 ;;
+            *"$nl  HTTP/"*) seen=${seen##*"  HTTP/"} seen=${seen#* } seen="status ${seen%%[ $nl]*}" ;;
+            *) seen=${seen##*"$nl"} seen=${seen:-no answer within 3 s} ;;
+        esac
+    else
+        seen="the host has neither curl nor wget to ask a URL with"
+        return 2
+    fi
+    return 1
+}
+
+# "curl: (7) Failed to connect …" among other lines
+said_by_curl() {
+    seen=${seen#*"curl: ("} seen=${seen#*") "} seen=${seen%%"$nl"*}
+}
+
+# path
+exists() {
+    seen="it does not exist"
+    [ -e "$1" ] || [ -L "$1" ]
+}

@@ -1,0 +1,93 @@
+//! Whether directories are empty, by the shell's own patterns: no process at all.
+
+use std::collections::BTreeSet;
+
+use super::{Answers, ObserveError, Section};
+use crate::engine::frame::Sections;
+use crate::resource::probe::{Answer, Probe};
+use crate::transport::shell::quote;
+
+fn paths(probes: &BTreeSet<Probe>) -> Vec<&str> {
+    probes
+        .iter()
+        .filter_map(|probe| match probe {
+            Probe::Empty { path } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let paths = paths(probes);
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    // A pattern that matches nothing stays as it is, and no such file exists.
+    let mut script = "is_empty() {\n\
+         for e in \"$1\"/* \"$1\"/.[!.]* \"$1\"/..?*; do\n\
+         if [ -e \"$e\" ] || [ -L \"$e\" ]; then echo no; return; fi\ndone\n\
+         echo yes\n}\n"
+        .to_owned();
+    for path in paths {
+        script.push_str(&format!("is_empty {}\n", quote(path)));
+    }
+    vec![("emptiness", script)]
+}
+
+pub(super) fn answer(
+    probes: &BTreeSet<Probe>,
+    sections: &Sections,
+    answers: &mut Answers,
+) -> Result<(), ObserveError> {
+    let paths = paths(probes);
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let text = sections.text("emptiness")?;
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() != paths.len() {
+        return Err(ObserveError::Unreadable { section: "emptiness", found: text });
+    }
+    for (path, line) in paths.into_iter().zip(lines) {
+        answers.insert(Probe::Empty { path: path.to_owned() }, Answer::Empty(line == "yes"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::nonce::Nonce;
+    use crate::engine::observe::{parse, program};
+    use crate::engine::shells::{run, shells};
+
+    #[test]
+    fn only_what_holds_nothing_at_all_is_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        for name in ["-n [a]*'", "full", "hidden", "dots", "dangling"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        std::fs::write(at("full/*"), "").unwrap();
+        std::fs::write(at("hidden/.x"), "").unwrap();
+        std::fs::write(at("dots/..x"), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", at("dangling/link")).unwrap();
+        let cases = [
+            ("-n [a]*'", true),
+            ("absent", true),
+            ("full", false),
+            ("hidden", false),
+            ("dots", false),
+            ("dangling", false),
+        ];
+        let probes: BTreeSet<Probe> = cases.iter().map(|(name, _)| Probe::Empty { path: at(name) }).collect();
+        for shell in shells() {
+            let nonce = Nonce::new(4);
+            let observed = parse(&probes, &nonce, &run(shell, &program(&probes, &nonce))).unwrap();
+            for (name, empty) in cases {
+                let answer = observed.get(&Probe::Empty { path: at(name) });
+                assert_eq!(answer, Some(&Answer::Empty(empty)), "{shell}: {name}");
+            }
+        }
+    }
+}
