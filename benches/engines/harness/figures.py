@@ -3,7 +3,6 @@
 import statistics
 
 from . import quiet
-from .scenario import SCENARIOS
 
 
 def document(columns, runs, memory, about):
@@ -14,13 +13,13 @@ def document(columns, runs, memory, about):
         "columns": {column.name: column.about for column in columns},
         "rivals": [column.name for column in columns if column.rival],
         "scenarios": {
-            name: {column: _cell(name, done) for column, done in by_column.items()} for name, by_column in runs.items()
+            name: {column: _cell(done) for column, done in by_column.items()} for name, by_column in runs.items()
         },
         "memory": memory,
     }
 
 
-def _cell(scenario, runs):
+def _cell(runs):
     """Medians, with what they are the median of."""
     walls = [round(run.wall, 4) for run in runs]
 
@@ -35,5 +34,4 @@ def _cell(scenario, runs):
         "sent": int(median(lambda run: run.sent)),
         "received": int(median(lambda run: run.received)),
         "noisy": sum(quiet.is_noisy(run) for run in runs),
-        "hosts": next(len(one.hosts) for one in SCENARIOS if one.name == scenario),
     }

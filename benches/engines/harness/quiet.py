@@ -11,17 +11,30 @@ _CALM = 0.12
 _SHORT, _CALM_WHEN_SHORT = 1.0, 0.35
 
 
-def wait(say, patience=1800):
-    """Until little has run for a second, or until patience is over."""
-    deadline, calm, told = time.monotonic() + patience, 0, False
-    while calm < 2 and time.monotonic() < deadline:
-        busy, began = usage.machine_seconds(), time.monotonic()
-        time.sleep(0.5)
-        load = (usage.machine_seconds() - busy) / (time.monotonic() - began) / PROCESSORS
-        calm = calm + 1 if load < _CALM else 0
-        if not told and time.monotonic() > deadline - patience + 20:
-            told = True
-            say(f"waiting until the machine is quiet (load {load:.0%})")
+class Patience:
+    """How long a whole benchmark waits for others; when that is over its runs are made all the same, and are marked."""
+
+    def __init__(self, seconds, say):
+        self.seconds, self.say = seconds, say
+
+    def wait(self):
+        """Until little has run for a second."""
+        began, calm, told = time.monotonic(), 0, False
+        while calm < 2 and (waited := time.monotonic() - began) < self.seconds:
+            load = _load()
+            calm = calm + 1 if load < _CALM else 0
+            if not told and waited > 20:
+                told = True
+                self.say(f"waiting until the machine is quiet (load {load:.0%})")
+        # The second that it takes to see a quiet machine is no waiting.
+        self.seconds -= max(0.0, time.monotonic() - began - 2)
+
+
+def _load():
+    """The share of the machine that is taken, over the next half second."""
+    busy, began = usage.machine_seconds(), time.monotonic()
+    time.sleep(0.5)
+    return (usage.machine_seconds() - busy) / (time.monotonic() - began) / PROCESSORS
 
 
 def is_noisy(run):

@@ -15,12 +15,15 @@ _ATTEMPTS = 6
 # All engines must agree on what is right before a no-op can be measured. The second round is for what an engine
 # writes in its own way once (pyinfra the spacing of sysctl.d).
 _ROUNDS = 3
-_MEMORY_RUNS, _SAMPLE_SECONDS = 3, 0.004
+_PATIENCE = 30 * 60
+# Memory is looked at in these, so often and so closely.
+_MEMORY, _MEMORY_RUNS, _SAMPLE_SECONDS = ("noop1", "noop4"), 3, 0.004
 
 
 class Session:
     def __init__(self, columns, selection, hasty, say):
         self.selection, self.hasty, self.say = selection, hasty, say
+        self.patience = quiet.Patience(0 if hasty else _PATIENCE, say)
         self.judge = next(column for column in columns if column.name == "floor")
 
     def prepare(self):
@@ -32,20 +35,18 @@ class Session:
     def run(self):
         """The runs of each cell: `{scenario: {column: [Run...]}}`, and the peaks of memory: `{scenario: {column: {...}}}`."""
         runs = {scenario.name: {} for scenario in self.selection.cells}
-        clean = [scenario for scenario in self.selection.cells if scenario.clean]
-        self._renew(HOSTS)
-        if clean:
-            # Byte code and the like, on the operator's side, is not what is measured.
-            for column in self.selection.columns:
-                self._apply(column, HOSTS[:1])
-        self._rounds(clean, runs)
+        # Byte code and the like, on the operator's side, is not what is measured.
+        for column in self.selection.columns:
+            self._apply(column, HOSTS[:1])
+        self._rounds([scenario for scenario in self.selection.cells if scenario.clean], runs)
         converged = [scenario for scenario in self.selection.cells if not scenario.clean]
         if not converged:
             return runs, {}
         self._renew(HOSTS)
         self._agree(converged)
         self._rounds(converged, runs)
-        return runs, {scenario.name: self._memory(scenario) for scenario in converged if scenario.name.startswith("noop")}
+        memory = {scenario.name: self._memory(scenario) for scenario in converged if scenario.name in _MEMORY}
+        return runs, memory
 
     def _rounds(self, scenarios, runs):
         """They take turns, scenarios and columns, so that the machine's moods fall on everybody."""
@@ -70,8 +71,7 @@ class Session:
             with wire.stretched(scenario.delay) as station:
                 if scenario.delay:
                     self._checked(self.judge, "check", scenario.hosts, station=station)
-                if not self.hasty:
-                    quiet.wait(self.say)
+                self.patience.wait()
                 run = self._checked(column, scenario.mode, scenario.hosts, station=station)
             self._verify(column, scenario, run)
             if best is None or run.foreign(quiet.PROCESSORS) < best.foreign(quiet.PROCESSORS):
@@ -110,11 +110,10 @@ class Session:
     def _memory(self, scenario):
         peaks = {}
         for column in self.selection.cells[scenario]:
-            with wire.stretched(scenario.delay) as station:
-                options = {"station": station, "sample_every": _SAMPLE_SECONDS}
-                seen = [
-                    self._checked(column, scenario.mode, scenario.hosts, **options).memory for _ in range(_MEMORY_RUNS)
-                ]
+            seen = [
+                self._checked(column, scenario.mode, scenario.hosts, sample_every=_SAMPLE_SECONDS).memory
+                for _ in range(_MEMORY_RUNS)
+            ]
             peaks[column.name] = {
                 "together_kib": statistics.median(one.together for one in seen),
                 "largest_kib": statistics.median(one.largest for one in seen),

@@ -76,8 +76,15 @@ def _memory(figures):
 
 
 def _fleet(figures):
-    fleet = figures.get("fleet")
-    return ["## Simulated hosts", "", fleet["markdown"].strip(), ""] if fleet and fleet.get("markdown") else []
+    if not figures.get("fleet"):
+        return []
+    about = "One SSH server in one process stands for all of them; they are as they should be."
+    head = ["hosts", "resources of each", "seconds", "hosts a second", "the client's peak, MB"]
+    rows = [
+        [f"{run['hosts']}", f"{run['resources']}", f"{run['seconds']:.2f}", f"{run['hosts_per_second']:.0f}", f"{run['peak_mb']:.0f}"]
+        for run in figures["fleet"]["runs"]
+    ]
+    return ["## Simulated hosts", "", about, "", *_table(head, rows, "rrrrr")]
 
 
 def _columns(figures):
