@@ -175,7 +175,11 @@ fn way(error: &TransportError) -> String {
         TransportError::SudoRefused { .. } => {
             "--ask-sudo-password or --sudo-password-file gives sudo's password; or allow it without one in /etc/sudoers.d"
         }
-        _ => "is the host on, and is the address in the roster its own?",
+        TransportError::NoShell { .. } => "ssh USER@ADDRESS sh must run the POSIX shell, and nothing before it may exit",
+        TransportError::Incompatible { .. } => "an OpenSSH of the last ten years has one",
+        TransportError::KnownHosts { .. } => "--known-hosts names another file",
+        TransportError::Lost { .. } => "the same command goes on from here",
+        TransportError::Unreachable { .. } => "is the host on, and is the address in the roster its own?",
     }
     .to_owned()
 }

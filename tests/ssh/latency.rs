@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use metalform::model::ssh_target::SshTarget;
 use metalform::transport::Transport;
 use metalform::transport::error::TransportError;
 
@@ -18,8 +19,7 @@ async fn a_first_program_takes_no_more_round_trips_than_with_ssh_and_a_second_on
     let sshd = Sshd::start(&site, &[]).await;
     let weather = Weather { delay: Duration::from_millis(20), cut: None };
     let link = Link::to(sshd.port, weather).await;
-    let transport =
-        site.connect(metalform::model::ssh_target::SshTarget { port: link.port, ..sshd.target(&site) });
+    let transport = site.connect(SshTarget { port: link.port, ..sshd.target(&site) });
     assert_eq!(printed(run(&transport, "echo in").await), "in\n");
     let first = link.round_trips();
     assert_eq!(printed(run(&transport, "echo in").await), "in\n");
@@ -116,6 +116,25 @@ async fn a_dead_link_is_noticed_while_a_large_payload_is_sent() {
     let run = transport.run(&program, &mut freeze);
     let result = tokio::time::timeout(Duration::from_secs(10), run).await.unwrap();
     assert!(matches!(&result, Err(TransportError::Lost { .. })), "{:?}", result.map(|output| output.status));
+}
+
+#[tokio::test]
+async fn a_dead_host_behind_a_bastion_is_noticed_while_a_large_payload_is_sent() {
+    let site = Site::new();
+    let (bastion, server) =
+        tokio::join!(Server::start(Behaviour::default()), Server::start(Behaviour::default()));
+    let client = site.client().with_keepalive(Duration::from_millis(100));
+    let target = SshTarget { bastion: Some(Box::new(site.target(bastion.port))), ..site.target(server.port) };
+    let transport = site.connect_with(client, target);
+    // Quiet for longer than that.
+    assert_eq!(printed(run(&transport, "sleep 4; echo alive").await), "alive\n");
+    let program = program("echo started; exec cat", &vec![0; 64 << 20]);
+    let mut freeze = |_: &str| server.freeze_connections();
+    let running = transport.run(&program, &mut freeze);
+    let result = tokio::time::timeout(Duration::from_secs(20), running).await.unwrap();
+    assert!(matches!(&result, Err(TransportError::Lost { .. })), "{:?}", result.map(|output| output.status));
+    assert_eq!(printed(run(&transport, "echo back").await), "back\n");
+    assert_eq!(bastion.logins(), 1);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! The transport against OpenSSH's own sshd: a private one, on loopback, with a configuration of the test.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metalform::model::ssh_target::{HostKeyPolicy, SshTarget};
 use metalform::transport::Transport;
 use metalform::transport::error::TransportError;
+use metalform::transport::ssh::SshTransport;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
@@ -19,6 +21,7 @@ pub struct Sshd {
     process: Child,
     pub port: u16,
     pub user: String,
+    log: PathBuf,
 }
 
 impl Drop for Sshd {
@@ -84,18 +87,24 @@ impl Sshd {
             // sshd does not start without it, and only the init system makes it.
             std::fs::create_dir_all("/run/sshd").unwrap();
         }
+        let log = at(&format!("sshd.{port}.log"));
         let process = Command::new(SSHD)
             .args(["-D", "-e", "-f"])
             .arg(at("sshd_config"))
-            .stderr(Stdio::from(std::fs::File::create(at("sshd.log")).unwrap()))
+            .stderr(Stdio::from(std::fs::File::create(&log).unwrap()))
             .spawn()
             .unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            assert!(Instant::now() < deadline, "{}", std::fs::read_to_string(at("sshd.log")).unwrap());
+            assert!(Instant::now() < deadline, "{}", std::fs::read_to_string(&log).unwrap());
             sleep(Duration::from_millis(20)).await;
         }
-        Self { process, port, user }
+        Self { process, port, user, log }
+    }
+
+    /// How often somebody logged in.
+    fn logins(&self) -> usize {
+        std::fs::read_to_string(&self.log).unwrap().matches("Accepted publickey").count()
     }
 
     pub fn target(&self, site: &Site) -> SshTarget {
@@ -268,9 +277,18 @@ async fn ssh_itself_reads_what_was_remembered() {
 }
 
 #[tokio::test]
-async fn a_real_sshd_is_a_bastion() {
+async fn a_real_sshd_is_a_bastion_for_more_hosts_than_it_allows_sessions() {
     let site = Site::new();
-    let sshd = Sshd::start(&site, &[]).await;
-    let target = SshTarget { bastion: Some(Box::new(sshd.target(&site))), ..sshd.target(&site) };
-    assert_eq!(printed(run(&site.connect(target), "echo through").await), "through\n");
+    let bastion = Sshd::start(&site, &[]).await;
+    // It drops those that come while more than ten are not logged in yet (MaxStartups).
+    let host = bastion.again(&site, "MaxStartups 100\n").await;
+    let client = Arc::new(site.client());
+    let target = SshTarget { bastion: Some(Box::new(bastion.target(&site))), ..host.target(&site) };
+    let transports: Vec<_> = (0..15).map(|_| SshTransport::of(Arc::clone(&client), target.clone())).collect();
+    // All at the same time.
+    let runs = transports.iter().map(|host| run(host, "echo through; exec sleep 1"));
+    for result in futures::future::join_all(runs).await {
+        assert_eq!(printed(result), "through\n");
+    }
+    assert_eq!((bastion.logins(), host.logins()), (1, 15));
 }

@@ -20,6 +20,10 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 /// that is merely quiet answers, and is never cut off.
 pub const KEEPALIVE: Duration = Duration::from_secs(10);
 
+/// While a large payload is written to a host behind a bastion no questions can be asked, and the link to it is not
+/// ours to watch: then it counts as dead when nothing moved for so many intervals.
+pub(super) const STUCK: u32 = 30;
+
 /// Questions that may stay open (`ServerAliveCountMax`).
 pub(super) const UNANSWERED: u32 = 3;
 
