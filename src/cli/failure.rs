@@ -5,6 +5,8 @@ use std::io::Write;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::report::diff::printable;
+
 /// What a command ends with when it did not do what it was asked for.
 #[derive(Debug)]
 pub struct Failure {
@@ -63,7 +65,7 @@ impl Failure {
         let mut out = std::io::stderr().lock();
         for error in &self.errors {
             // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(out, "error: {error}");
+            let _ = writeln!(out, "error: {}", printable(error));
         }
         for hint in &self.hints {
             let _ = writeln!(out, "hint: {hint}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::failure::{Exit, Failure, chain};
+use super::mend;
 use crate::engine::fleet::FleetOutcome;
 use crate::engine::fleet::schedule::Halt;
 use crate::engine::host::HostError;
@@ -89,7 +90,8 @@ fn weight(exit: Exit) -> u8 {
 impl HostTrouble {
     fn exit(&self) -> Exit {
         match self {
-            Self::Unreachable(_) | Self::Failed(HostError::Transport(_)) => Exit::Ssh,
+            Self::Unreachable(_) => Exit::Ssh,
+            Self::Failed(error) if error.way().is_some() => Exit::Ssh,
             Self::Failed(HostError::Refused { .. }) => Exit::Refused,
             Self::Failed(HostError::Stopped) | Self::NotBegun(Halt::Asked) => Exit::Interrupted,
             Self::Failed(_) => Exit::Host,
@@ -143,6 +145,12 @@ impl HostTrouble {
             Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
                 vec!["the login user may not do that: user: root or sudo: true in the roster".to_owned()]
             }
+            Self::Failed(HostError::Silent { .. }) => vec![
+                "something hangs there (a network file system, a disk, a guard); nothing was changed"
+                    .to_owned(),
+            ],
+            Self::Failed(HostError::LostDuring { .. }) => vec![LOST.to_owned()],
+            Self::Failed(HostError::Failed { output, .. }) => vec![mend::advice(output).to_owned()],
             Self::Failed(_) => vec!["when that is mended, the same command goes on from here".to_owned()],
             Self::States(faults) => faults.iter().filter_map(RosterFault::hint).collect(),
         }
@@ -157,6 +165,8 @@ fn needs_root(output: &str) -> bool {
         .iter()
         .any(|text| last.contains(text))
 }
+
+const LOST: &str = "what was at hand there may be half done; once the host can be reached again, the same command goes on from it";
 
 fn way(error: &TransportError) -> String {
     match error {

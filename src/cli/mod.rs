@@ -14,6 +14,7 @@ pub mod failure;
 pub mod host_trouble;
 pub mod hosts;
 pub mod interrupt;
+pub mod mend;
 pub mod node;
 pub mod output;
 pub mod plan;

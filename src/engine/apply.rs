@@ -111,8 +111,15 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
         }
         let commands = steps::commands(&task.steps, packages, &mut payload);
         if !commands.is_empty() {
-            script
-                .push_str(&format!("(\n{}\n) >\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n")));
+            // Only package steps say something while they run.
+            let (task, way_out) = match task.steps.iter().any(functions::is_about_packages) {
+                true => (format!("task={number}\n"), "4>&1 "),
+                false => (String::new(), ""),
+            };
+            script.push_str(&format!(
+                "{task}(\n{}\n) {way_out}>\"$log\" 2>&1 || fail {number} $?\n",
+                commands.join(" &&\n")
+            ));
         }
         if task.ends {
             script.push_str(&format!("say done {number}\n"));

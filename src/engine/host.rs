@@ -2,6 +2,7 @@
 
 mod converge;
 mod look;
+mod patience;
 mod work;
 
 use std::collections::BTreeSet;
@@ -37,6 +38,12 @@ pub enum HostError {
     /// It could not be reached, or not to the end.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// It is there, and does not say what there is of it.
+    #[error("it has not answered for {seconds} s")]
+    Silent {
+        /// How long was waited.
+        seconds: u64,
+    },
     /// What it answered about itself cannot be used.
     #[error(transparent)]
     Facts(#[from] FactsError),
@@ -59,11 +66,21 @@ pub enum HostError {
         /// The end of what it printed, at most 4 KiB.
         output: String,
     },
+    /// The way to it broke in the middle of a change; whether that was made is not known.
+    #[error("{error}, in the middle of {}", few(resources))]
+    LostDuring {
+        /// What was at hand.
+        resources: Vec<String>,
+        /// Why.
+        error: TransportError,
+    },
     /// The program ended without saying how.
-    #[error("the program ended early with status {status}: {}", stderr.trim_end())]
+    #[error("its program ended early, {}{}", ending(*status, resources), said(stderr))]
     EndedEarly {
         /// Of its shell.
         status: i32,
+        /// What was at hand.
+        resources: Vec<String>,
         /// What the shell printed.
         stderr: String,
     },
@@ -84,6 +101,38 @@ pub enum HostError {
         /// Resource ids, and what is still to be done for them.
         resources: Vec<(String, Verdict)>,
     },
+}
+
+impl HostError {
+    /// What is wrong with the way to the host, if it is that.
+    pub fn way(&self) -> Option<&TransportError> {
+        match self {
+            Self::Transport(error) | Self::LostDuring { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// As many resources as fit into a line.
+fn few(resources: &[String]) -> String {
+    match resources {
+        [one, two, three, _, rest @ ..] => format!("{one}, {two}, {three} and {} more", rest.len() + 1),
+        few => few.join(", "),
+    }
+}
+
+fn ending(status: i32, resources: &[String]) -> String {
+    let how = match status {
+        // As a shell has it: 128 and the signal's number.
+        129..=192 => format!("by signal {}", status - 128),
+        status => format!("with status {status}"),
+    };
+    if resources.is_empty() { how } else { format!("{how}, in the middle of {}", few(resources)) }
+}
+
+fn said(stderr: &str) -> String {
+    let said = stderr.trim_end();
+    if said.is_empty() { String::new() } else { format!(": {said}") }
 }
 
 /// One host, for the length of a session.

@@ -153,8 +153,10 @@ fn sudo_complaint(said: &str) -> Option<&str> {
     lines().find(|line| line.contains("sudo")).or_else(|| lines().next())
 }
 
-fn last_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+/// As much of it as fits into an error.
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(200).collect())
 }
 
 /// A stream in which marks come before the program's own output.

@@ -4,10 +4,36 @@
 
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none
 
+# Another's lock is waited for this long, seconds.
+patience=120
+
+# A command, and again as long as another process holds a lock that it needs; the operator is told who. apt's own
+# DPkg::Lock::Timeout tells nobody, and is not for the lock of its lists.
+patiently() {
+    waited=0 told=
+    while :; do
+        before=$(stat -c %s -- "$log")
+        # Neither the payload nor the way out is for what it starts.
+        "$@" 3<&- 4>&- && return
+        status=$?
+        holder=$(tail -c "+$((before + 1))" -- "$log" | sed -n \
+            -e 's/^E: \(Could not get lock .*held by process.*\)$/\1/p' \
+            -e 's/^dpkg: error: \(.* was locked by .*\)$/\1/p' | tail -n 1)
+        [ -n "$holder" ] || return "$status"
+        if [ "$waited" -ge "$patience" ]; then
+            echo "$holder; waited for $patience s"
+            return "$status"
+        fi
+        [ "$holder" = "$told" ] || say wait "$task" "$(printf %s "$holder" | base64 -w0)" >&4
+        told=$holder waited=$((waited + 1))
+        sleep 1
+    done
+}
+
 apt_get() {
-    apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
-        -o Dpkg::Options::=--force-unsafe-io -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=false \
-        -o Acquire::Languages=none -o APT::Update::Error-Mode=any "$@" 3<&-
+    patiently apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
+        -o Dpkg::Options::=--force-unsafe-io -o DPkg::Lock::Timeout=0 -o Dpkg::Use-Pty=false \
+        -o Acquire::Languages=none -o APT::Update::Error-Mode=any "$@"
 }
 
 refresh_index() { apt_get update; }
@@ -29,7 +55,7 @@ transaction() {
     apt_get "$@" && return
     status=$?
     [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return "$status"
-    dpkg --force-confdef --force-confold --configure -a 3<&- && apt_get "$@"
+    patiently dpkg --force-confdef --force-confold --configure -a && apt_get "$@"
 }
 
 # name[=version]...
@@ -44,5 +70,11 @@ install_packages() {
 
 remove_packages() { transaction --allow-change-held-packages purge -- "$@"; }
 
-hold_packages() { printf '%s hold\n' "$@" | dpkg --set-selections; }
-release_packages() { printf '%s install\n' "$@" | dpkg --set-selections; }
+# hold or install, names...
+select_packages() {
+    selection=$1
+    shift
+    printf "%s $selection\n" "$@" | dpkg --set-selections
+}
+hold_packages() { patiently select_packages hold "$@"; }
+release_packages() { patiently select_packages install "$@"; }

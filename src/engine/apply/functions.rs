@@ -26,7 +26,7 @@ pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
     needed
 }
 
-fn is_about_packages(step: &Step) -> bool {
+pub(super) fn is_about_packages(step: &Step) -> bool {
     matches!(
         step,
         Step::RefreshPackageIndex

@@ -5,7 +5,8 @@ export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 unset POSIXLY_CORRECT
 umask 022
 
-log=$(mktemp) || exit 1
+# Rather where only root writes: a full /tmp must not fail what prints.
+log=$(mktemp -p /run metalform.XXXXXXXXXX 2>/dev/null) || log=$(mktemp) || exit 1
 trap 'rm -rf -- "$log" "$log.units"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT

@@ -21,6 +21,8 @@ pub(crate) enum Line {
         /// The end of what the task printed.
         output: String,
     },
+    /// The task waits for something that another process holds.
+    Wait { number: usize, reason: String },
     /// A certificate signing request, PEM.
     Request { number: usize, pem: String },
     /// Everything was done.
@@ -39,6 +41,9 @@ pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<Line> {
             status: status.parse().ok()?,
             output: decoded(output.first().unwrap_or(&""))?,
         }),
+        ["wait", number, reason] => {
+            Some(Line::Wait { number: number.parse().ok()?, reason: decoded(reason)? })
+        }
         ["request", number, pem] => Some(Line::Request { number: number.parse().ok()?, pem: decoded(pem)? }),
         ["end"] => Some(Line::End),
         _ => None,
@@ -71,7 +76,7 @@ impl Summary {
                     summary.requests.insert(number, pem);
                 }
                 Line::End => summary.ended = true,
-                Line::Begin(_) | Line::Done(_) => {}
+                Line::Begin(_) | Line::Done(_) | Line::Wait { .. } => {}
             }
         }
         summary
@@ -90,6 +95,7 @@ mod tests {
             ("motd without newlineNONCE done 12", Some(Line::Done(12))),
             ("NONCE fail 3 100 bm8=", Some(Line::Fail { number: 3, status: 100, output: "no".into() })),
             ("NONCE fail 3 1 ", Some(Line::Fail { number: 3, status: 1, output: String::new() })),
+            ("NONCE wait 2 bm8=", Some(Line::Wait { number: 2, reason: "no".into() })),
             ("NONCE request 1 UEVN", Some(Line::Request { number: 1, pem: "PEM".into() })),
             ("NONCE end", Some(Line::End)),
             ("begin 0", None),

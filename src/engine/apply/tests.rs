@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::progress::Summary;
+use super::progress::{self, Summary};
 use super::*;
 use crate::engine::observe;
 use crate::engine::shells::{run, shells};
@@ -314,7 +314,7 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     executable("apt-get", "./policy; echo $? >>seen; shift $(($# - 2)); echo \"$@\" >>seen");
     executable("sync", "exit 0");
     let script = format!(
-        "cd {dir} && PATH=.:$PATH\n{functions}\npolicy=./policy\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
+        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
         dir = quote(dir.path().to_str().unwrap()),
         functions = PackageManager::Apt.functions(),
     );
@@ -334,6 +334,47 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
             );
             fs::remove_file(at("seen")).unwrap();
             drop(fs::remove_file(at("policy")));
+        }
+    }
+}
+
+/// As apt and dpkg say it (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
+#[test]
+fn a_lock_of_another_is_waited_for_and_its_holder_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let lock = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
+    let stub = format!(
+        "#!/bin/sh\nread -r left <left\necho $((left - 1)) >left\n[ $left -le 0 ] || {{ echo '{lock}'; echo 'E: Unable to lock'; exit 100; }}\n"
+    );
+    fs::write(dir.path().join("apt-get"), stub).unwrap();
+    fs::set_permissions(dir.path().join("apt-get"), fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!(
+        "cd {dir} && PATH=.:$PATH nonce={nonce}\n{prelude}\n{functions}\npatience=1 task=3\n\
+         (refresh_index) 4>&1 >\"$log\" 2>&1 || fail 3 $?\n",
+        dir = quote(dir.path().to_str().unwrap()),
+        nonce = nonce().as_str(),
+        prelude = include_str!("prelude.sh"),
+        functions = PackageManager::Apt.functions(),
+    );
+    let told = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
+    for shell in shells() {
+        for (left, fails) in [(0, false), (1, false), (9, true)] {
+            fs::write(dir.path().join("left"), format!("{left}\n")).unwrap();
+            let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
+            let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+            let waits: Vec<_> = stdout.lines().filter_map(|line| progress::parse(&nonce(), line)).collect();
+            let wait = progress::Line::Wait { number: 3, reason: told.to_owned() };
+            assert_eq!(
+                waits.iter().filter(|line| **line == wait).count(),
+                usize::from(left > 0),
+                "{shell} {left}"
+            );
+            let failed = Summary::of(&nonce(), &output.stdout).failed;
+            assert_eq!(failed.is_some(), fails, "{shell} {left}: {failed:?}");
+            if let Some((_, status, said)) = failed {
+                assert_eq!(status, 100, "{shell}");
+                assert!(said.ends_with(&format!("{told}; waited for 1 s\n")), "{shell}: {said}");
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::patience::Patience;
 use super::{Host, HostError};
 use crate::engine::facts::FactsError;
 use crate::engine::frame::{self, FrameError, Sections};
@@ -56,7 +57,9 @@ impl Host<'_> {
         let mut sections = if with_facts { facts::ask() } else { Vec::new() };
         sections.extend(observe::ask(&probes));
         let program = Program { script: frame::script(&self.nonce, &sections), payload: Vec::new() };
-        let output = self.run(&program).await?;
+        let patience = Patience::new();
+        patience.grow(&probes);
+        let output = patience.wait_for(self.run(&program)).await??;
         let sections = Sections::parse(&self.nonce, output.status, &output.stdout)
             .map_err(observe::ObserveError::from)?;
         let facts = with_facts.then(|| facts::answer(&sections)).transpose()?;
@@ -69,6 +72,7 @@ impl Host<'_> {
     ) -> Result<Result<Looked<D>, E>, HostError> {
         let mut by_facts = Some(by_facts);
         let mut seen: Option<(Facts, Result<D, E>)> = None;
+        let patience = Patience::new();
         let first = frame::script(&self.nonce, &facts::ask());
         let second = |facts: &[u8]| {
             let facts = facts::answer(&Sections::parse(&self.nonce, 0, facts).ok()?).ok()?;
@@ -76,12 +80,14 @@ impl Host<'_> {
             let script = desired
                 .as_ref()
                 .ok()
-                .map(|desired| frame::script(&self.nonce, &observe::ask(&probes(desired))));
+                .map(probes)
+                .inspect(|probes| patience.grow(probes))
+                .map(|probes| frame::script(&self.nonce, &observe::ask(&probes)));
             seen = Some((facts, desired));
             script
         };
         let running = second_part::run(self.transport, &self.nonce, first, second);
-        let output = self.unless_stopped(running).await?;
+        let output = patience.wait_for(self.unless_stopped(running)).await??;
         let (facts, desired) = match (seen, facts::parse(&self.nonce, &output)) {
             (Some(seen), _) => seen,
             (None, Err(error)) => return Err(error.into()),

@@ -1,6 +1,7 @@
 //! Carrying out a plan.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::{Events, Host, HostError, Signer};
 use crate::engine::apply::progress::{self, Line, Summary};
@@ -74,12 +75,23 @@ impl Host<'_> {
         program: &Program,
         events: Events<'_>,
     ) -> Result<(Summary, Output), HostError> {
+        let mut at_hand = None;
         let mut report = |line: &str| {
             if let Some(line) = progress::parse(&self.nonce, line) {
+                match line {
+                    Line::Begin(number) => at_hand = Some(number),
+                    Line::Done(_) => at_hand = None,
+                    _ => {}
+                }
                 self.tell(segment, line, events);
             }
         };
-        let output = self.transport.run(program, &mut report).await?;
+        let ran = self.transport.run(program, &mut report).await;
+        let at_hand = at_hand.map_or(Vec::new(), |number| resources(segment, number).to_vec());
+        let output = ran.map_err(|error| match at_hand[..] {
+            [] => HostError::Transport(error),
+            _ => HostError::LostDuring { resources: at_hand.clone(), error },
+        })?;
         let summary = Summary::of(&self.nonce, &output.stdout);
         match &summary.failed {
             Some((number, status, output)) => {
@@ -88,7 +100,7 @@ impl Host<'_> {
             }
             None if !summary.ended => {
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-                Err(HostError::EndedEarly { status: output.status, stderr })
+                Err(HostError::EndedEarly { status: output.status, resources: at_hand, stderr })
             }
             None => Ok((summary, output)),
         }
@@ -110,6 +122,15 @@ impl Host<'_> {
                     resource,
                     status,
                     output: output.clone(),
+                }),
+            ),
+            Line::Wait { number, reason } => (
+                number,
+                Box::new(move |resource| Event::Waiting {
+                    host: host(),
+                    condition: format!("{resource}: another process to let go"),
+                    last_seen: reason.clone(),
+                    elapsed: Duration::ZERO,
                 }),
             ),
             Line::Request { .. } | Line::End => return,

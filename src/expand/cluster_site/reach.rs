@@ -235,7 +235,7 @@ async fn proxy_of(
 fn host_error(trouble: Trouble) -> HostError {
     match trouble {
         Trouble::Host(error) => error,
-        other => HostError::EndedEarly { status: 1, stderr: other.to_string() },
+        other => HostError::EndedEarly { status: 1, resources: Vec::new(), stderr: other.to_string() },
     }
 }
 

@@ -100,4 +100,4 @@ def expect_failure(done, code, host, *patterns):
 
 def changed(done):
     """How much was changed on each host."""
-    return {host: int(count) for host, count in re.findall(r"^(\S+): changed=(\d+)", done.stdout, re.M)}
+    return {host: int(count) for host, count in re.findall(r"^(\S+): +changed=(\d+)", done.stdout, re.M)}

@@ -38,7 +38,7 @@ def _unit(name):
 
 
 def _workload():
-    """The resources; and for each path what may be seen there: what was before, and what shall be."""
+    """The resources; and for each path what may be seen there: what was before first, what shall be last."""
     resources, paths = [], {}
     for number in range(4):
         resources.append({"directory": f"{BASE}/d{number}", "mode": "0750", "group": "users"})
@@ -55,6 +55,11 @@ def _workload():
         resources.append({"template": path, "source": "it.j2", "mode": "0640"})
         # Of these there is an older version: whole old or whole new.
         paths[path] = (version(b"old\n", OPERATOR, USERS, 0o604), version(b"rendered on node-1\n", mode=0o640))
+    # A file of others: it keeps its owner and mode, and each line may come by itself.
+    lines = [version(text, OPERATOR, USERS, 0o600) for text in (b"theirs\n", b"theirs\nours\n", b"theirs\nours\ntoo\n")]
+    paths[f"{BASE}/lines"] = tuple(lines)
+    for text in ("ours", "too"):
+        resources.append({"line": f"Have {text}", "path": f"{BASE}/lines", "text": text})
     for name in HOSTILE:
         path = f"{BASE}/{name}"
         resources.append({"file": path, "content": name, "mode": "0604"})
@@ -82,6 +87,7 @@ mkdir -p "$3"
 for n in 0 1 2 3 4 5 6 7; do
     echo old > "$3/template-$n"; chown operator:users "$3/template-$n"; chmod 0604 "$3/template-$n"
 done
+echo theirs > "$3/lines"; chown operator:users "$3/lines"; chmod 0600 "$3/lines"
 ln -s elsewhere "$3/link-1"; ln -s elsewhere "$3/link-3"
 """
 
@@ -146,7 +152,7 @@ def _once(victim, instant):
         final = {path: watcher.now(path) for path in _state["paths"]}
     _state["looks"] = _state.get("looks", 0) + watcher.looks()
     expect_equal("seen while it ran", watcher.faults(), [])
-    wrong = [path for path, (_, wanted) in _state["paths"].items() if final[path] != wanted]
+    wrong = [path for path, versions in _state["paths"].items() if final[path] != versions[-1]]
     expect_equal("paths that are not as they should be", wrong, [])
     expect_equal("left behind", shell(HOST, 'find "$1" /etc/systemd/system /etc/sysctl.d -name ".metalform*"', BASE), "")
     expect_equal("canary", shell(HOST, "find / -xdev -name canary"), "")
