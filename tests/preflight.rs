@@ -97,7 +97,6 @@ impl Case {
                     machine_id: other.machine_id.clone(),
                     control_plane_ip: other.control_plane_ip,
                     api_server: false,
-                    ready: true,
                 };
                 (name.clone(), peer)
             })

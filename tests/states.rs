@@ -26,7 +26,7 @@ use serde_json::Value as Json;
 use node::{Node, layers};
 
 fn library() -> Library {
-    Library::read(&Tree::embedded().unwrap()).unwrap()
+    Library::read(&Tree::embedded()).unwrap()
 }
 
 fn assert_snapshot(name: &str, text: &str) {
@@ -170,7 +170,7 @@ fn no_state_is_unreachable_from_the_roles() {
     let roles: Vec<&str> = Role::ALL.iter().map(|role| role.as_str()).collect();
     let reached: BTreeSet<String> =
         library().states_of(&roles).unwrap().iter().map(|state| format!("{state}.yaml")).collect();
-    let tree = Tree::embedded().unwrap();
+    let tree = Tree::embedded();
     let there: BTreeSet<String> =
         tree.states().map(|(path, _)| path.to_owned()).filter(|path| path != "top.yaml").collect();
     assert_eq!(reached, there);
@@ -192,7 +192,7 @@ fn every_state_of_a_node_is_in_a_layer() {
 
 #[test]
 fn no_template_is_unused() {
-    let tree = Tree::embedded().unwrap();
+    let tree = Tree::embedded();
     let states: String = tree.states().map(|(_, text)| text).collect();
     let unused: Vec<&str> = tree
         .templates()

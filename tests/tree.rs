@@ -3,19 +3,20 @@
 
 use std::path::Path;
 
-use metalform::state::{Tree, check};
+use metalform::expand::values;
+use metalform::state::{Shapes, Tree, check};
 
-fn faults(tree: &Tree) -> Vec<String> {
-    check(tree, &metalform::resource::fields).iter().map(ToString::to_string).collect()
+fn faults(tree: &Tree, shapes: &Shapes) -> Vec<String> {
+    check(tree, metalform::resource::kinds(), shapes).iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn the_shipped_tree_is_sound() {
-    assert_eq!(faults(&Tree::embedded().unwrap()), Vec::<String>::new());
+    assert_eq!(faults(&Tree::embedded(), &values::shapes()), Vec::<String>::new());
 }
 
 #[test]
 fn the_tree_of_the_benchmark_is_sound() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/engines/metalform");
-    assert_eq!(faults(&Tree::directory(&tree).unwrap()), Vec::<String>::new());
+    assert_eq!(faults(&Tree::directory(&tree).unwrap(), &Shapes::of_any_host()), Vec::<String>::new());
 }

@@ -2,14 +2,17 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use rust_embed::RustEmbed;
 
-use super::failure::Failure;
+use super::failure::{Exit, Failure};
 use super::output::print;
+use crate::model::bootstrap_configuration::BootstrapConfiguration;
+use crate::model::roster::Roster;
 use crate::resource::{KindSpec, kinds};
-use crate::state::{expected, fields_of};
+use crate::state::{SHARED_KEYS, expected, fields_of, schema};
 
-/// Print reference pages, in Markdown
+/// Print reference pages, in Markdown, and JSON schemas for editors
 #[derive(Debug, Args)]
 pub struct Docs {
     #[command(subcommand)]
@@ -18,19 +21,44 @@ pub struct Docs {
 
 #[derive(Debug, Subcommand)]
 enum Page {
-    /// Every kind of resource that a state file can have, with its fields
+    /// Every kind of resource that a state file can have, with its fields and an example
     Kinds,
+    /// The JSON schema of a file, for editors: "# yaml-language-server: $schema=PATH" as its first line names it
+    Schema {
+        /// Of what
+        file: SchemaOf,
+    },
 }
 
-/// What every resource may be told, whatever its kind; the state language has them, not the kinds.
-const SHARED: &[(&str, &str)] = &[
-    ("ensure", "`present`, or `absent` for what must not be there."),
-    ("when", "An expression; the resource is left out where it is false."),
-    ("each", "A list, or an expression that gives one; `item` is each of it in turn."),
-    ("after", "Ids of resources that run first, wherever they stand."),
-    ("only_if_changed", "Ids; the resource runs only when one of them was changed."),
-    ("sensitive", "`true` for what must never be shown."),
-];
+/// What people write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A file in states/.
+    State,
+    /// states/top.yaml.
+    Top,
+    /// Hosts, for --roster.
+    Roster,
+    /// /etc/metalform/bootstrap.yaml.
+    Configuration,
+}
+
+impl SchemaOf {
+    /// The schema, of the very tables and types that read such a file.
+    pub fn schema(self) -> serde_json::Value {
+        match self {
+            Self::State => schema::state(kinds()),
+            Self::Top => schema::top(),
+            Self::Roster => Roster::schema(),
+            Self::Configuration => BootstrapConfiguration::schema(),
+        }
+    }
+}
+
+/// For each kind, `NAME.md`: an example, what it does, what absent means, what is refused.
+#[derive(RustEmbed)]
+#[folder = "src/cli/manual/"]
+struct Manual;
 
 impl Docs {
     /// Runs it.
@@ -40,19 +68,53 @@ impl Docs {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         match self.page {
             Page::Kinds => print(&page(kinds()))?,
+            Page::Schema { file } => {
+                let text = serde_json::to_string_pretty(&file.schema())
+                    .map_err(|error| Failure::from_error(Exit::Bug, &error))?;
+                print(&format!("{text}\n"))?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn page(kinds: &[KindSpec]) -> String {
-    let mut page =
-        "# Kinds of resources\n\nThe first key of a resource is its kind, the value its name. Beside \
-                    the fields of its kind it may have:\n\n| Key | What it says |\n| --- | --- |\n"
-            .to_owned();
-    for (key, about) in SHARED {
-        page.push_str(&format!("| `{key}` | {about} |\n"));
+/// What the manual says of a kind, in Markdown; empty where it says nothing.
+pub fn manual(kind: &str) -> String {
+    let file = Manual::get(&format!("{kind}.md"));
+    file.map(|file| String::from_utf8_lossy(&file.data).into_owned()).unwrap_or_default()
+}
+
+/// The whole reference page.
+pub fn page(kinds: &[KindSpec]) -> String {
+    let mut page = "# Kinds of resources
+
+<!-- Made by `metalform docs kinds`. -->
+
+A state file says in `about` what it is for, in `requires` which states come before it, and in `resources` what a
+host must have, in the order to bring it about:
+
+```yaml
+about: Says who manages this machine.
+resources:
+  - file: /etc/motd
+    content: |
+      {{ node.name }} is managed: changes by hand are undone.
+    when: not facts.container
+```
+
+The first key of a resource is its kind, the value its name. Together they are its id, `file:/etc/motd`. Beside the
+fields of its kind it may have:
+
+| Key | Takes | What it says |
+| --- | --- | --- |
+"
+    .to_owned();
+    for key in SHARED_KEYS {
+        page.push_str(&format!("| `{}` | {} | {} |\n", key.name, key.takes, key.about));
     }
+    page.push_str("\nKinds: ");
+    let links: Vec<String> = kinds.iter().map(|kind| format!("[{0}](#{0})", kind.name)).collect();
+    page.push_str(&format!("{}.\n", links.join(", ")));
     for kind in kinds {
         page.push_str(&section(kind));
     }
@@ -60,7 +122,7 @@ fn page(kinds: &[KindSpec]) -> String {
 }
 
 fn section(kind: &KindSpec) -> String {
-    let mut section = format!("\n## {}\n\n{}\n", kind.name, kind.about);
+    let mut section = format!("\n## {}\n\n{}\n\n{}", kind.name, kind.about, manual(kind.name));
     if kind.fields.is_empty() {
         return section;
     }
@@ -81,29 +143,4 @@ fn section(kind: &KindSpec) -> String {
         ));
     }
     section
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kind_is_a_table_of_its_fields() {
-        let kind = kinds().iter().find(|kind| kind.name == "template").unwrap();
-        insta::assert_snapshot!(section(kind), @r#"
-
-        ## template
-
-        A file made from a template, by its path.
-
-        | Field | Takes | Required | |
-        | --- | --- | --- | --- |
-        | `content` | text | yes, or `source` | Its whole text. |
-        | `mode` | quoted octal digits like "0644" |  | Permission bits, "0644" by default. |
-        | `owner` | text |  | User, root by default. |
-        | `group` | text |  | Group, root by default. |
-        | `replace` | true or false |  | Whether a file that exists is changed, true by default; false makes it only when it is missing. |
-        | `source` | text |  | A template, by its path in templates/; its text becomes the content. |
-        "#);
-    }
 }

@@ -20,7 +20,7 @@ use crate::engine::nonce::Nonce;
 use crate::engine::roster::RosterFault;
 use crate::engine::{self, fleet};
 use crate::expand::home::Home;
-use crate::model::document::Document;
+use crate::model::document::{self, Document};
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
@@ -154,22 +154,38 @@ impl HostArguments {
         if self.is_kubernetes() {
             return nodes_of_the_cluster().await;
         }
-        let mut files = Vec::new();
-        for path in &self.roster {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::new(Exit::Configuration, format!("{name}: {error}"))
-                    .hint("roster/example.yaml shows what a roster looks like")
-            })?;
-            files.push((name, text));
-        }
-        let documents: Vec<Document<'_>> = files.iter().map(|(file, text)| Document { file, text }).collect();
-        Roster::parse(&documents).map_err(|problems| Failure {
-            exit: Exit::Configuration,
-            errors: problems.0.iter().map(ToString::to_string).collect(),
-            hints: Vec::new(),
-        })
+        read_roster(&self.roster)
     }
+}
+
+/// The hosts of these files.
+///
+/// # Errors
+/// When one cannot be read; else one line for each thing that is wrong with them.
+pub fn read_roster(paths: &[PathBuf]) -> Result<Roster, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let text = read_text(path)
+            .map_err(|failure| failure.hint("roster/example.yaml shows what a roster looks like"))?;
+        files.push((path.display().to_string(), text));
+    }
+    let documents: Vec<Document<'_>> = files.iter().map(|(file, text)| Document { file, text }).collect();
+    Roster::parse(&documents).map_err(|problems| Failure {
+        exit: Exit::Configuration,
+        errors: problems.0.iter().map(ToString::to_string).collect(),
+        hints: Vec::new(),
+    })
+}
+
+/// The text of a file that a person wrote.
+///
+/// # Errors
+/// When it cannot be read, is too large for such a file, or is no text.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    let name = path.display().to_string();
+    let failed = |reason: String| Failure::new(Exit::Configuration, format!("{name}{reason}"));
+    let bytes = std::fs::read(path).map_err(|error| failed(format!(": {error}")))?;
+    document::text(bytes).map_err(|error| failed(format!("{}: {error}", error.place())))
 }
 
 impl Selected {

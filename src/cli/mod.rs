@@ -146,7 +146,7 @@ async fn dispatch(cli: &Cli, stop: &Stop) -> Result<ExitCode, Failure> {
         Command::Apply(command) => command.run(&cli.global, stop).await,
         Command::Render(command) => command.run(&cli.global).await,
         Command::Facts(command) => command.run().await,
-        Command::Check(command) => command.run(),
+        Command::Check(command) => command.run(&cli.global),
         Command::Docs(command) => command.run(),
         Command::Serve(command) => command.run(&cli.global).await,
         Command::Completion(command) => command.run(),

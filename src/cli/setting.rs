@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::failure::{Exit, Failure};
-use super::{Global, LogFormat};
+use super::{Global, LogFormat, hosts};
 use crate::bundle::manifest::Bundle;
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
@@ -39,10 +39,8 @@ pub fn now() -> Timestamp {
 pub fn configuration(home: &Home) -> Result<BootstrapConfiguration, Failure> {
     let path = home.configuration();
     let file = path.display().to_string();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Failure::new(Exit::Configuration, format!("{file}: {error}"))
-            .hint("the bootstrap node is described there; README.md has an example")
-    })?;
+    let text = hosts::read_text(&path)
+        .map_err(|failure| failure.hint("the bootstrap node is described there; README.md has an example"))?;
     let parsed = BootstrapConfiguration::parse(&Document { file: &file, text: &text });
     let configuration = parsed.map_err(|problems| Failure {
         exit: Exit::Configuration,
@@ -61,10 +59,11 @@ pub fn configuration(home: &Home) -> Result<BootstrapConfiguration, Failure> {
 /// One line for each fault of a tree that was given.
 pub fn library(global: &Global) -> Result<Library, Failure> {
     let tree = match &global.tree {
-        Some(directory) => Tree::directory(directory),
+        Some(directory) => {
+            Tree::directory(directory).map_err(|error| Failure::from_error(Exit::Configuration, &error))?
+        }
         None => Tree::embedded(),
     };
-    let tree = tree.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     Library::read(&tree).map_err(|errors| faults(&errors))
 }
 

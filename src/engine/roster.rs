@@ -116,7 +116,7 @@ fn compiled_with(
         states => setting.library.with_required(states),
     };
     states
-        .and_then(|states| compile(setting.library, &states, &resource::fields, values))
+        .and_then(|states| compile(setting.library, &states, resource::kinds(), values))
         .map_err(|errors| errors.into_iter().map(RosterFault::from).collect())
 }
 

@@ -13,7 +13,7 @@ use crate::resource::ensure::Ensure;
 use crate::resource::given::FieldError;
 use crate::resource::pending::Pending;
 use crate::resource::probe::Observed;
-use crate::state::{self, Compiled, Location};
+use crate::state::{Compiled, Location};
 
 /// The resources of one host, in the order of execution.
 #[derive(Debug, Clone)]
@@ -65,19 +65,21 @@ impl HostStates {
 }
 
 fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
-    let ensure = match compiled.ensure {
-        state::Ensure::Present => Ensure::Present,
-        state::Ensure::Absent => Ensure::Absent,
-    };
     let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
     let mut fields = compiled.fields;
     // For a command it is one of its guards.
     if compiled.id.kind == "command" && !only_if_changed.is_empty() {
         fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
     }
-    let resource = Resource::parse(&compiled.id.kind, &compiled.id.name, fields, ensure, compiled.sensitive)
-        .map_err(|fault| DeclareError { at: compiled.source, fault: Box::new(fault) })?;
-    Ok(Declared { id: compiled.id.to_string(), resource, ensure, only_if_changed })
+    let resource =
+        Resource::parse(&compiled.id.kind, &compiled.id.name, fields, compiled.ensure, compiled.sensitive)
+            .map_err(|fault| {
+                let field = fault.field().and_then(|field| compiled.places.get(field));
+                let at = field
+                    .map_or(compiled.source.clone(), |at| Location::new(compiled.source.file.clone(), *at));
+                DeclareError { at, fault: Box::new(fault) }
+            })?;
+    Ok(Declared { id: compiled.id.to_string(), resource, ensure: compiled.ensure, only_if_changed })
 }
 
 impl Desired for HostStates {
@@ -123,7 +125,8 @@ mod tests {
         Compiled {
             id: ResourceId { kind: "line".to_owned(), name: name.to_owned() },
             fields,
-            ensure: state::Ensure::Present,
+            ensure: Ensure::Present,
+            places: BTreeMap::new(),
             sensitive: false,
             only_if_changed: Vec::new(),
             after: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::goal::{Goal, address_in};
@@ -12,6 +13,7 @@ use crate::model::cluster::Cluster;
 use crate::model::facts::Facts;
 use crate::model::node::Taint;
 use crate::model::role::Role;
+use crate::state::Shapes;
 
 /// All four.
 #[derive(Debug, Serialize)]
@@ -27,7 +29,7 @@ pub struct Values<'a> {
 }
 
 /// The `node` of templates and state files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct NodeValues {
     /// Its name.
     pub name: String,
@@ -52,7 +54,7 @@ pub struct NodeValues {
 }
 
 /// `node.etcd`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct EtcdValues {
     /// For the member's first start.
     pub initial_cluster: String,
@@ -64,14 +66,14 @@ pub struct EtcdValues {
 }
 
 /// The `peers` of templates and state files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Peers {
     /// Nodes with an API server that was proved, by name.
     pub masters: Vec<Master>,
 }
 
 /// One of them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Master {
     /// Its name.
     pub name: String,
@@ -88,6 +90,11 @@ pub struct Given<'a> {
     pub taints: &'a [Taint],
     /// A token that was made for this run.
     pub join_token: &'a str,
+}
+
+/// Which fields the roots have in a cluster.
+pub fn shapes() -> Shapes {
+    Shapes::of_any_host().with::<Cluster>("cluster").with::<NodeValues>("node").with::<Peers>("peers")
 }
 
 /// The values for one layer. Pure.

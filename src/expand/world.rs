@@ -104,8 +104,6 @@ pub struct Peer {
     pub control_plane_ip: Option<IpAddr>,
     /// Whether its API server was proved.
     pub api_server: bool,
-    /// Whether its Node is Ready.
-    pub ready: bool,
 }
 
 /// The proxies of the other nodes.

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
@@ -49,6 +50,22 @@ struct Header {
 }
 
 impl BootstrapConfiguration {
+    /// The JSON schema (draft 7) of a file: of ours, or of MetalK8s' where its apiVersion is one of theirs.
+    pub fn schema() -> serde_json::Value {
+        let mut generator = SchemaSettings::draft07().into_generator();
+        let ours = generator.subschema_for::<syntax::File>();
+        let metalk8s = generator.subschema_for::<metalk8s::File>();
+        serde_json::json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "title": "What a cluster is made from",
+            "type": "object",
+            "if": { "properties": { "apiVersion": { "enum": ALIASES } }, "required": ["apiVersion"] },
+            "then": metalk8s,
+            "else": ours,
+            "definitions": generator.take_definitions(true),
+        })
+    }
+
     /// Reads and validates.
     ///
     /// # Errors

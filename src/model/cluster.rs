@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster_networks::Networks;
@@ -10,7 +11,7 @@ use super::cluster_networks::Networks;
 pub const SERVE_PORT: u16 = 8443;
 
 /// The `cluster` of templates and state files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cluster {
     /// What kubeconfigs call it.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct Cluster {
 }
 
 /// What every API server shares. `Debug` shows none of it.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Secrets {
     /// What service account tokens are signed with, PEM.
     pub service_account_key: String,
@@ -54,7 +55,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 /// Where hosts get packages from, and how they know that it is right.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Repository {
     /// `https://10.0.0.1:8443/packages`.
     pub uri: String,
@@ -63,7 +64,7 @@ pub struct Repository {
 }
 
 /// Settings of the Kubernetes components.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KubernetesOptions {
     /// Of the API server.
     pub feature_gates: BTreeMap<String, bool>,
@@ -71,8 +72,6 @@ pub struct KubernetesOptions {
     pub terminated_pod_gc_threshold: u32,
     /// Whether the cluster's DNS asks the hosts' resolvers for names that are not its own.
     pub dns_host_forward: bool,
-    /// Copies of the cluster's DNS.
-    pub dns_replicas: u32,
     /// Pods that a node may run.
     pub max_pods: u32,
 }
@@ -84,7 +83,6 @@ impl Default for KubernetesOptions {
             feature_gates: BTreeMap::new(),
             terminated_pod_gc_threshold: 500,
             dns_host_forward: true,
-            dns_replicas: 2,
             max_pods: 110,
         }
     }

@@ -3,19 +3,23 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Networks that were validated: each is a network (no host bits), and they do not overlap, except that the
 /// two planes may be the same networks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Networks {
     /// Where API servers, etcd members and kubelets talk; never empty.
+    #[schemars(with = "Vec<String>")]
     pub control_plane: Vec<IpNet>,
     /// Where pods of different nodes talk.
     pub workload_plane: WorkloadPlane,
     /// Pods' addresses; each node gets a part of it.
+    #[schemars(with = "String")]
     pub pods: IpNet,
     /// Services' virtual addresses.
+    #[schemars(with = "String")]
     pub services: IpNet,
     /// Of the Service `kubernetes`: the first address of `services`, which the API server takes by itself.
     pub api_service_ip: IpAddr,
@@ -24,9 +28,10 @@ pub struct Networks {
 }
 
 /// The plane of the workload.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkloadPlane {
     /// Never empty.
+    #[schemars(with = "Vec<String>")]
     pub cidrs: Vec<IpNet>,
     /// Octets; the smallest of all hosts' interfaces in this plane.
     pub mtu: u32,

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
 
+use super::near::Near;
+
 /// A file's name (for messages only) and text.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
@@ -12,6 +14,81 @@ pub struct Document<'a> {
     pub file: &'a str,
     /// One YAML document.
     pub text: &'a str,
+}
+
+/// The largest file that is read, in bytes. What people write is a thousandth of it.
+pub const LARGEST: usize = 4 << 20;
+
+/// Why a file is not something that a person wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// Larger than [`LARGEST`].
+    #[error("this file has {} MiB; more than {} are not read", .bytes >> 20, LARGEST >> 20)]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// A byte that no UTF-8 text has there.
+    #[error("the byte {byte:#04x} is not UTF-8 text; save the file as UTF-8")]
+    NotUtf8 {
+        /// Counted from 1.
+        line: u64,
+        /// Counted from 1, in characters.
+        column: u64,
+        /// The byte.
+        byte: u8,
+    },
+    /// A character that no editor writes.
+    #[error("there is a NUL character; save the file as UTF-8")]
+    Nul {
+        /// Counted from 1.
+        line: u64,
+        /// Counted from 1, in characters.
+        column: u64,
+    },
+}
+
+impl TextError {
+    /// The line and the column, counted from 1.
+    pub fn position(&self) -> (u64, u64) {
+        match self {
+            Self::TooLarge { .. } => (1, 1),
+            Self::NotUtf8 { line, column, .. } | Self::Nul { line, column } => (*line, *column),
+        }
+    }
+
+    /// What follows the name of a file: `:3:7`.
+    pub fn place(&self) -> String {
+        let (line, column) = self.position();
+        format!(":{line}:{column}")
+    }
+}
+
+/// The text of a file. A byte order mark at its beginning is dropped, as YAML 1.2 (section 5.2) has it.
+///
+/// # Errors
+/// When it is too large, or no text.
+pub fn text(bytes: Vec<u8>) -> Result<String, TextError> {
+    if bytes.len() > LARGEST {
+        return Err(TextError::TooLarge { bytes: bytes.len() });
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let bytes = error.into_bytes();
+        let (line, column) = place_after(&String::from_utf8_lossy(&bytes[..valid]));
+        TextError::NotUtf8 { line, column, byte: bytes.get(valid).copied().unwrap_or_default() }
+    })?;
+    if let Some((before, _)) = text.split_once('\0') {
+        let (line, column) = place_after(before);
+        return Err(TextError::Nul { line, column });
+    }
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+}
+
+/// The line and the column of what follows a text.
+fn place_after(before: &str) -> (u64, u64) {
+    let last = before.rsplit('\n').next().unwrap_or_default();
+    (before.matches('\n').count() as u64 + 1, last.chars().count() as u64 + 1)
 }
 
 /// Which words are booleans.
@@ -28,7 +105,7 @@ pub enum Booleans {
 pub struct Problem {
     /// The file's name.
     pub file: String,
-    /// From 1; 0 where the file as a whole is meant.
+    /// From 1; the first line too where something is missing from the file as a whole.
     pub line: u64,
     /// From 1, in characters.
     pub column: u64,
@@ -69,16 +146,24 @@ impl<'a> Document<'a> {
     /// A problem with what stands at a place of this file.
     pub fn problem(&self, at: impl Into<Option<Location>>, message: impl Into<String>) -> Problem {
         let at = at.into().unwrap_or(Location::UNKNOWN);
-        Problem { file: self.file.to_owned(), line: at.line(), column: at.column(), message: message.into() }
+        // What has no place is missing from the file as a whole.
+        let (line, column) = (at.line().max(1), at.column().max(1));
+        Problem { file: self.file.to_owned(), line, column, message: message.into() }
     }
 }
 
 /// The parser's message without what only its own callers can act on.
 fn message(error: &Error) -> String {
     match error.without_snippet() {
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key `{key}`"),
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("the key {key:?} stands here for the second time")
+        }
         Error::SerdeUnknownField { field, expected, .. } => {
-            format!("unknown field `{field}`; known here: {}", expected.join(", "))
+            let near = Near::to(field, expected.iter().copied());
+            match near == Near::default() {
+                true => format!("unknown field {field:?}; known here: {}", expected.join(", ")),
+                false => format!("unknown field {field:?}{near}"),
+            }
         }
         Error::Unexpected { expected: "mapping start", .. } => "a mapping is expected here".to_owned(),
         Error::InvalidScalar { ty: "u8" | "u16" | "u32" | "u64", .. } => {
@@ -90,10 +175,7 @@ fn message(error: &Error) -> String {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file, self.message),
-            line => write!(f, "{}:{line}:{}: {}", self.file, self.column, self.message),
-        }
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Observed on the host in one round trip; the `facts` of templates and state files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     /// `hostname` as the kernel has it.
@@ -47,8 +48,52 @@ pub struct Facts {
     pub resolv_conf: bool,
 }
 
+impl Facts {
+    /// Of an ordinary machine with Debian, or of one with Rocky Linux: what states are held against when no host is
+    /// present.
+    pub fn examples() -> [Self; 2] {
+        let debian = Os {
+            id: "debian".to_owned(),
+            family: "debian".to_owned(),
+            version: "13".to_owned(),
+            codename: "trixie".to_owned(),
+        };
+        let rocky = Os {
+            id: "rocky".to_owned(),
+            family: "redhat".to_owned(),
+            version: "9.6".to_owned(),
+            codename: String::new(),
+        };
+        [debian, rocky].map(|os| Self {
+            hostname: "host".to_owned(),
+            machine_id: "0123456789abcdef0123456789abcdef".to_owned(),
+            boot_id: "01234567-89ab-cdef-0123-456789abcdef".to_owned(),
+            os,
+            arch: "amd64".to_owned(),
+            kernel: "6.12.0".to_owned(),
+            cpus: 4,
+            memory: 8 << 30,
+            cgroup: 2,
+            container: false,
+            may_lower_oom_score: true,
+            // RFC 5737: no host has it.
+            addresses: [(
+                "eth0".to_owned(),
+                vec![Cidr { address: IpAddr::from([192, 0, 2, 1]), prefix: 24 }],
+            )]
+            .into(),
+            default_route: true,
+            nameservers: vec![IpAddr::from([192, 0, 2, 53])],
+            swap: false,
+            clock: 0,
+            disk_free: 64 << 30,
+            resolv_conf: true,
+        })
+    }
+}
+
 /// From os-release(5).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Os {
     /// `ID`: `debian`, `ubuntu`, `rocky`.
@@ -62,7 +107,7 @@ pub struct Os {
 }
 
 /// An address and its network's prefix length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cidr {
     /// The host's address.
     pub address: IpAddr,

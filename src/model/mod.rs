@@ -7,6 +7,7 @@ pub mod document;
 pub mod event;
 pub mod facts;
 pub mod name;
+pub mod near;
 pub mod node;
 pub mod one_or_many;
 pub mod role;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::api::core::v1::Node;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::name::{HostName, NameError};
@@ -41,7 +42,7 @@ pub struct NodeSpec {
 }
 
 /// A taint. Displays as kubectl writes it: `key=value:effect`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Taint {
     /// `node-role.kubernetes.io/infra`.
     pub key: String,

@@ -1,7 +1,9 @@
 //! A field that is a text or a list of texts.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
@@ -16,6 +18,16 @@ impl<'de> Deserialize<'de> for OneOrMany {
             Form::One(text) => vec![Spanned::new(text, form.referenced, form.defined)],
             Form::Many(texts) => texts,
         }))
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
     }
 }
 

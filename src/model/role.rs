@@ -1,12 +1,17 @@
 //! What a node is for.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// Labels that give a Node its roles start with this.
 pub const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
+
+/// What kubeadm calls a master.
+const CONTROL_PLANE: &str = "control-plane";
 
 /// One role; a node has any number of them. Ordered from what serves all to what serves none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,10 +54,21 @@ impl FromStr for Role {
     type Err = RoleError;
 
     fn from_str(text: &str) -> Result<Self, RoleError> {
-        if text == "control-plane" {
+        if text == CONTROL_PLANE {
             return Ok(Self::Master);
         }
         Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| RoleError(text.to_owned()))
+    }
+}
+
+impl JsonSchema for Role {
+    fn schema_name() -> Cow<'static, str> {
+        "Role".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = Self::ALL.iter().map(|role| role.as_str()).chain([CONTROL_PLANE]);
+        json_schema!({ "enum": names.collect::<Vec<_>>() })
     }
 }
 

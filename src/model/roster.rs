@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_saphyr::{Location, Spanned};
@@ -17,7 +19,7 @@ mod bastion;
 
 use self::bastion::Way;
 use super::document::{Booleans, Document, Problem, Problems};
-use super::name::HostName;
+use super::name::{HOST_NAME, HostName};
 use super::node::NodeSpec;
 use super::one_or_many::OneOrMany;
 use super::role::Role;
@@ -25,7 +27,7 @@ use super::ssh_syntax::{self, DEFAULT_KEYS, DEFAULT_PORT, DEFAULT_USER, SshSynta
 use super::ssh_target::{HostKeyPolicy, SshTarget};
 
 /// What templates know of a host whatever its `vars` are.
-const OWN_VALUES: [&str; 4] = ["name", "roles", "labels", "address"];
+pub const OWN_VALUES: [&str; 4] = ["name", "roles", "labels", "address"];
 
 /// Hosts, and what holds for them all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -65,33 +67,58 @@ impl FromIterator<Host> for Roster {
     }
 }
 
-#[derive(Deserialize)]
+/// Hosts that metalform may reach over SSH.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(title = "A roster of metalform")]
 struct File {
+    /// What every host has that does not say otherwise.
     #[serde(default)]
     defaults: Entry,
+    /// By name, which is a host's address where it has no other.
     #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Option<Entry>>", extend("propertyNames" = { "pattern": HOST_NAME }))]
     hosts: Hosts,
 }
 
 /// A host, or what hosts have that do not say otherwise.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Entry {
+    /// An address, or a name that resolves.
+    #[schemars(with = "Option<String>", extend("pattern" = r"^\S+$"))]
     address: Option<Spanned<String>>,
+    /// Of its sshd; 22 by default.
+    #[schemars(with = "Option<u16>", range(min = 1))]
     port: Option<Spanned<u16>>,
+    /// To log in as; root by default.
     user: Option<String>,
+    /// Private keys to offer, by their absolute paths.
     key: Option<OneOrMany>,
+    /// Whether an agent may offer only these keys.
     identities_only: Option<bool>,
+    /// Whether programs run under sudo; false by default.
     sudo: Option<bool>,
+    /// The only key to accept, as in a .pub file; what known_hosts says by default.
+    #[schemars(with = "Option<String>")]
     host_key: Option<Spanned<String>>,
+    /// The way to it: user@host:port, or a host of the roster; of several, the nearest first.
     bastion: Option<OneOrMany>,
+    /// What it is for: states/top.yaml says which states that means; node by default.
+    #[schemars(with = "Option<Vec<Role>>")]
     roles: Option<Vec<Spanned<String>>>,
+    /// For --on NAME=VALUE.
     labels: BTreeMap<String, String>,
+    /// For templates: node.NAME, and those of the defaults cluster.NAME too.
     vars: BTreeMap<String, serde_json::Value>,
 }
 
 impl Roster {
+    /// The JSON schema (draft 7) of a file.
+    pub fn schema() -> serde_json::Value {
+        SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value()
+    }
+
     /// Reads files. `defaults` hold for the hosts of the same file: a host's own field takes the place of
     /// the default, and `labels` and `vars` are merged key by key. An address left out is the name; a role
     /// left out is [`Role::Node`].

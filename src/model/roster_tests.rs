@@ -65,9 +65,9 @@ hosts:
     a.yaml:4:57: port 0 is not between 1 and 65535
     a.yaml:4:69: address "" is empty or has blanks
     a.yaml:5:3: vars cannot have "name": in templates it is the host's own
-    b.yaml:1:20: unknown field `adress`; known here: address, port, user, key, identities_only, sudo, host_key, bastion, roles, labels, vars
+    b.yaml:1:20: unknown field "adress"; did you mean "address"?
     "#);
-    assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: duplicate key `a`");
+    assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: the key \"a\" stands here for the second time");
 }
 
 #[test]

@@ -9,12 +9,14 @@ use minijinja::ErrorKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A template is not written correctly, or needs a value that is not there.
-    #[error("templates/{template}:{line}: {reason}")]
+    #[error("templates/{template}:{line}{}: {reason}", column_after(*.column))]
     Template {
         /// Its path below `templates/`: the one that the fault is in, which may be an included one.
         template: String,
         /// Counted from 1.
         line: usize,
+        /// Counted from 1, in characters; `None` where minijinja tells the line alone.
+        column: Option<usize>,
         /// What is wrong there.
         reason: String,
     },
@@ -55,20 +57,30 @@ pub enum RenderError {
 }
 
 impl RenderError {
-    /// A fault in the template `name` or in one that it includes.
-    pub(super) fn in_template(name: &str, error: &minijinja::Error) -> Self {
+    /// A fault in the template `name` or in one that it includes. `source` gives the text of a template.
+    pub(super) fn in_template(
+        name: &str,
+        error: &minijinja::Error,
+        source: impl FnOnce(&str) -> Option<String>,
+    ) -> Self {
         let cause = innermost(error);
-        Self::Template {
-            template: cause.name().unwrap_or(name).to_owned(),
-            line: cause.line().unwrap_or(1),
-            reason: reason(cause),
-        }
+        let template = cause.name().unwrap_or(name);
+        let before = cause.range().and_then(|range| Some(source(template)?.get(..range.start)?.to_owned()));
+        let column =
+            before.as_deref().map(|text| text.rsplit('\n').next().unwrap_or_default().chars().count() + 1);
+        // Where there is a column, the line is its own: minijinja's is that of the tag's end.
+        let line = before.map(|text| text.matches('\n').count() + 1).or(cause.line()).unwrap_or(1);
+        Self::Template { template: template.to_owned(), line, column, reason: reason(cause) }
     }
 
     /// A fault in text or in an expression.
     pub(super) fn in_expression(error: &minijinja::Error) -> Self {
         Self::Expression { reason: reason(innermost(error)) }
     }
+}
+
+fn column_after(column: Option<usize>) -> String {
+    column.map(|column| format!(":{column}")).unwrap_or_default()
 }
 
 /// minijinja wraps the fault of an included template in one that only says that the include failed.

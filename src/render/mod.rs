@@ -10,6 +10,8 @@ mod filters;
 mod renderer;
 
 pub use absent::Without;
+pub mod mention;
+
 pub use error::RenderError;
 pub use minijinja::Value;
 pub use renderer::{Renderer, values_of, with_value};

@@ -45,7 +45,7 @@ impl Renderer {
             .into_iter()
             .filter_map(|(name, text)| {
                 let outcome = environment.add_template_owned(name.to_owned(), text.to_owned());
-                outcome.err().map(|error| RenderError::in_template(name, &error))
+                outcome.err().map(|error| RenderError::in_template(name, &error, |_| Some(text.to_owned())))
             })
             .collect();
         (Self { environment }, errors)
@@ -60,7 +60,11 @@ impl Renderer {
             .environment
             .get_template(name)
             .map_err(|_| RenderError::NoTemplate { template: name.to_owned() })?;
-        template.render(values.clone()).map_err(|error| RenderError::in_template(name, &error))
+        template.render(values.clone()).map_err(|error| {
+            let source =
+                |name: &str| self.environment.get_template(name).ok().map(|found| found.source().to_owned());
+            RenderError::in_template(name, &error, source)
+        })
     }
 
     /// Text of a state file with its `{{ }}` replaced.
@@ -112,46 +116,58 @@ impl Renderer {
         }
     }
 
-    /// The names that an expression reads and does not define itself: the roots of its values.
+    /// The values that an expression reads and does not define itself, each by its path as far as it is a literal
+    /// one: `facts.os.family`.
     ///
     /// # Errors
     /// [`RenderError::Expression`] when it is not written correctly.
-    pub fn roots_of_expression(&self, expression: &str) -> Result<BTreeSet<String>, RenderError> {
+    pub fn reads_of_expression(&self, expression: &str) -> Result<BTreeSet<String>, RenderError> {
         let compiled = self
             .environment
             .compile_expression(expression)
             .map_err(|error| RenderError::in_expression(&error))?;
-        Ok(self.without_globals(compiled.undeclared_variables(false)))
+        Ok(self.without_globals(compiled.undeclared_variables(true)))
     }
 
-    /// As [`Renderer::roots_of_expression`], of text with `{{ }}`.
+    /// As [`Renderer::reads_of_expression`], of text with `{{ }}`.
     ///
     /// # Errors
     /// [`RenderError::Expression`] when it is not written correctly.
-    pub fn roots_of_text(&self, text: &str) -> Result<BTreeSet<String>, RenderError> {
+    pub fn reads_of_text(&self, text: &str) -> Result<BTreeSet<String>, RenderError> {
         let compiled =
             self.environment.template_from_str(text).map_err(|error| RenderError::in_expression(&error))?;
-        Ok(self.without_globals(compiled.undeclared_variables(false)))
+        Ok(self.without_globals(compiled.undeclared_variables(true)))
     }
 
-    /// As [`Renderer::roots_of_expression`], of a template.
-    ///
-    /// # Errors
-    /// [`RenderError::NoTemplate`].
-    pub fn roots_of_template(&self, name: &str) -> Result<BTreeSet<String>, RenderError> {
-        let template = self
-            .environment
-            .get_template(name)
-            .map_err(|_| RenderError::NoTemplate { template: name.to_owned() })?;
-        Ok(self.without_globals(template.undeclared_variables(false)))
+    /// As [`Renderer::reads_of_expression`], of a template; nothing where there is none.
+    pub fn reads_of_template(&self, name: &str) -> BTreeSet<String> {
+        let template = self.environment.get_template(name);
+        template.map_or_else(
+            |_| BTreeSet::new(),
+            |template| self.without_globals(template.undeclared_variables(true)),
+        )
+    }
+
+    /// Whether there is such a filter.
+    pub fn has_filter(&self, name: &str) -> bool {
+        self.evaluates(&format!("0|{name}"), ErrorKind::UnknownFilter)
+    }
+
+    /// Whether there is such a test.
+    pub fn has_test(&self, name: &str) -> bool {
+        self.evaluates(&format!("0 is {name}"), ErrorKind::UnknownTest)
+    }
+
+    /// minijinja keeps no list: what is unknown is told from what only lacks arguments.
+    fn evaluates(&self, expression: &str, unless: ErrorKind) -> bool {
+        let outcome = self.environment.compile_expression(expression).and_then(|compiled| compiled.eval(()));
+        outcome.err().is_none_or(|error| error.kind() != unless)
     }
 
     fn without_globals(&self, names: impl IntoIterator<Item = String>) -> BTreeSet<String> {
-        let mut names: BTreeSet<_> = names.into_iter().collect();
-        for (global, _) in self.environment.globals() {
-            names.remove(global);
-        }
-        names
+        let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let globals: BTreeSet<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        names.into_iter().filter(|name| !globals.contains(root(name).as_str())).collect()
     }
 }
 
@@ -218,7 +234,7 @@ mod tests {
     #[test]
     fn an_undefined_value_is_an_error_with_the_line_of_the_template_that_it_is_in() {
         let error = renderer().template("outer.j2", &values()).unwrap_err();
-        insta::assert_snapshot!(error, @r#"templates/inner.j2:2: `cluster.nmae` is undefined"#);
+        insta::assert_snapshot!(error, @r#"templates/inner.j2:2:10: `cluster.nmae` is undefined"#);
     }
 
     #[test]
@@ -286,18 +302,27 @@ mod tests {
         let errors = Renderer::new([("a.j2", "x\n{% if %}"), ("b.j2", "ok"), ("c.j2", "{{")]).unwrap_err();
         let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
-        templates/a.j2:2: syntax error: unexpected end of block
-        templates/c.j2:1: syntax error: unexpected end of input, expected expression
+        templates/a.j2:2:7: syntax error: unexpected end of block
+        templates/c.j2:1:1: syntax error: unexpected end of input, expected expression
         "#);
     }
 
     #[test]
-    fn roots_are_what_is_read_and_not_defined_there() {
+    fn what_is_read_and_not_defined_there_is_told_by_its_path() {
         let renderer = renderer();
-        let roots =
-            renderer.roots_of_text("{% set x = cluster.a %}{{ x }}{{ range(3) }}{{ fact.b }}").unwrap();
-        assert_eq!(roots.into_iter().collect::<Vec<_>>(), ["cluster", "fact"]);
-        assert!(renderer.roots_of_template("resolv.yaml.j2").unwrap().contains("cluster"));
-        assert!(renderer.roots_of_expression("item.x == 1").unwrap().contains("item"));
+        let reads =
+            renderer.reads_of_text("{% set x = cluster.a %}{{ x.y }}{{ range(3) }}{{ fact.b.c }}").unwrap();
+        assert_eq!(reads.into_iter().collect::<Vec<_>>(), ["cluster.a", "fact.b.c"]);
+        assert!(renderer.reads_of_template("resolv.yaml.j2").contains("cluster.dns"));
+        assert!(renderer.reads_of_expression("item.x == 1").unwrap().contains("item.x"));
+        assert_eq!(renderer.reads_of_template("none.j2"), BTreeSet::new());
+    }
+
+    #[test]
+    fn filters_and_tests_are_known_by_name() {
+        let renderer = renderer();
+        assert!(["default", "to_json", "join", "replace"].iter().all(|name| renderer.has_filter(name)));
+        assert!(["defined", "in", "none"].iter().all(|name| renderer.has_test(name)));
+        assert!(!renderer.has_filter("to_yaml") && !renderer.has_test("match"));
     }
 }

@@ -7,27 +7,28 @@ use serde_json::{Map, Value};
 use super::ensure::Ensure;
 use super::field::{FieldSort, FieldSpec};
 use super::step::Access;
+use crate::model::near::Near;
 
 /// Why fields do not make a resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// No kind has this name.
-    #[error("unknown kind {kind:?}{}", did_you_mean(.suggestion.as_deref()))]
+    #[error("unknown kind {kind:?}{near}")]
     UnknownKind {
         /// As written.
         kind: String,
-        /// The nearest kind, when one is near.
-        suggestion: Option<String>,
+        /// What may have been meant.
+        near: Near,
     },
     /// The kind has no such field.
-    #[error("unknown field {field:?} of {kind}{}", did_you_mean(.suggestion.as_deref()))]
+    #[error("unknown field {field:?} of {kind}{near}")]
     UnknownField {
         /// The kind.
         kind: &'static str,
         /// As written.
         field: String,
-        /// The nearest field, when one is near.
-        suggestion: Option<String>,
+        /// What may have been meant.
+        near: Near,
     },
     /// A required field was not given.
     #[error("{kind} needs the field {field:?}")]
@@ -77,18 +78,15 @@ pub enum FieldError {
     },
 }
 
-fn did_you_mean(suggestion: Option<&str>) -> String {
-    suggestion.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default()
-}
-
-/// The candidate that was most likely meant; `None` when none is near.
-pub(super) fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(written, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len() / 3).max(1))
-        .min()
-        .map(|(_, candidate)| candidate.to_owned())
+impl FieldError {
+    /// The field that is wrong, where one is.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::UnknownField { field, .. } => Some(field),
+            Self::WrongSort { field, .. } | Self::Invalid { field, .. } => Some(field),
+            _ => None,
+        }
+    }
 }
 
 /// Fields whose names and sorts are known to be right. A kind takes them by name.
@@ -111,8 +109,8 @@ impl Given {
     ) -> Result<Self, FieldError> {
         for (name, value) in &values {
             let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
-                let suggestion = nearest(name, specs.iter().map(|spec| spec.name));
-                return Err(FieldError::UnknownField { kind, field: name.clone(), suggestion });
+                let near = Near::to(name, specs.iter().map(|spec| spec.name));
+                return Err(FieldError::UnknownField { kind, field: name.clone(), near });
             };
             check_sort(kind, spec, value)?;
         }
@@ -261,13 +259,5 @@ mod tests {
         for text in ["", "64", "0o644", "0999", "+644", "00644", "rwx"] {
             assert_eq!(permission_bits(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn only_near_names_are_suggested() {
-        let names = ["content", "mode", "owner", "group"];
-        assert_eq!(nearest("contnet", names).as_deref(), Some("content"));
-        assert_eq!(nearest("onwer", names).as_deref(), Some("owner"));
-        assert_eq!(nearest("version", names), None);
     }
 }

@@ -59,6 +59,7 @@ use self::context::Context;
 use self::ensure::Ensure;
 use self::given::{FieldError, Given};
 use self::probe::{Observed, Probe};
+use crate::model::near::Near;
 
 pub use self::kind::{KindSpec, fields, kinds};
 
@@ -124,7 +125,7 @@ impl Resource {
     ) -> Result<Self, FieldError> {
         let unknown = || FieldError::UnknownKind {
             kind: kind.to_owned(),
-            suggestion: given::nearest(kind, kinds().iter().map(|spec| spec.name)),
+            near: Near::to(kind, kinds().iter().map(|spec| spec.name)),
         };
         let spec = kind::spec(kind).ok_or_else(unknown)?;
         if name.is_empty() || name.contains('\0') {

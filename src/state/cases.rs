@@ -1,4 +1,4 @@
-//! The cases of `tests/state/`: each folder is a small tree, flat (`*.yaml` are states, `*.j2` templates),
+//! The cases of `tests/state/good` and `tests/bad/state`: each folder is a small tree, flat (`*.yaml` are states, `*.j2` templates),
 //! with what must come of it in `expected`. A tree without `top.yaml` gives all its states to `node`. With
 //! `values.json` it is compiled for a node with these values, else only checked.
 //!
@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{Compiled, Ensure, Library, StateError, Tree, check, compile};
+use super::{Compiled, Ensure, Library, Shapes, StateError, Tree, check, compile};
 use crate::render::{Value, values_of};
+use crate::resource::KindSpec;
 use crate::resource::field::FieldSort::{self, Any, Boolean, Integer, Mode, Text, TextList, TextMap};
 use crate::resource::field::FieldSpec;
 
@@ -21,30 +22,28 @@ const fn required(name: &'static str, sort: FieldSort) -> FieldSpec {
     FieldSpec { name, sort, required: true, about: "" }
 }
 
-/// Kinds with a field of every sort; not those of metalform, so that these cases do not change with them.
-fn kinds(kind: &str) -> Option<&'static [FieldSpec]> {
-    Some(match kind {
-        "package" => const { &[field("version", Text), field("hold", Boolean)] },
-        "file" => const { &[required("content", Text), field("mode", Mode)] },
-        "template" => const { &[required("source", Text), field("mode", Mode)] },
-        "service" => {
-            const {
-                &[
-                    field("enabled", Boolean),
-                    field("restart_when_changed", TextList),
-                    field("reload_when_changed", TextList),
-                ]
-            }
-        }
-        "command" => const { &[field("unless", Text)] },
-        "certificate" => {
-            const { &[required("issued_by", Text), field("sans", TextList), field("days", Integer)] }
-        }
-        "static_pod" => const { &[required("source", Text), field("labels", TextMap)] },
-        "sysctl" => const { &[required("value", Any)] },
-        _ => return None,
-    })
+const fn kind(name: &'static str, fields: &'static [FieldSpec]) -> KindSpec {
+    KindSpec { name, about: "", fields }
 }
+
+/// Kinds with a field of every sort; not those of metalform, so that these cases do not change with them.
+const KINDS: &[KindSpec] = &[
+    kind("package", &[field("version", Text), field("hold", Boolean)]),
+    kind("file", &[required("content", Text), field("mode", Mode)]),
+    kind("template", &[required("source", Text), field("mode", Mode)]),
+    kind(
+        "service",
+        &[
+            field("enabled", Boolean),
+            field("restart_when_changed", TextList),
+            field("reload_when_changed", TextList),
+        ],
+    ),
+    kind("command", &[field("unless", Text)]),
+    kind("certificate", &[required("issued_by", Text), field("sans", TextList), field("days", Integer)]),
+    kind("static_pod", &[required("source", Text), field("labels", TextMap)]),
+    kind("sysctl", &[required("value", Any)]),
+];
 
 struct Case {
     folder: PathBuf,
@@ -54,7 +53,7 @@ struct Case {
 
 impl Case {
     fn all(of: &str) -> Vec<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/state").join(of);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(of);
         let mut folders: Vec<_> =
             std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
         folders.sort();
@@ -67,14 +66,14 @@ impl Case {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let text = std::fs::read_to_string(&path).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
             match name.as_str() {
                 "expected" => {}
                 "values.json" => {
-                    values = Some(values_of(&serde_json::from_str::<serde_json::Value>(&text).unwrap()));
+                    values = Some(values_of(&serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()));
                 }
-                _ if name.ends_with(".j2") => drop(tree.templates.insert(name, text)),
-                _ => drop(tree.states.insert(name, text)),
+                _ if name.ends_with(".j2") => tree.insert(&format!("templates/{name}"), bytes),
+                _ => tree.insert(&format!("states/{name}"), bytes),
             }
         }
         if !tree.states.contains_key("top.yaml") {
@@ -86,11 +85,11 @@ impl Case {
     }
 
     fn outcome(&self) -> Result<Vec<Compiled>, Vec<StateError>> {
-        let errors = check(&self.tree, &kinds);
+        let errors = check(&self.tree, KINDS, &Shapes::of_any_host());
         match &self.values {
             Some(values) if errors.is_empty() => {
                 let library = Library::read(&self.tree)?;
-                compile(&library, &library.states_of(&["node"])?, &kinds, values)
+                compile(&library, &library.states_of(&["node"])?, KINDS, values)
             }
             _ if errors.is_empty() => Ok(Vec::new()),
             _ => Err(errors),
@@ -125,7 +124,8 @@ fn show(outcome: &Result<Vec<Compiled>, Vec<StateError>>) -> String {
 }
 
 fn show_resource(text: &mut String, resource: &Compiled) {
-    let Compiled { id, fields, ensure, sensitive, only_if_changed, after, source, state } = resource;
+    let Compiled { id, fields, ensure, sensitive, only_if_changed, after, source, state, places: _ } =
+        resource;
     writeln!(text, "{id} of {state} at {source}").unwrap();
     for (name, value) in fields.iter().collect::<BTreeMap<_, _>>() {
         writeln!(text, "  {name}: {value}").unwrap();
@@ -144,7 +144,7 @@ fn show_resource(text: &mut String, resource: &Compiled) {
 
 fn assert_all(of: &str, right: fn(&Result<Vec<Compiled>, Vec<StateError>>) -> bool) {
     let cases = Case::all(of);
-    assert!(!cases.is_empty(), "there are no cases in tests/state/{of}");
+    assert!(!cases.is_empty(), "there are no cases in tests/{of}");
     let differences: Vec<_> = cases
         .iter()
         .filter_map(|case| {
@@ -159,10 +159,10 @@ fn assert_all(of: &str, right: fn(&Result<Vec<Compiled>, Vec<StateError>>) -> bo
 
 #[test]
 fn what_is_wrong_is_said_with_its_place_and_a_hint() {
-    assert_all("bad", |outcome| outcome.is_err());
+    assert_all("bad/state", |outcome| outcome.is_err());
 }
 
 #[test]
 fn what_is_right_compiles_to_what_is_expected() {
-    assert_all("good", |outcome| outcome.is_ok());
+    assert_all("state/good", |outcome| outcome.is_ok());
 }

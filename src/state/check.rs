@@ -1,42 +1,49 @@
 //! Everything that can be known to be wrong with a tree while no host is present.
 //!
-//! What it cannot see: the values of a host (a misspelt `cluster.versions.etdc`), and names of filters and
-//! functions, which minijinja looks up when it renders.
+//! What it cannot see: values that only a roster gives ([`open_values`] names them), and keys of maps, such as
+//! `cluster.versions.etdc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::StateError;
 use super::expression;
 use super::field::{self, FieldFault, Kinds, SOURCE};
+use super::include;
 use super::library::Library;
 use super::location::Location;
 use super::name::StateName;
-use super::near::Near;
+use super::reads::{self, Known};
 use super::reference::{self, Placed};
-use super::roots;
+use super::shape::Shapes;
 use super::syntax::{Resource, StateFile};
 use super::top::TopFault;
 use super::tree::Tree;
 use super::yaml::Yaml;
+use crate::model::near::Near;
+use crate::model::roster::OWN_VALUES;
 
-/// Every fault of a tree, in the order of files and lines, each once.
+/// Every fault of a tree, in the order of files and lines, each once. `shapes` says which values are known.
 ///
 /// Faults between files (references, circles, states that no role has) are looked for only when each file by
 /// itself is right: most would else follow from what is reported anyway.
-pub fn check(tree: &Tree, kinds: Kinds<'_>) -> Vec<StateError> {
+pub fn check(tree: &Tree, kinds: Kinds<'_>, shapes: &Shapes) -> Vec<StateError> {
     let (library, mut errors) = Library::of_the_correct(tree);
     let complete = errors.is_empty();
     let templates: BTreeSet<&str> = tree.templates().map(|(name, _)| name).collect();
+    let known = Known { renderer: &library.renderer, templates: &templates, shapes };
     for file in library.files.values() {
         for resource in &file.resources {
-            errors.extend(check_resource(&library, &templates, kinds, (&file.name.file(), resource)));
+            errors.extend(check_resource(known, kinds, (&file.name.file(), resource)));
         }
     }
-    for name in &templates {
+    let mut includes = BTreeMap::new();
+    for (name, text) in tree.templates() {
         let file = format!("templates/{name}");
-        let faults = roots::check_template(name, &library.renderer);
-        errors.extend(faults.into_iter().map(|fault| StateError::of_file(file.clone(), fault)));
+        let faults = known.check_template(name, text);
+        errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(&file, at, fault)));
+        includes.insert(name, include::included(text));
     }
+    errors.extend(include::circles(&includes));
     if complete {
         errors.extend(check_roles(&library));
     }
@@ -47,23 +54,40 @@ pub fn check(tree: &Tree, kinds: Kinds<'_>) -> Vec<StateError> {
     unique.into_values().collect()
 }
 
+/// The values that a tree reads and `shapes` does not know, by their paths: a roster must give them. `node.name` and
+/// the like, which every host has, are not among them.
+pub fn open_values(tree: &Tree, shapes: &Shapes) -> BTreeSet<String> {
+    let (library, _) = Library::of_the_correct(tree);
+    let resources = library.files.values().flat_map(|file| &file.resources);
+    let mut paths: BTreeSet<String> =
+        resources.flat_map(|resource| reads::reads(resource, &library.renderer)).collect();
+    paths.extend(tree.templates().flat_map(|(name, _)| library.renderer.reads_of_template(name)));
+    paths.retain(|path| match path.split_once('.') {
+        Some((root @ ("cluster" | "node"), rest)) => {
+            let own = rest.split('.').next().is_some_and(|word| OWN_VALUES.contains(&word));
+            !(shapes.has(root) || root == "node" && own)
+        }
+        _ => false,
+    });
+    paths
+}
+
 fn check_resource(
-    library: &Library,
-    templates: &BTreeSet<&str>,
+    known: Known<'_>,
     kinds: Kinds<'_>,
     (file, resource): (&str, &Resource),
 ) -> Vec<StateError> {
     let mut errors = Vec::new();
     let faults = field::check(resource, kinds);
     errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(file, at, fault)));
-    let faults = roots::check(resource, &library.renderer);
+    let faults = known.check(resource);
     errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(file, at, fault)));
     if let Some(source) = resource.fields.get(SOURCE)
         && let Yaml::Text(template) = &source.value.value
         && !expression::is_template(template)
-        && !templates.contains(template.as_str())
+        && !known.templates.contains(template.as_str())
     {
-        let near = Near::to(template, templates.iter().copied());
+        let near = Near::to(template, known.templates.iter().copied());
         let fault = FieldFault::NoTemplate { template: template.clone(), near };
         errors.push(StateError::new(file, source.value.at, fault));
     }

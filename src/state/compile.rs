@@ -1,19 +1,22 @@
 //! States and the values of one host become an ordered list of resources, in which nothing is left to
 //! evaluate: [`instances`](super::instance) gives each its values, [`link`](super::link) ties them together.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value as Json};
 
 use super::error::StateError;
+use super::field;
 use super::field::Kinds;
 use super::instance::Evaluator;
 use super::library::Library;
 use super::link;
-use super::location::Location;
+use super::location::{Location, Position};
 use super::name::{ResourceId, StateName};
-use super::syntax::Ensure;
 use super::top::{self, TopFault};
-use super::{field, near::Near};
+use crate::model::near::Near;
 use crate::render::Value;
+use crate::resource::ensure::Ensure;
 
 /// One resource of one host.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +35,8 @@ pub struct Compiled {
     pub after: Vec<ResourceId>,
     /// Where it is written.
     pub source: Location,
+    /// Where the values of its fields are, in the same file.
+    pub places: BTreeMap<String, Position>,
     /// The state that has it.
     pub state: StateName,
 }
@@ -69,7 +74,7 @@ pub fn compile(
         let evaluator = Evaluator { renderer: &library.renderer, values, state, file: &path };
         for resource in &file.resources {
             let faults = field::check(resource, kinds);
-            let specs = kinds(&resource.kind.value);
+            let specs = field::of_kind(kinds, &resource.kind.value);
             let (true, Some(specs)) = (faults.is_empty(), specs) else {
                 errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(&path, at, fault)));
                 continue;

@@ -7,6 +7,7 @@ use super::reference::ReferenceFault;
 use super::syntax::SyntaxFault;
 use super::top::TopFault;
 use super::yaml::YamlError;
+use crate::model::document::TextError;
 use crate::render::RenderError;
 
 /// One fault. Shown as one line that begins with its place.
@@ -22,6 +23,9 @@ pub struct StateError {
 /// What can be wrong, by the step that finds it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
+    /// The file is no text.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// The text is not YAML, or not the part of it that we read.
     #[error(transparent)]
     Yaml(#[from] YamlError),
@@ -64,9 +68,11 @@ impl StateError {
     /// What went wrong with rendering for the resource at `place`.
     pub(super) fn of_render(place: Location, error: RenderError) -> Self {
         match error {
-            RenderError::Template { template, line, reason } => {
-                Self::in_template(&template, line, Fault::Template { reason, wanted_by: Some(place) })
-            }
+            RenderError::Template { template, line, column, reason } => Self::in_template(
+                &template,
+                (line, column),
+                Fault::Template { reason, wanted_by: Some(place) },
+            ),
             other => Self { at: place, fault: Box::new(other.into()) },
         }
     }
@@ -74,22 +80,27 @@ impl StateError {
     /// What is wrong with a template by itself.
     pub(super) fn of_template(error: RenderError) -> Self {
         match error {
-            RenderError::Template { template, line, reason } => {
-                Self::in_template(&template, line, Fault::Template { reason, wanted_by: None })
+            RenderError::Template { template, line, column, reason } => {
+                Self::in_template(&template, (line, column), Fault::Template { reason, wanted_by: None })
             }
             other => Self::of_file("templates", other),
         }
     }
 
-    fn in_template(template: &str, line: usize, fault: Fault) -> Self {
-        Self { at: Location::of_line(format!("templates/{template}"), line as u64), fault: Box::new(fault) }
+    fn in_template(template: &str, (line, column): (usize, Option<usize>), fault: Fault) -> Self {
+        let at = Location {
+            file: format!("templates/{template}"),
+            line: Some(line as u64),
+            column: column.map(|column| column as u64),
+        };
+        Self { at, fault: Box::new(fault) }
     }
 
     /// What to do about it, where that is known and not plain from the message.
     pub fn hint(&self) -> Option<Hint> {
         match &*self.fault {
             Fault::Yaml(YamlError::UnquotedExpression { .. }) => Some(Hint::QuoteExpression),
-            Fault::Yaml(_) | Fault::Render(_) => None,
+            Fault::Text(_) | Fault::Yaml(_) | Fault::Render(_) => None,
             Fault::Syntax(fault) => fault.hint(),
             Fault::Field(fault) => fault.hint(),
             Fault::Reference(fault) => fault.hint(),

@@ -4,13 +4,20 @@ use super::expression;
 use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Mismatch};
-use super::near::Near;
-use super::syntax::{Ensure, Resource};
+use super::syntax::Resource;
 use super::yaml::{Node, Yaml};
+use crate::model::near::Near;
+use crate::resource::KindSpec;
+use crate::resource::ensure::Ensure;
 use crate::resource::field::{FieldSort, FieldSpec};
 
-/// What is known of kinds: the fields of each, `None` for what is no kind.
-pub type Kinds<'a> = &'a dyn Fn(&str) -> Option<&'static [FieldSpec]>;
+/// What is known of kinds.
+pub type Kinds<'a> = &'a [KindSpec];
+
+/// The fields of a kind; `None` for what is no kind.
+pub(super) fn of_kind(kinds: Kinds<'_>, kind: &str) -> Option<&'static [FieldSpec]> {
+    kinds.iter().find(|spec| spec.name == kind).map(|spec| spec.fields)
+}
 
 /// The field that names a template, in every kind that has it. The template's text takes its place, as
 /// [`CONTENT`], before the resource reaches its kind.
@@ -23,10 +30,12 @@ pub(super) const CONTENT: &str = "content";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldFault {
     /// No such kind.
-    #[error("unknown kind {kind:?}")]
+    #[error("unknown kind {kind:?}{near}")]
     UnknownKind {
         /// As written.
         kind: String,
+        /// What may have been meant.
+        near: Near,
     },
     /// The kind has no such field.
     #[error("unknown field {field:?} of {kind}{near}")]
@@ -65,6 +74,32 @@ pub enum FieldFault {
         /// What may have been meant.
         near: Near,
     },
+    /// An expression reads a field that its value does not have on any host.
+    #[error("there is no value {value}{near}")]
+    UnknownValue {
+        /// Its path, up to what is unknown.
+        value: String,
+        /// What may have been meant.
+        near: Near,
+    },
+    /// A filter that does not exist.
+    #[error("there is no filter {name:?}")]
+    UnknownFilter {
+        /// As written.
+        name: String,
+    },
+    /// A test that does not exist.
+    #[error("there is no test {name:?}")]
+    UnknownTest {
+        /// As written.
+        name: String,
+    },
+    /// Templates include each other, or one itself.
+    #[error("these templates include each other: {circle}")]
+    IncludeCircle {
+        /// `a → b → a`.
+        circle: String,
+    },
 }
 
 impl FieldFault {
@@ -72,6 +107,7 @@ impl FieldFault {
         match self {
             Self::Mismatch(mismatch) => mismatch.hint(),
             Self::UnknownRoot { .. } => Some(Hint::Roots),
+            Self::UnknownFilter { .. } | Self::UnknownTest { .. } => Some(Hint::Filters),
             _ => None,
         }
     }
@@ -80,8 +116,9 @@ impl FieldFault {
 /// Every fault of a resource's kind and fields.
 pub(super) fn check(resource: &Resource, kinds: Kinds<'_>) -> Vec<(Position, FieldFault)> {
     let kind = &resource.kind.value;
-    let Some(specs) = kinds(kind) else {
-        return vec![(resource.kind.at, FieldFault::UnknownKind { kind: kind.clone() })];
+    let Some(specs) = of_kind(kinds, kind) else {
+        let near = Near::to(kind, kinds.iter().map(|spec| spec.name));
+        return vec![(resource.kind.at, FieldFault::UnknownKind { kind: kind.clone(), near })];
     };
     let mut faults = Vec::new();
     for (name, field) in &resource.fields {

@@ -31,6 +31,8 @@ pub enum Hint {
     SayWhatFor,
     /// A value that exists on no host.
     Roots,
+    /// A filter or a test that does not exist.
+    Filters,
     /// What an id looks like.
     WriteId,
     /// A reaction to something that happens later.
@@ -61,6 +63,9 @@ impl fmt::Display for Hint {
             Self::Roots => {
                 f.write_str("values begin with cluster, node, facts or peers; with each there is item too")
             }
+            Self::Filters => f.write_str(
+                "minijinja's own are known, and to_json and b64encode; Ansible's and Salt's are not",
+            ),
             Self::WriteId => f.write_str("for example package:containerd"),
             Self::MoveUp { id } => write!(f, "move {id} up, or add after: [{id}]"),
             Self::NameState => {

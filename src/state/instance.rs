@@ -9,11 +9,12 @@ use super::field::{self, CONTENT, FieldFault, SOURCE};
 use super::location::{Location, Position};
 use super::mismatch::{Located, Mismatch};
 use super::name::{ResourceId, StateName};
+use super::reads::ITEM;
 use super::reference::{AFTER, ONLY_IF_CHANGED, REACTIONS, ReferenceFault};
-use super::roots::ITEM;
-use super::syntax::{Each, Ensure, Resource};
+use super::syntax::{Each, Resource};
 use super::yaml::{Node, Yaml};
 use crate::render::{RenderError, Renderer, Value, values_of, with_value};
+use crate::resource::ensure::Ensure;
 use crate::resource::field::{FieldSort, FieldSpec};
 
 /// What the values of a host are applied with.
@@ -84,8 +85,8 @@ impl Evaluator<'_> {
 
     fn reads_item(&self, resource: &Resource) -> Result<bool, StateError> {
         let Some(when) = &resource.when else { return Ok(false) };
-        let roots = self.renderer.roots_of_expression(&when.value);
-        Ok(self.placed(when.at, roots)?.contains(ITEM))
+        let reads = self.placed(when.at, self.renderer.reads_of_expression(&when.value))?;
+        Ok(reads.iter().any(|path| path.split('.').next() == Some(ITEM)))
     }
 
     fn holds(&self, resource: &Resource, scope: &Value) -> Result<bool, StateError> {
@@ -158,6 +159,7 @@ impl Evaluator<'_> {
             only_if_changed: Vec::new(),
             after: Vec::new(),
             source: self.at(resource.kind.at),
+            places: resource.fields.iter().map(|(name, field)| (name.clone(), field.value.at)).collect(),
             state: self.state.clone(),
         };
         Ok(Instance { compiled, references })

@@ -56,12 +56,18 @@ impl Library {
         self.files.get(state).map(|file| file.about.as_str())
     }
 
+    /// Whether any resource is of this kind.
+    pub fn has_kind(&self, kind: &str) -> bool {
+        self.files.values().flat_map(|file| &file.resources).any(|resource| resource.kind.value == kind)
+    }
+
     /// What could be read, and the faults of the rest.
     pub(super) fn of_the_correct(tree: &Tree) -> (Self, Vec<StateError>) {
         let (renderer, faults) = Renderer::of_the_correct(tree.templates());
-        let mut errors: Vec<_> = faults.into_iter().map(StateError::of_template).collect();
+        let mut errors = tree.faults.clone();
+        errors.extend(faults.into_iter().map(StateError::of_template));
         let mut library = Self { top: Top::default(), files: BTreeMap::new(), renderer };
-        let mut has_top = false;
+        let mut has_top = tree.faults.iter().any(|fault| fault.at.file == top::FILE);
         for (path, text) in tree.states() {
             if path == "top.yaml" {
                 has_top = true;

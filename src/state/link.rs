@@ -7,9 +7,9 @@ use super::error::StateError;
 use super::expression;
 use super::instance::{Instance, Reference};
 use super::name::ResourceId;
-use super::near::Near;
 use super::order::execution_order;
 use super::reference::{AFTER, ONLY_IF_CHANGED, ReferenceFault};
+use crate::model::near::Near;
 
 /// Orders the resources and fills in their references. `left_out` are the resources that are not on this
 /// host, as written: naming one is no fault.

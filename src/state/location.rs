@@ -22,15 +22,24 @@ pub struct Position {
     pub column: u64,
 }
 
+impl Position {
+    /// Where a file begins.
+    pub const START: Self = Self { line: 1, column: 1 };
+
+    /// Of a byte of a text; of its end where the byte lies beyond it.
+    pub fn of_offset(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let (lines, last) = before
+            .rsplit_once('\n')
+            .map_or((0, before), |(lines, last)| (lines.matches('\n').count() + 1, last));
+        Self { line: lines as u64 + 1, column: last.chars().count() as u64 + 1 }
+    }
+}
+
 impl Location {
     /// A file as a whole.
     pub fn of_file(file: impl Into<String>) -> Self {
         Self { file: file.into(), line: None, column: None }
-    }
-
-    /// A line of a file.
-    pub fn of_line(file: impl Into<String>, line: u64) -> Self {
-        Self { file: file.into(), line: Some(line), column: None }
     }
 
     /// A place in a file.

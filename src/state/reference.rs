@@ -7,10 +7,10 @@ use super::expression;
 use super::hint::Hint;
 use super::location::{Location, Position};
 use super::name::{NameError, ResourceId};
-use super::near::Near;
 use super::order::execution_order;
 use super::syntax::Resource;
 use super::yaml::Yaml;
+use crate::model::near::Near;
 
 /// The fields, of kinds that have them, that name resources whose change makes them act.
 pub(super) const REACTIONS: [&str; 2] = ["restart_when_changed", "reload_when_changed"];

@@ -8,8 +8,9 @@ use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Located, Mismatch};
 use super::name::{NameError, StateName};
-use super::near::Near;
 use super::yaml::{self, Key, Node, Yaml};
+use crate::model::near::Near;
+use crate::resource::ensure::Ensure;
 
 /// One file of `states/`.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,16 +55,6 @@ pub struct Field {
     pub at: Position,
     /// What stands there.
     pub value: Node,
-}
-
-/// Whether a resource shall be or not be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ensure {
-    /// It shall be, as its fields say.
-    #[default]
-    Present,
-    /// It shall not be; its fields need not be complete.
-    Absent,
 }
 
 /// What a resource is repeated for; `item` is each one in turn.
@@ -137,8 +128,37 @@ impl SyntaxFault {
     }
 }
 
-const FILE_KEYS: [&str; 3] = ["about", "requires", "resources"];
-const SHARED_KEYS: [&str; 6] = ["ensure", "when", "each", "after", "only_if_changed", "sensitive"];
+/// The keys of a state file.
+pub(super) const FILE_KEYS: [&str; 3] = ["about", "requires", "resources"];
+
+/// A key that every resource may have, whatever its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedKey {
+    /// As it is written in a state file.
+    pub name: &'static str,
+    /// What stands there, for people.
+    pub takes: &'static str,
+    /// One sentence for the reference page.
+    pub about: &'static str,
+}
+
+const fn shared(name: &'static str, takes: &'static str, about: &'static str) -> SharedKey {
+    SharedKey { name, takes, about }
+}
+
+/// All of them.
+pub const SHARED_KEYS: [SharedKey; 6] = [
+    shared("ensure", "present or absent", "Whether it must be there; present by default."),
+    shared("when", "an expression", "The resource is left out where it is false."),
+    shared(
+        "each",
+        "a list, or an expression that gives one",
+        "The resource is repeated; `item` is each one in turn.",
+    ),
+    shared("after", "a list of ids", "Resources that run first, wherever they stand."),
+    shared("only_if_changed", "a list of ids", "It runs only when one of these was changed."),
+    shared("sensitive", "true or false", "Whether what it holds must never be shown; false by default."),
+];
 
 /// Reads one state file.
 ///
@@ -250,7 +270,7 @@ impl Reader<'_> {
             self.fault(node.at, SyntaxFault::from(Mismatch::new("a resource", expected, node)));
             return None;
         };
-        if SHARED_KEYS.contains(&kind.name.as_str()) {
+        if SHARED_KEYS.iter().any(|key| key.name == kind.name) {
             self.fault(kind.at, SyntaxFault::KindNotFirst { key: kind.name.clone() });
             return None;
         }

@@ -7,9 +7,9 @@ use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Located, Mismatch};
 use super::name::{NameError, StateName};
-use super::near::Near;
 use super::syntax::StateFile;
 use super::yaml::{self, Key, Node, Yaml};
+use crate::model::near::Near;
 
 /// Its path below the root of the tree.
 pub(super) const FILE: &str = "states/top.yaml";

@@ -5,12 +5,21 @@ use std::path::{Path, PathBuf};
 
 use rust_embed::RustEmbed;
 
+use super::error::StateError;
+use super::location::Position;
+use crate::model::document;
+
+const STATES: &str = "states";
+const TEMPLATES: &str = "templates";
+
 /// The texts of `states/` and `templates/`. Read once, so that a run sees one tree from its beginning to its
 /// end. Both are listed in the order of their paths; names that begin with a dot are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     pub(super) states: BTreeMap<String, String>,
     pub(super) templates: BTreeMap<String, String>,
+    /// Of files that are no text.
+    pub(super) faults: Vec<StateError>,
 }
 
 /// Why a tree could not be read.
@@ -23,12 +32,6 @@ pub enum TreeError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
-    },
-    /// A file is not UTF-8.
-    #[error("{path} is not UTF-8 text")]
-    NotText {
-        /// Which one.
-        path: PathBuf,
     },
 }
 
@@ -46,32 +49,77 @@ struct EmbeddedTemplates;
 
 impl Tree {
     /// The tree that this binary was built with.
-    ///
-    /// # Errors
-    /// [`TreeError::NotText`].
-    pub fn embedded() -> Result<Self, TreeError> {
-        Ok(Self {
-            states: embedded::<EmbeddedStates>("states")?,
-            templates: embedded::<EmbeddedTemplates>("templates")?,
-        })
+    pub fn embedded() -> Self {
+        let mut tree = Self::default();
+        tree.embed::<EmbeddedStates>(STATES);
+        tree.embed::<EmbeddedTemplates>(TEMPLATES);
+        tree
     }
 
     /// The tree in a directory that holds `states/` and `templates/`. Either may be missing.
     ///
     /// # Errors
-    /// When something there cannot be read as text, the first such thing.
+    /// When something there cannot be read, the first such thing. What is no text is a fault of the tree.
     pub fn directory(root: &Path) -> Result<Self, TreeError> {
         // A path that is wrong as a whole must not be an empty tree.
         read_dir(root)?;
-        let folder = |name: &str| {
-            let mut files = BTreeMap::new();
-            let path = root.join(name);
+        let mut tree = Self::default();
+        for folder in [STATES, TEMPLATES] {
+            let path = root.join(folder);
             if path.is_dir() {
-                read_folder(&path, "", &mut files)?;
+                tree.read_folder(&path, folder)?;
             }
-            Ok(files)
-        };
-        Ok(Self { states: folder("states")?, templates: folder("templates")? })
+        }
+        Ok(tree)
+    }
+
+    /// Takes a file by its path: `states/etcd.yaml`.
+    pub(super) fn insert(&mut self, path: &str, bytes: Vec<u8>) {
+        let Some((folder, below)) = path.split_once('/') else { return };
+        match document::text(bytes) {
+            Ok(text) => {
+                let files = if folder == STATES { &mut self.states } else { &mut self.templates };
+                files.insert(below.to_owned(), text);
+            }
+            Err(error) => {
+                let (line, column) = error.position();
+                self.faults.push(StateError::new(path, Position { line, column }, error));
+            }
+        }
+    }
+
+    fn embed<Folder: RustEmbed>(&mut self, folder: &str) {
+        let visible = Folder::iter().filter(|path| !path.split('/').any(|part| part.starts_with('.')));
+        for path in visible {
+            let file = Folder::get(&path);
+            file.into_iter()
+                .for_each(|file| self.insert(&format!("{folder}/{path}"), file.data.into_owned()));
+        }
+    }
+
+    fn read_folder(&mut self, folder: &Path, shown: &str) -> Result<(), TreeError> {
+        let mut entries: Vec<PathBuf> = Vec::new();
+        for entry in read_dir(folder)? {
+            let unreadable = |source| TreeError::Unreadable { path: folder.to_owned(), source };
+            entries.push(entry.map_err(unreadable)?.path());
+        }
+        entries.sort();
+        for path in entries {
+            let Some(name) = path.file_name() else { continue };
+            let name = name.to_string_lossy();
+            if name.starts_with('.') {
+                continue;
+            }
+            let below = format!("{shown}/{name}");
+            if path.is_dir() {
+                self.read_folder(&path, &below)?;
+                continue;
+            }
+            let bytes = std::fs::read(&path)
+                .map_err(|source| TreeError::Unreadable { path: path.clone(), source })?;
+            self.insert(&below, bytes);
+        }
+        Ok(())
     }
 
     /// Every file of `states/`: its path below it, and its text.
@@ -85,43 +133,8 @@ impl Tree {
     }
 }
 
-fn embedded<Folder: RustEmbed>(name: &str) -> Result<BTreeMap<String, String>, TreeError> {
-    let visible = Folder::iter().filter(|path| !path.split('/').any(|part| part.starts_with('.')));
-    let texts = visible.filter_map(|path| {
-        let file = Folder::get(&path)?;
-        Some(match String::from_utf8(file.data.into_owned()) {
-            Ok(text) => Ok((path.into_owned(), text)),
-            Err(_) => Err(TreeError::NotText { path: Path::new(name).join(path.as_ref()) }),
-        })
-    });
-    texts.collect()
-}
-
 fn read_dir(path: &Path) -> Result<std::fs::ReadDir, TreeError> {
     std::fs::read_dir(path).map_err(|source| TreeError::Unreadable { path: path.to_owned(), source })
-}
-
-fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, String>) -> Result<(), TreeError> {
-    for entry in read_dir(folder)? {
-        let unreadable = |source| TreeError::Unreadable { path: folder.to_owned(), source };
-        let path = entry.map_err(unreadable)?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            return Err(TreeError::NotText { path });
-        };
-        let below = format!("{prefix}{name}");
-        if name.starts_with('.') {
-            continue;
-        }
-        if path.is_dir() {
-            read_folder(&path, &format!("{below}/"), files)?;
-            continue;
-        }
-        let bytes =
-            std::fs::read(&path).map_err(|source| TreeError::Unreadable { path: path.clone(), source })?;
-        let text = String::from_utf8(bytes).map_err(|_| TreeError::NotText { path })?;
-        files.insert(below, text);
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -155,6 +168,6 @@ mod tests {
 
     #[test]
     fn the_embedded_tree_is_text() {
-        Tree::embedded().unwrap();
+        assert_eq!(Tree::embedded().faults, []);
     }
 }

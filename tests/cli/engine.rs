@@ -152,18 +152,37 @@ fn facts_of_this_machine_need_no_roster() {
 #[test]
 fn a_tree_is_checked_without_a_host() {
     let sandbox = sandbox();
-    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), "$DIR/tree: sound\n");
+    let sound = "$DIR/tree: sound, if a roster gives cluster.greeting, cluster.user (see --roster)\n";
+    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), sound);
+    let with_roster = ["check", "--roster", "$DIR/roster.yaml", "$DIR/tree/states/"];
+    assert_eq!(sandbox.run(&with_roster).ended(0), "$DIR/tree/states/: sound\n");
+    sandbox.write("tree/templates/greeting.j2", "{{ node.disks }}\n");
+    let ran = sandbox.run(&with_roster);
+    insta::assert_snapshot!(ran.stderr, @r#"
+    error: $DIR/tree/templates/greeting.j2:1:4: `node.disks` is undefined
+    hint: it was rendered for the resource at states/files.yaml:7:13
+    "#);
     sandbox.write(
         "tree/states/files.yaml",
         "about: Wrong.\nresources:\n  - fiel: /a\n  - file: /b\n    mode: 0644\n",
     );
+    let file = sandbox.run(&["check", "$DIR/tree/states/files.yaml"]);
     let ran = sandbox.run(&["check", "$DIR/tree"]);
+    assert_eq!(file, ran);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(ran.stderr, @r#"
-    error: states/files.yaml:3:5: unknown kind "fiel"
-    error: states/files.yaml:4:5: file needs the field "content"
-    error: states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
+    error: $DIR/tree/states/files.yaml:3:5: unknown kind "fiel"; did you mean "file"?
+    error: $DIR/tree/states/files.yaml:4:5: file needs the field "content"
+    error: $DIR/tree/states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
     hint: put it in quotes: "0644"
+    "#);
+    sandbox.write(
+        "tree/states/files.yaml",
+        "about: Wrong.\nresources:\n  - file: etc/motd\n    content: x\n  - route: 10.0.0.0/8\n    via: gate\n",
+    );
+    insta::assert_snapshot!(sandbox.run(&["check", "$DIR/tree"]).stderr, @r#"
+    error: $DIR/tree/states/files.yaml:3:5: "etc/motd" cannot be the name of a file: a path must be absolute
+    error: $DIR/tree/states/files.yaml:6:10: field "via" of route: it must be an IP address
     "#);
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metalform::model::near::Near;
 use metalform::resource::Resource;
 use metalform::resource::change::Verdict;
 use metalform::resource::context::Context;
@@ -115,7 +116,8 @@ fn each_declared_field_is_accepted_and_no_other() {
         assert!(parse(kind.name, name, &given).is_ok(), "{:?}", parse(kind.name, name, &given));
 
         given.as_object_mut().unwrap().insert("surplus".into(), json!(""));
-        let error = FieldError::UnknownField { kind: kind.name, field: "surplus".into(), suggestion: None };
+        let error =
+            FieldError::UnknownField { kind: kind.name, field: "surplus".into(), near: Near::default() };
         assert_eq!(parse(kind.name, name, &given), Err(error));
     }
 }

@@ -64,7 +64,6 @@ fn world(joined: bool) -> World {
         machine_id: "other".to_owned(),
         control_plane_ip: Some("192.0.2.12".parse().unwrap()),
         api_server: true,
-        ready: true,
     };
     World {
         survey: Some(Survey { joined, ..Survey::default() }),
@@ -125,7 +124,7 @@ impl Node {
         for (layer, joined) in layers(first) {
             let states: Vec<StateName> =
                 layer.states(&all).iter().map(|name| name.parse().unwrap()).collect();
-            let compiled = compile(library, &states, &resource::fields, &self.values(&layer, joined))
+            let compiled = compile(library, &states, resource::kinds(), &self.values(&layer, joined))
                 .unwrap_or_else(|errors| panic!("{}: {}: {errors:#?}", self.title, layer.title()));
             let taken = HostStates::new(
                 compiled.clone(),

@@ -179,7 +179,6 @@ impl Cluster {
                         .get(CONTROL_PLANE_IP)
                         .and_then(|ip| ip.parse::<IpAddr>().ok()),
                     api_server: node.annotations.contains_key(API_SERVER),
-                    ready: node.ready,
                 };
                 (name.clone(), peer)
             })

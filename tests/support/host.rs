@@ -167,5 +167,5 @@ fn things(state: &str, values: &Values<'_>) -> Vec<(String, Option<String>)> {
 }
 
 thread_local! {
-    static LIBRARY: Library = Library::read(&Tree::embedded().unwrap()).unwrap();
+    static LIBRARY: Library = Library::read(&Tree::embedded()).unwrap();
 }

@@ -151,7 +151,6 @@ fn peer(node: &Node) -> Peer {
         machine_id: machine_id(node),
         control_plane_ip: node.annotations().get(CONTROL_PLANE_IP).and_then(|ip| ip.parse().ok()),
         api_server: node.annotations().contains_key(API_SERVER),
-        ready: view(node).ready,
     }
 }
 

@@ -115,7 +115,7 @@ impl ClusterSite {
             world.facts.as_ref().ok_or_else(|| faults(vec!["the host's facts were not seen".to_owned()]))?;
         let values: Values<'_> = values(&self.goal, facts, world, layer, given);
         let compiled: Vec<Compiled> =
-            compile(&self.setting.library, &states, &resource::fields, &values_of(&values))
+            compile(&self.setting.library, &states, resource::kinds(), &values_of(&values))
                 .map_err(|errors| faults(lines(&errors)))?;
         HostStates::new(compiled, cluster.authorities.clone(), (self.setting.now)())
             .map_err(|errors| faults(lines(&errors)))

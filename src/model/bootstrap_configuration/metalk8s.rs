@@ -1,9 +1,11 @@
 //! The file's form under MetalK8s' apiVersions. What has no meaning here is read, and said to be ignored;
 //! what MetalK8s does not know either is an error.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
@@ -17,44 +19,58 @@ use crate::model::one_or_many::OneOrMany;
 type Ignored = Option<Spanned<IgnoredAny>>;
 
 /// The whole file.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct File {
     #[serde(rename = "apiVersion")]
+    #[schemars(extend("enum" = super::ALIASES))]
     _api_version: String,
     #[serde(rename = "kind")]
+    #[schemars(extend("const" = super::KIND))]
     _kind: String,
     networks: Networks,
     ca: Ca,
     // Up to release 2.4 the field had another name.
     #[serde(alias = "products")]
-    archives: OneOrMany,
+    #[schemars(with = "OneOrMany")]
+    archives: Spanned<OneOrMany>,
     #[serde(default)]
     kubernetes: Kubernetes,
+    #[schemars(with = "Option<serde_json::Value>")]
     addons: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     debug: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     proxies: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     salt: Ignored,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Networks {
+    #[schemars(with = "Plane")]
     control_plane: Spanned<Plane>,
+    #[schemars(with = "Plane")]
     workload_plane: Spanned<Plane>,
+    #[schemars(with = "Option<String>")]
     pods: Option<Spanned<String>>,
+    #[schemars(with = "Option<String>")]
     services: Option<Spanned<String>>,
+    #[schemars(with = "Option<serde_json::Value>")]
     nodeport: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     portmap: Ignored,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ca {
+    #[schemars(with = "String")]
     minion: Spanned<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Kubernetes {
     api_server: ApiServer,
@@ -64,20 +80,27 @@ struct Kubernetes {
     kubelet: syntax::Component<syntax::Kubelet>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct ApiServer {
     feature_gates: BTreeMap<String, bool>,
+    #[schemars(with = "Option<serde_json::Value>")]
     host: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     keepalived: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     oidc: Ignored,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct CoreDns {
+    // `yes` and `no` are booleans there, and texts to most editors.
+    #[schemars(with = "Option<serde_json::Value>")]
     host_forward: Option<bool>,
-    replicas: Option<Spanned<u32>>,
+    #[schemars(with = "Option<serde_json::Value>")]
+    replicas: Ignored,
+    #[schemars(with = "Option<serde_json::Value>")]
     affinity: Ignored,
 }
 
@@ -105,6 +128,8 @@ impl File {
             ("kubernetes.apiServer.keepalived", at(keepalived)),
             ("kubernetes.apiServer.oidc", at(oidc)),
             ("kubernetes.coreDNS.affinity", at(affinity)),
+            // CoreDNS is a DaemonSet of the infra nodes.
+            ("kubernetes.coreDNS.replicas", at(replicas)),
         ];
         let mut warnings: Vec<Problem> = ignored
             .into_iter()
@@ -123,7 +148,7 @@ impl File {
         let kubernetes = syntax::Kubernetes {
             api_server: syntax::ApiServer { feature_gates },
             controller_manager: self.kubernetes.controller_manager,
-            core_dns: syntax::CoreDns { host_forward, replicas },
+            core_dns: syntax::CoreDns { host_forward },
             kubelet: self.kubernetes.kubelet,
         };
         let ca = Some(syntax::Ca { node: self.ca.minion });
@@ -141,13 +166,17 @@ enum Plane {
     Mapping(Box<PlaneFields>),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlaneFields {
+    #[schemars(with = "OneOrMany")]
     cidr: Spanned<OneOrMany>,
+    #[schemars(with = "Option<u32>")]
     mtu: Option<Spanned<u32>>,
+    #[schemars(with = "Option<serde_json::Value>")]
     ingress: Ignored,
     #[serde(rename = "metalLB")]
+    #[schemars(with = "Option<serde_json::Value>")]
     metal_lb: Ignored,
 }
 
@@ -159,6 +188,17 @@ fn fields(plane: Spanned<Plane>) -> PlaneFields {
             let cidr = Spanned::new(cidr, plane.referenced, plane.defined);
             PlaneFields { cidr, mtu: None, ingress: None, metal_lb: None }
         }
+    }
+}
+
+impl JsonSchema for Plane {
+    fn schema_name() -> Cow<'static, str> {
+        "Plane".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mapping = generator.subschema_for::<PlaneFields>();
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, mapping] })
     }
 }
 

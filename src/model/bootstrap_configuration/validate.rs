@@ -8,6 +8,7 @@ use super::{BootstrapConfiguration, networks, syntax};
 use crate::model::cluster::KubernetesOptions;
 use crate::model::document::{Document, Problem, Problems};
 use crate::model::name::HostName;
+use crate::model::one_or_many::OneOrMany;
 
 pub(super) fn validate(
     document: &Document<'_>,
@@ -17,7 +18,7 @@ pub(super) fn validate(
     let mut problems = Vec::new();
     let networks = networks::validate(document, file.networks, &mut problems);
     let ca_node = file.ca.and_then(|ca| host_name(document, &ca.node, &mut problems));
-    let bundles = bundles(document, file.bundles.0, &mut problems);
+    let bundles = bundles(document, file.bundles, &mut problems);
     let kubernetes = kubernetes(document, file.kubernetes, &mut problems);
     match networks {
         Some(networks) if problems.is_empty() => {
@@ -40,11 +41,13 @@ fn host_name(
 
 fn bundles(
     document: &Document<'_>,
-    paths: Vec<Spanned<String>>,
+    bundles: Spanned<OneOrMany>,
     problems: &mut Vec<Problem>,
 ) -> Vec<PathBuf> {
+    let paths = bundles.value.0;
     if paths.is_empty() {
-        problems.push(document.problem(None, "no bundle is named; name at least one directory"));
+        problems
+            .push(document.problem(bundles.referenced, "no bundle is named; name at least one directory"));
     }
     paths
         .into_iter()
@@ -77,7 +80,6 @@ fn kubernetes(
     KubernetesOptions {
         // A node's /24 of pod addresses has 254, some of which are always on their way out.
         max_pods: number("maxPods", given.kubelet.config.max_pods, defaults.max_pods, [1, 250]),
-        dns_replicas: number("coreDNS.replicas", given.core_dns.replicas, defaults.dns_replicas, [1, 100]),
         // Zero would switch the collection off.
         terminated_pod_gc_threshold: number(
             "terminatedPodGCThreshold",
