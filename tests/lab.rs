@@ -45,7 +45,7 @@ fn the_roster_has_the_default_hosts_of_the_topology() {
 /// Hosts can be prepared before there is a cluster that could give any value.
 #[test]
 fn the_base_of_a_node_needs_nothing_of_a_cluster() {
-    let library = Library::read(&Tree::embedded().unwrap()).unwrap();
+    let library = Library::read(&Tree::embedded()).unwrap();
     let roster = roster();
     let hosts: Vec<_> = roster.hosts.values().cloned().collect();
     let states = ["node-base".parse().unwrap()];

@@ -1,10 +1,6 @@
 //! What people write, as a whole: files that are wrong, the schemas that editors complete with, the reference.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "all of it is test code; clippy knows only test functions"
-)]
+#![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
 #[path = "language/corpus.rs"]
 mod corpus;

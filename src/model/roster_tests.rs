@@ -67,7 +67,10 @@ hosts:
     a.yaml:5:3: vars cannot have "name": in templates it is the host's own
     b.yaml:1:20: unknown field "adress"; did you mean "address"?
     "#);
-    assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: the key \"a\" stands here for the second time");
+    assert_eq!(
+        parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(),
+        "a.yaml:1:16: the key \"a\" stands here for the second time"
+    );
 }
 
 #[test]
