@@ -5,7 +5,8 @@
 //! leaves whole files, old or new, and the same steps can run again.
 //!
 //! # Assumptions
-//! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates.
+//! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates; the shadow tools for
+//! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys.
 
 mod functions;
 mod merge;

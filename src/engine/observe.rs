@@ -11,12 +11,15 @@
 //! A POSIX shell, GNU coreutils, and what is asked about (systemd for units, `ip` for routes). All names of
 //! one sort are arguments of one process, so they may take about 2 MB together.
 
+mod accounts;
+mod authorized_keys;
 mod conditions;
 mod emptiness;
 mod guards;
 mod images;
 mod kernel;
 mod key_pairs;
+mod mounts;
 mod packages;
 mod paths;
 mod routes;
@@ -65,6 +68,9 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         images::ask(probes),
         key_pairs::ask(probes),
         routes::ask(probes),
+        accounts::ask(probes),
+        authorized_keys::ask(probes),
+        mounts::ask(probes),
         guards::ask(probes),
         conditions::ask(probes),
     ]
@@ -91,6 +97,9 @@ pub(super) fn answer(probes: &BTreeSet<Probe>, sections: &Sections) -> Result<Ob
         images::answer,
         key_pairs::answer,
         routes::answer,
+        accounts::answer,
+        authorized_keys::answer,
+        mounts::answer,
         guards::answer,
         conditions::answer,
     ] {

@@ -40,6 +40,8 @@ struct Reach<'a> {
     kernel: bool,
     modules: bool,
     swap: bool,
+    accounts: bool,
+    keys: bool,
     images: bool,
     routes: bool,
     /// The last parts of the paths of steps.
@@ -81,6 +83,11 @@ impl<'a> Reach<'a> {
             Step::PullImage(_) => self.images = true,
             Step::ReplaceRoute { .. } => self.routes = true,
             Step::RefreshPackageIndex | Step::VerifyUnit { .. } => {}
+            Step::SetPassword { .. } => self.accounts = true,
+            Step::WriteAuthorizedKeys { .. } => {
+                self.keys = true;
+                self.path("/.ssh/authorized_keys");
+            }
             Step::InstallPackages(_)
             | Step::RemovePackages(_)
             | Step::Unit {
@@ -88,6 +95,9 @@ impl<'a> Reach<'a> {
                 ..
             }
             | Step::Await { .. }
+            // Files have other owners' names, homes come and go; what is mounted hides what was there.
+            | Step::Account { .. }
+            | Step::Mount { .. }
             | Step::Run { .. } => self.everything = true,
         }
     }
@@ -98,6 +108,9 @@ impl<'a> Reach<'a> {
         self.units |= path.contains("/systemd/");
         self.packages |= ["/dpkg/", "/rpm/", "/dnf/"].iter().any(|place| path.contains(place));
         self.kernel |= path.starts_with("/proc/");
+        self.accounts |= ["/etc/passwd", "/etc/group", "/etc/shadow"].contains(&path);
+        // A home is known to the host alone: any path may be in it.
+        self.keys = true;
     }
 
     fn may_change(&self, probe: &Probe) -> bool {
@@ -116,6 +129,9 @@ impl<'a> Reach<'a> {
                 Probe::Swap => self.swap,
                 Probe::Image { .. } => self.images,
                 Probe::Route { .. } => self.routes,
+                Probe::User { .. } | Probe::Group { .. } | Probe::Password { .. } => self.accounts,
+                Probe::AuthorizedKeys { .. } => self.keys || self.accounts,
+                Probe::Mount { .. } => false,
                 Probe::Guard { .. } | Probe::Condition(_) => true,
             }
     }
@@ -138,7 +154,7 @@ mod tests {
     use super::*;
     use crate::resource::condition::Condition;
     use crate::resource::download::Download;
-    use crate::resource::step::{Access, PackageVersion};
+    use crate::resource::step::{Access, AccountTool, MountVerb, PackageVersion};
 
     fn asked() -> Vec<Probe> {
         let path = |path: &str| Probe::Path { path: path.into(), unless_sha256: None };
@@ -158,6 +174,9 @@ mod tests {
             Probe::Image { reference: "pause".into() },
             Probe::KeyPair { key: "/etc/a/k".into(), certificate: "/pki/z".into() },
             Probe::Route { destination: "10.0.0.0/8".into() },
+            Probe::User { name: "a".into(), uid: None },
+            Probe::AuthorizedKeys { user: "a".into() },
+            Probe::Mount { point: "/srv".into(), source: None },
         ]
     }
 
@@ -185,22 +204,32 @@ mod tests {
         let unit = |verb| Step::Unit { name: "u.service".into(), verb };
         let package = PackageVersion { name: "p".into(), version: None, hold: false };
         for (step, expected) in [
-            (write("/etc/c"), "content /etc/c"),
-            (write("/etc/new"), ""),
-            (write("/etc/a/conf.d/x"), "path /etc/a, path /etc/a/conf.d/x"),
+            (write("/etc/c"), "content /etc/c, authorized keys of a"),
+            (write("/etc/new"), "authorized keys of a"),
+            (write("/etc/passwd"), "user a, authorized keys of a"),
+            (write("/etc/a/conf.d/x"), "path /etc/a, path /etc/a/conf.d/x, authorized keys of a"),
             (
                 Step::Symlink { path: "/etc/a".into(), target: "/b".into() },
-                "path /etc/a, path /etc/a/conf.d/x, key pair /etc/a/k and /pki/z",
+                "path /etc/a, path /etc/a/conf.d/x, key pair /etc/a/k and /pki/z, authorized keys of a",
             ),
-            (Step::Remove { path: "/pki".into(), recursive: true }, "key pair /etc/a/k and /pki/z"),
-            (Step::MakeDirectory { path: "/etc/b".into(), access: access() }, "path /etc/b"),
+            (
+                Step::Remove { path: "/pki".into(), recursive: true },
+                "key pair /etc/a/k and /pki/z, authorized keys of a",
+            ),
+            (
+                Step::MakeDirectory { path: "/etc/b".into(), access: access() },
+                "path /etc/b, authorized keys of a",
+            ),
             (
                 write("/lib/systemd/system/u.service"),
-                "path /usr/lib/systemd/system/u.service, unit u.service",
+                "path /usr/lib/systemd/system/u.service, unit u.service, authorized keys of a",
             ),
-            (write("/etc/dnf/plugins/versionlock.list"), "package p"),
+            (write("/etc/dnf/plugins/versionlock.list"), "package p, authorized keys of a"),
             (Step::ReloadUnitFiles, "unit u.service"),
-            (unit(UnitVerb::Enable), "path /usr/lib/systemd/system/u.service, unit u.service"),
+            (
+                unit(UnitVerb::Enable),
+                "path /usr/lib/systemd/system/u.service, unit u.service, authorized keys of a",
+            ),
             (unit(UnitVerb::Start), "everything"),
             (Step::Run { script: "true".into() }, "everything"),
             (Step::InstallPackages(vec![package]), "everything"),
@@ -211,7 +240,10 @@ mod tests {
                 "sysctl net.ipv4.ip_forward, route 10.0.0.0/8",
             ),
             (Step::LoadModule("overlay".into()), "sysctl net.ipv4.ip_forward, module overlay"),
-            (Step::Download { from: download(), path: "/etc/b".into(), access: access() }, "path /etc/b"),
+            (
+                Step::Download { from: download(), path: "/etc/b".into(), access: access() },
+                "path /etc/b, authorized keys of a",
+            ),
             (
                 Step::Unpack {
                     from: download(),
@@ -220,12 +252,19 @@ mod tests {
                     marker: String::new(),
                     access: access(),
                 },
-                "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty",
+                "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty, authorized keys of a",
             ),
             (Step::Await { condition: Condition::File { path: "/a".into() }, seconds: 1 }, "everything"),
             (Step::VerifyUnit { name: "u.service".into(), files: Vec::new(), sensitive: false }, ""),
             (Step::SwapOff, "unit u.service, swap"),
             (Step::PullImage("pause".into()), "image pause"),
+            (Step::Account { tool: AccountTool::AddGroup, arguments: vec!["a".into()] }, "everything"),
+            (Step::SetPassword { user: "a".into(), hash: "$".into() }, "user a, authorized keys of a"),
+            (
+                Step::WriteAuthorizedKeys { user: "a".into(), found: None, content: Vec::new() },
+                "authorized keys of a",
+            ),
+            (Step::Mount { point: "/srv".into(), verb: MountVerb::Mount }, "everything"),
         ] {
             assert_eq!(again(&step), expected, "{step:?}");
         }

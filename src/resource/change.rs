@@ -1,6 +1,6 @@
 //! What a comparison of desired and observed says.
 
-use super::step::Step;
+use super::step::{AccountTool, Step};
 
 /// The outcome of comparing one resource with what was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,10 @@ impl Change {
     pub(super) fn field(&mut self, name: &str, before: Option<&str>, after: Option<&str>) {
         let [before, after] = [before, after].map(|value| value.map(str::to_owned));
         self.differences.push(Difference::Field { name: name.to_owned(), before, after });
+    }
+
+    pub(super) fn account(&mut self, tool: AccountTool, arguments: Vec<String>) {
+        self.steps.push(Step::Account { tool, arguments });
     }
 
     /// Adds what another part of the same resource needs.

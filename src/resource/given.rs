@@ -189,6 +189,12 @@ impl Given {
             })
     }
 
+    /// The number of a user or group, when it was given; the last one stands for none (chown(2)).
+    pub(super) fn account_number(&self, field: &'static str) -> Result<Option<u32>, FieldError> {
+        let given = self.values.contains_key(field);
+        given.then(|| self.number(field, 0..=u32::MAX - 1, 0)).transpose()
+    }
+
     /// Empty when it was not given.
     pub(super) fn list(&self, field: &str) -> Vec<String> {
         let items = self.values.get(field).and_then(Value::as_array);

@@ -2,8 +2,9 @@
 
 use super::field::FieldSpec;
 use super::{
-    archive, binary, certificate, command, directory, file, host_entry, image, kmod, kubeconfig, line,
-    package, package_repository, route, service, static_pod, swap, symlink, sysctl, unit, wait,
+    archive, authorized_key, binary, certificate, command, directory, file, group, host_entry, image, kmod,
+    kubeconfig, line, mount, package, package_repository, route, service, static_pod, swap, symlink, sysctl,
+    unit, user, wait,
 };
 
 /// A kind, for the check of state files and for the reference page.
@@ -23,6 +24,11 @@ const KINDS: &[KindSpec] = &[
         about: "A directory, by its path, that a downloaded tar archive was unpacked to.",
         fields: archive::FIELDS,
     },
+    KindSpec {
+        name: "authorized_key",
+        about: "A public key that lets a user in by SSH; its name is a sentence.",
+        fields: authorized_key::FIELDS,
+    },
     KindSpec { name: "binary", about: "A downloaded program, by its path.", fields: binary::FIELDS },
     KindSpec {
         name: "certificate",
@@ -36,6 +42,7 @@ const KINDS: &[KindSpec] = &[
     },
     KindSpec { name: "directory", about: "A directory, by its path.", fields: directory::FIELDS },
     KindSpec { name: "file", about: "A regular file, by its path.", fields: file::FIELDS },
+    KindSpec { name: "group", about: "A group of the host, by its name.", fields: group::FIELDS },
     KindSpec {
         name: "host_entry",
         about: "Names of an address in /etc/hosts, by the address.",
@@ -60,6 +67,11 @@ const KINDS: &[KindSpec] = &[
         name: "line",
         about: "One line of a text file that others own too; its name is a sentence.",
         fields: line::FIELDS,
+    },
+    KindSpec {
+        name: "mount",
+        about: "A file system, by its mount point, in /etc/fstab and mounted.",
+        fields: mount::FIELDS,
     },
     KindSpec {
         name: "package",
@@ -95,6 +107,7 @@ const KINDS: &[KindSpec] = &[
         about: "A systemd unit file in /etc/systemd/system, by the unit's whole name.",
         fields: unit::FIELDS,
     },
+    KindSpec { name: "user", about: "A user of the host, by its name.", fields: user::FIELDS },
     KindSpec {
         name: "wait",
         about: "A barrier: what follows runs once a port, a URL or a path answers; its name is a sentence.",

@@ -16,7 +16,7 @@ impl Lines {
     }
 
     /// The lines without their endings.
-    pub fn bodies(&self) -> impl Iterator<Item = &str> {
+    pub fn bodies(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.lines.iter().map(|line| body(line))
     }
 

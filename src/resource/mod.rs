@@ -16,8 +16,10 @@ pub mod pending;
 pub mod probe;
 pub mod step;
 
+mod account_name;
 mod contents;
 mod edited;
+pub(crate) mod fstab;
 mod issued;
 mod last_start;
 mod lines;
@@ -31,16 +33,19 @@ mod unit_name;
 mod url;
 
 pub mod archive;
+pub mod authorized_key;
 pub mod binary;
 pub mod certificate;
 pub mod command;
 pub mod directory;
 pub mod file;
+pub mod group;
 pub mod host_entry;
 pub mod image;
 pub mod kmod;
 pub mod kubeconfig;
 pub mod line;
+pub mod mount;
 pub mod package;
 pub mod package_repository;
 pub mod route;
@@ -50,6 +55,7 @@ pub mod swap;
 pub mod symlink;
 pub mod sysctl;
 pub mod unit;
+pub mod user;
 pub mod wait;
 
 use serde_json::{Map, Value};
@@ -68,6 +74,8 @@ pub use self::kind::{KindSpec, fields, kinds};
 pub enum Resource {
     /// `archive`.
     Archive(archive::Archive),
+    /// `authorized_key`.
+    AuthorizedKey(authorized_key::AuthorizedKey),
     /// `binary`.
     Binary(binary::Binary),
     /// `certificate`.
@@ -78,6 +86,8 @@ pub enum Resource {
     Directory(directory::Directory),
     /// `file` and `template`.
     File(file::File),
+    /// `group`.
+    Group(group::Group),
     /// `host_entry`.
     HostEntry(host_entry::HostEntry),
     /// `image`.
@@ -88,6 +98,8 @@ pub enum Resource {
     Kubeconfig(kubeconfig::Kubeconfig),
     /// `line`.
     Line(line::Line),
+    /// `mount`.
+    Mount(mount::Mount),
     /// `package`.
     Package(package::Package),
     /// `package_repository`.
@@ -106,6 +118,8 @@ pub enum Resource {
     Sysctl(sysctl::Sysctl),
     /// `unit`.
     Unit(unit::Unit),
+    /// `user`.
+    User(user::User),
     /// `wait`.
     Wait(wait::Wait),
 }
@@ -135,16 +149,19 @@ impl Resource {
         let given = Given::check(spec.name, spec.fields, fields, ensure, sensitive)?;
         Ok(match spec.name {
             "archive" => Self::Archive(archive::Archive::parse(name, &given)?),
+            "authorized_key" => Self::AuthorizedKey(authorized_key::AuthorizedKey::parse(&given)?),
             "binary" => Self::Binary(binary::Binary::parse(name, &given)?),
             "certificate" => Self::Certificate(certificate::Certificate::parse(name, &given)?),
             "command" => Self::Command(command::Command::parse(&given)?),
             "directory" => Self::Directory(directory::Directory::parse(name, &given)?),
             "file" | "template" => Self::File(file::File::parse(spec.name, name, &given)?),
+            "group" => Self::Group(group::Group::parse(name, &given)?),
             "host_entry" => Self::HostEntry(host_entry::HostEntry::parse(name, &given)?),
             "image" => Self::Image(image::Image::parse(name, &given)?),
             "kmod" => Self::Kmod(kmod::Kmod::parse(name, &given)?),
             "kubeconfig" => Self::Kubeconfig(kubeconfig::Kubeconfig::parse(name, &given)?),
             "line" => Self::Line(line::Line::parse(&given)?),
+            "mount" => Self::Mount(mount::Mount::parse(name, &given)?),
             "package" => Self::Package(package::Package::parse(name, &given)?),
             "package_repository" => {
                 Self::PackageRepository(package_repository::PackageRepository::parse(name, &given)?)
@@ -156,6 +173,7 @@ impl Resource {
             "symlink" => Self::Symlink(symlink::Symlink::parse(name, &given)?),
             "sysctl" => Self::Sysctl(sysctl::Sysctl::parse(name, &given)?),
             "unit" => Self::Unit(unit::Unit::parse(name, &given)?),
+            "user" => Self::User(user::User::parse(name, &given)?),
             "wait" => Self::Wait(wait::Wait::parse(&given)?),
             _ => return Err(unknown()),
         })
@@ -165,16 +183,19 @@ impl Resource {
     pub fn probes(&self) -> Vec<Probe> {
         match self {
             Self::Archive(archive) => archive.probes(),
+            Self::AuthorizedKey(authorized_key) => authorized_key.probes(),
             Self::Binary(binary) => binary.probes(),
             Self::Certificate(certificate) => certificate.probes(),
             Self::Command(command) => command.probes(),
             Self::Directory(directory) => directory.probes(),
             Self::File(file) => file.probes(),
+            Self::Group(group) => group.probes(),
             Self::HostEntry(host_entry) => host_entry.probes(),
             Self::Image(image) => image.probes(),
             Self::Kmod(kmod) => kmod.probes(),
             Self::Kubeconfig(kubeconfig) => kubeconfig.probes(),
             Self::Line(line) => line.probes(),
+            Self::Mount(mount) => mount.probes(),
             Self::Package(package) => package.probes(),
             Self::PackageRepository(package_repository) => package_repository.probes(),
             Self::Route(route) => route.probes(),
@@ -184,6 +205,7 @@ impl Resource {
             Self::Symlink(symlink) => symlink.probes(),
             Self::Sysctl(sysctl) => sysctl.probes(),
             Self::Unit(unit) => unit.probes(),
+            Self::User(user) => user.probes(),
             Self::Wait(wait) => wait.probes(),
         }
     }
@@ -193,25 +215,29 @@ impl Resource {
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Verdict {
         let verdict = match self {
             Self::Archive(archive) => archive.diff(observed, context),
+            Self::AuthorizedKey(authorized_key) => authorized_key.diff(observed, context),
             Self::Binary(binary) => binary.diff(observed, context),
             Self::Certificate(certificate) => certificate.diff(observed, context),
             Self::Command(command) => command.diff(observed, context),
             Self::Directory(directory) => directory.diff(observed, context),
             Self::File(file) => file.diff(observed, context),
+            Self::Group(group) => group.diff(observed, context),
             Self::HostEntry(host_entry) => host_entry.diff(observed, context),
             Self::Image(image) => image.diff(observed),
             Self::Kmod(kmod) => kmod.diff(observed, context),
             Self::Kubeconfig(kubeconfig) => kubeconfig.diff(observed, context),
             Self::Line(line) => line.diff(observed, context),
+            Self::Mount(mount) => mount.diff(observed, context),
             Self::Package(package) => package.diff(observed),
             Self::PackageRepository(package_repository) => package_repository.diff(observed, context),
             Self::Route(route) => route.diff(observed),
             Self::Service(service) => service.diff(observed, context),
             Self::StaticPod(static_pod) => static_pod.diff(observed, context),
-            Self::Swap(swap) => swap.diff(observed),
+            Self::Swap(swap) => swap.diff(observed, context),
             Self::Symlink(symlink) => symlink.diff(observed, context),
             Self::Sysctl(sysctl) => sysctl.diff(observed, context),
             Self::Unit(unit) => unit.diff(observed, context),
+            Self::User(user) => user.diff(observed, context),
             Self::Wait(wait) => wait.diff(observed, context),
         };
         verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
@@ -223,6 +249,7 @@ impl Resource {
             Self::HostEntry(host_entry) => Some(host_entry.file()),
             Self::Kmod(kmod) => kmod.file(),
             Self::Line(line) => Some(line.file()),
+            Self::Mount(mount) => Some(mount.file()),
             Self::Sysctl(sysctl) => sysctl.file(),
             _ => None,
         };

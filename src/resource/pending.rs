@@ -57,6 +57,18 @@ impl Pending {
                     };
                     (path, state)
                 }
+                Step::WriteAuthorizedKeys { user, content, .. } => {
+                    let state = PathState::File {
+                        mode: 0o600,
+                        owner: user.clone(),
+                        group: user.clone(),
+                        sha256: hex::encode(Sha256::digest(content)),
+                        size: content.len() as u64,
+                        content: Some(content.clone()),
+                    };
+                    self.paths.insert(keys_path(user), state);
+                    continue;
+                }
                 Step::Symlink { path, target } => (path, PathState::Symlink { target: target.clone() }),
                 Step::Remove { path, .. } => (path, PathState::Absent),
                 _ => continue,
@@ -73,6 +85,16 @@ impl Pending {
     /// Whether the text of the file must never be shown.
     pub(super) fn hides(&self, path: &str) -> bool {
         self.secrets.contains(path)
+    }
+
+    /// Whether this very resource will come.
+    pub(super) fn comes(&self, kind: &str, name: &str) -> bool {
+        self.resources.get(&format!("{kind}:{name}")) == Some(&Ensure::Present)
+    }
+
+    /// Whether this very resource will go.
+    pub(super) fn goes(&self, kind: &str, name: &str) -> bool {
+        self.resources.get(&format!("{kind}:{name}")) == Some(&Ensure::Absent)
     }
 
     /// Whether an earlier resource may bring files that are not known: a package, a command or an archive.
@@ -128,6 +150,11 @@ impl Pending {
     fn of(&self, ensure: Ensure) -> impl Iterator<Item = (&str, &str)> {
         self.resources.iter().filter(move |(_, has)| **has == ensure).filter_map(|(id, _)| id.split_once(':'))
     }
+}
+
+/// Under what name the keys of a user are among the paths, as the home may not be known.
+pub(super) fn keys_path(user: &str) -> String {
+    format!("~{user}/.ssh/authorized_keys")
 }
 
 /// Whether a file name defines the unit: by its name, or as the template of an instance (`a@b.service` is

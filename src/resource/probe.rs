@@ -3,7 +3,7 @@
 //! Every probe of a run travels in one program and every answer comes back in one stream; the engine
 //! groups probes of one sort so that their number does not change the number of processes much.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::condition::Condition;
@@ -70,6 +70,39 @@ pub enum Probe {
     },
     /// Whether something holds that can be waited for. Looked at for 3 seconds at most, all at once.
     Condition(Condition),
+    /// A user, by name, and who else has the number that it should have.
+    User {
+        /// Its name.
+        name: String,
+        /// The number.
+        uid: Option<u32>,
+    },
+    /// A group, by name, and which other one has the number that it should have.
+    Group {
+        /// Its name.
+        name: String,
+        /// The number.
+        gid: Option<u32>,
+    },
+    /// Whether a user's password has this hash, and whether it is locked. What it is instead stays on the host.
+    Password {
+        /// The user's name.
+        user: String,
+        /// As crypt(5) writes it.
+        hash: Option<String>,
+    },
+    /// The keys that let a user in by SSH, and where they lie.
+    AuthorizedKeys {
+        /// The user's name.
+        user: String,
+    },
+    /// What is mounted at a point.
+    Mount {
+        /// Absolute path.
+        point: String,
+        /// What should be mounted there, as in fstab(5): where its name leads is told too.
+        source: Option<String>,
+    },
     /// The exit status of a guard, run by `sh -c`.
     Guard {
         /// Shell text that changes nothing.
@@ -93,6 +126,11 @@ impl fmt::Display for Probe {
             Self::KeyPair { key, certificate } => write!(f, "key pair {key} and {certificate}"),
             Self::Route { destination } => write!(f, "route {destination}"),
             Self::Condition(condition) => write!(f, "whether {condition}"),
+            Self::User { name, .. } => write!(f, "user {name}"),
+            Self::Group { name, .. } => write!(f, "group {name}"),
+            Self::Password { user, .. } => write!(f, "password of {user}"),
+            Self::AuthorizedKeys { user } => write!(f, "authorized keys of {user}"),
+            Self::Mount { point, .. } => write!(f, "mount {point}"),
             Self::Guard { script } => write!(f, "guard {script}"),
         }
     }
@@ -125,6 +163,16 @@ pub enum Answer {
     Route(Option<String>),
     /// To [`Probe::Condition`]: in one line what is seen instead; `None` where it holds.
     Condition(Option<String>),
+    /// To [`Probe::User`].
+    User(UserState),
+    /// To [`Probe::Group`].
+    Group(GroupState),
+    /// To [`Probe::Password`]; `None` where there is no such user.
+    Password(Option<PasswordState>),
+    /// To [`Probe::AuthorizedKeys`]; `None` where there is no such user.
+    AuthorizedKeys(Option<KeysState>),
+    /// To [`Probe::Mount`]; `None` where nothing is mounted.
+    Mount(Option<MountState>),
     /// To [`Probe::Guard`]: the exit status.
     Guard(i32),
     /// The probe could not be answered (no permission, a read error): what was said.
@@ -191,6 +239,95 @@ pub struct UnitState {
     pub unit_file: String,
     /// `NeedDaemonReload`.
     pub needs_daemon_reload: bool,
+}
+
+/// What is known of a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserState {
+    /// `None` where there is no such user.
+    pub account: Option<Account>,
+    /// The groups that list the user as a member: supplementary ones.
+    pub groups: BTreeSet<String>,
+    /// Another user who has the number that was asked about.
+    pub holder: Option<String>,
+    /// Whether it is who logged in for this run.
+    pub is_login: bool,
+}
+
+/// A user's entry (passwd(5)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Its number.
+    pub uid: u32,
+    /// Primary group, by name, or by number where it has none.
+    pub group: String,
+    /// Home directory.
+    pub home: String,
+    /// Login shell.
+    pub shell: String,
+    /// Full name or purpose.
+    pub comment: String,
+    /// Whether it is in the host's own files, and not in a directory service.
+    pub local: bool,
+}
+
+/// What is known of a group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupState {
+    /// `None` where there is no such group.
+    pub group: Option<GroupEntry>,
+    /// Another group that has the number that was asked about.
+    pub holder: Option<String>,
+}
+
+/// A group's entry (group(5)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupEntry {
+    /// Its number.
+    pub gid: u32,
+    /// Users whose primary group it is.
+    pub primary_of: Vec<String>,
+    /// Whether it is in the host's own files.
+    pub local: bool,
+}
+
+/// What is told of a password (shadow(5)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PasswordState {
+    /// Whether its hash is the one that was asked about, locked or not.
+    pub same: bool,
+    /// Whether it is locked, or was never set.
+    pub locked: bool,
+    /// Whether there is a hash at all.
+    pub has_hash: bool,
+}
+
+/// Where a user's keys lie. Links are not followed, and of what they are only that is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeysState {
+    /// Home directory.
+    pub home: String,
+    /// Whether it is there.
+    pub home_exists: bool,
+    /// `.ssh` in it.
+    pub directory: PathState,
+    /// `authorized_keys` in that, with its content up to 1 MiB.
+    pub file: PathState,
+}
+
+/// A mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountState {
+    /// As the kernel names it.
+    pub source: String,
+    /// The device that this name leads to.
+    pub device: String,
+    /// The device that the name which was asked about leads to; `None` where it is no device.
+    pub wanted_device: Option<String>,
+    /// File system type.
+    pub sort: String,
+    /// Options of the mount and of its file system; either `ro` or `rw`.
+    pub options: BTreeSet<String>,
 }
 
 /// All answers of one round trip.

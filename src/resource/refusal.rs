@@ -36,7 +36,7 @@ pub(super) enum Refusal {
     #[error("{path} does not exist; say `create: true` to have it made")]
     NoFile { path: String },
     /// Following it would change a file that was not named, replacing it would cut a tie.
-    #[error("{path} is a link to {target}: name the file that it points to")]
+    #[error("{path} is a link to {target}: name what it points to")]
     Link { path: String, target: String },
     /// Its content does not travel.
     #[error("{path} is larger than 1 MiB, too large to change lines of it")]
@@ -47,4 +47,37 @@ pub(super) enum Refusal {
     /// The place that a new line should have.
     #[error("{path} has no line that matches {pattern:?}, to put the new one below")]
     NoSuchLine { path: String, pattern: String },
+    /// Another has the number.
+    #[error("{number} belongs to {holder}")]
+    NumberTaken { number: String, holder: String },
+    /// Files on the host would change hands, or belong to nobody.
+    #[error("{account} has {is}, not {wanted}, and files on the host may belong to it")]
+    OtherNumber { account: String, is: String, wanted: u32 },
+    /// The tools change only the host's own files.
+    #[error("{account} is not in the files of this host, but in a directory service")]
+    NotLocal { account: String },
+    /// Who must stay.
+    #[error("{user} {why}, and is not removed")]
+    KeptUser { user: String, why: &'static str },
+    /// A group that users would be left without.
+    #[error("{group} is the primary group of {user}")]
+    PrimaryGroup { group: String, user: String },
+    /// There is no such group, and nothing will bring it.
+    #[error("there is no group {group}, and no earlier resource will bring it")]
+    NoGroup { group: String },
+    /// There is no such user, and nothing will bring it.
+    #[error("there is no user {user}, and no earlier resource will bring it")]
+    NoUser { user: String },
+    /// Unlocked, it would let anyone in.
+    #[error("{user} has no password to unlock: give it a password_hash")]
+    NothingToUnlock { user: String },
+    /// There is no place for a key file.
+    #[error("{home}, the home of {user}, does not exist")]
+    NoHome { home: String, user: String },
+    /// Whoever made the link decides where a key goes.
+    #[error("{path} is a link, and could lead anywhere")]
+    LinkedKeys { path: String },
+    /// The user is the one who writes it.
+    #[error("{path} belongs to {owner}, not to {user}")]
+    ForeignKeys { path: String, owner: String, user: String },
 }

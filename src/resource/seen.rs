@@ -1,7 +1,10 @@
 //! Typed access to what was observed.
 
 use super::pending::Pending;
-use super::probe::{Answer, InstalledPackage, Observed, PathState, Probe, UnitState};
+use super::probe::{
+    Answer, GroupState, InstalledPackage, KeysState, MountState, Observed, PasswordState, PathState, Probe,
+    UnitState, UserState,
+};
 use super::refusal::Refusal;
 
 impl Observed {
@@ -46,6 +49,41 @@ impl Observed {
     pub(super) fn unit(&self, probe: Probe) -> Result<&UnitState, Refusal> {
         self.pick(probe, |answer| match answer {
             Answer::Unit(unit) => Some(unit),
+            _ => None,
+        })
+    }
+
+    pub(super) fn user(&self, probe: Probe) -> Result<&UserState, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::User(user) => Some(user),
+            _ => None,
+        })
+    }
+
+    pub(super) fn group(&self, probe: Probe) -> Result<&GroupState, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Group(group) => Some(group),
+            _ => None,
+        })
+    }
+
+    pub(super) fn password(&self, probe: Probe) -> Result<Option<PasswordState>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Password(password) => Some(*password),
+            _ => None,
+        })
+    }
+
+    pub(super) fn keys(&self, probe: Probe) -> Result<Option<&KeysState>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::AuthorizedKeys(keys) => Some(keys.as_ref()),
+            _ => None,
+        })
+    }
+
+    pub(super) fn mount(&self, probe: Probe) -> Result<Option<&MountState>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Mount(mount) => Some(mount.as_ref()),
             _ => None,
         })
     }

@@ -33,6 +33,16 @@ pub enum Step {
         /// Whether the content must never be shown.
         sensitive: bool,
     },
+    /// Write `~/.ssh/authorized_keys` of a user (0600, its directory 0700) as [`Step::EditFile`] does, with the
+    /// rights of that user alone.
+    WriteAuthorizedKeys {
+        /// The user's name.
+        user: String,
+        /// SHA-256 of what it was, lowercase hex; `None` where there was nothing.
+        found: Option<String>,
+        /// Whole new content.
+        content: Vec<u8>,
+    },
     /// Make a directory and its parents, with this access.
     MakeDirectory {
         /// Absolute path.
@@ -147,6 +157,27 @@ pub enum Step {
         /// `dev eth0`, `via 10.0.0.1`.
         via: String,
     },
+    /// Add, change or delete a user or group.
+    Account {
+        /// The command.
+        tool: AccountTool,
+        /// Its arguments, the name last.
+        arguments: Vec<String>,
+    },
+    /// Set the hash of a user's password, which no argument list may hold.
+    SetPassword {
+        /// The user's name.
+        user: String,
+        /// As shadow(5) has it.
+        hash: String,
+    },
+    /// Mount, remount or unmount, by what `/etc/fstab` says.
+    Mount {
+        /// Absolute path.
+        point: String,
+        /// What to do.
+        verb: MountVerb,
+    },
     /// Run a shell command; its guard was already asked.
     Run {
         /// Text for `sh -c`.
@@ -183,6 +214,32 @@ pub struct PackageVersion {
     pub version: Option<String>,
     /// Whether to hold it afterwards.
     pub hold: bool,
+}
+
+/// Commands for users and groups (useradd(8) and its like).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccountTool {
+    /// `useradd`.
+    AddUser,
+    /// `usermod`.
+    ChangeUser,
+    /// `userdel`.
+    DeleteUser,
+    /// `groupadd`.
+    AddGroup,
+    /// `groupdel`; a group that went with its user is gone already.
+    DeleteGroup,
+}
+
+/// What to do at a mount point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MountVerb {
+    /// Mount what fstab(5) says.
+    Mount,
+    /// Apply the options that fstab(5) says.
+    Remount,
+    /// Unmount; says who holds it when it is busy.
+    Unmount,
 }
 
 /// systemctl verbs.

@@ -4,9 +4,13 @@
 //! zram; all of them are wanted by `swap.target` (systemd.special(7)), so that one is masked.
 
 use super::change::{Change, Verdict};
+use super::context::Context;
+use super::edited::Edited;
 use super::ensure::Ensure;
 use super::field::FieldSpec;
+use super::fstab;
 use super::given::{FieldError, Given};
+use super::lines::{Edit, Lines};
 use super::probe::{Observed, Probe};
 use super::refusal::Refusal;
 use super::step::{Step, UnitVerb};
@@ -17,9 +21,6 @@ pub const FIELDS: &[FieldSpec] = &[];
 const TARGET: &str = "swap.target";
 /// What a disabled line of /etc/fstab begins with.
 const MARK: &str = "#metalform# ";
-/// A line of fstab(5) in force whose third field is `swap`.
-const FSTAB_LINE: &str =
-    "^[[:space:]]*[^#[:space:]][^[:space:]]*[[:space:]]+[^[:space:]]+[[:space:]]+swap([[:space:]]|$)";
 
 /// No swap. When it should be absent, what was disabled may come back with the next boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,33 +40,31 @@ impl Swap {
         }
     }
 
-    pub(super) fn probes(&self) -> Vec<Probe> {
-        match self.ensure {
-            Ensure::Present => vec![Probe::Swap, target_probe(), fstab_probe(FSTAB_LINE)],
-            Ensure::Absent => vec![target_probe(), fstab_probe(&format!("^{MARK}"))],
-        }
+    fn fstab() -> Edited {
+        fstab::file(false, false)
     }
 
-    pub(super) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    pub(super) fn probes(&self) -> Vec<Probe> {
+        let swap = (self.ensure == Ensure::Present).then_some(Probe::Swap);
+        swap.into_iter().chain([target_probe(), Self::fstab().probe()]).collect()
+    }
+
+    pub(super) fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let masked = observed.unit(target_probe())?.load == "masked";
-        let mut change = Change::default();
+        let present = Self::fstab().text(observed, context)?;
+        let mut lines = Lines::of(present.map_or("", |present| present.text));
         if self.ensure == Ensure::Absent {
+            let mut change = Change::default();
             if masked {
                 change.field("swap.target", Some("masked"), None);
                 change.steps.push(unit_step(UnitVerb::Unmask));
             }
-            if observed.holds(fstab_probe(&format!("^{MARK}")))? {
-                change.field("swap in /etc/fstab", Some("disabled"), None);
-                change.steps.push(Step::Run { script: format!("sed -i 's/^{MARK}//' /etc/fstab") });
-            }
+            lines.edit(|body| body.strip_prefix(MARK).map(|line| Edit::Become(line.to_owned())));
+            change.append(Self::fstab().change(present, lines.into_text(), context));
             return Ok(change.or("nothing of it was disabled by metalform"));
         }
-        if observed.holds(fstab_probe(FSTAB_LINE))? {
-            change.field("swap in /etc/fstab", Some("enabled"), Some("disabled"));
-            change
-                .steps
-                .push(Step::Run { script: format!("sed -i -E '/{FSTAB_LINE}/s/^/{MARK}/' /etc/fstab") });
-        }
+        lines.edit(|body| is_swap(body).then(|| Edit::Become(format!("{MARK}{body}"))));
+        let mut change = Self::fstab().change(present, lines.into_text(), context);
         if !masked {
             change.field("swap.target", Some("enabled"), Some("masked"));
             change.steps.push(unit_step(UnitVerb::Mask));
@@ -78,14 +77,32 @@ impl Swap {
     }
 }
 
+/// Whether a line of fstab(5) is in force and its third field is `swap`.
+fn is_swap(line: &str) -> bool {
+    !line.trim_start().starts_with('#') && line.split_whitespace().nth(2) == Some("swap")
+}
+
 fn target_probe() -> Probe {
     Probe::Unit { name: TARGET.to_owned() }
 }
 
-fn fstab_probe(pattern: &str) -> Probe {
-    Probe::Guard { script: format!("grep -qsE '{pattern}' /etc/fstab") }
-}
-
 fn unit_step(verb: UnitVerb) -> Step {
     Step::Unit { name: TARGET.to_owned(), verb }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_swap_in_force_is_swap() {
+        for line in ["/dev/c\tnone\tswap\tsw 0 0", " /swap none swap"] {
+            assert!(is_swap(line), "{line}");
+        }
+        for line in
+            ["UUID=a / ext4 defaults 0 1", "# /dev/b none swap sw 0 0", "/dev/d /swap ext4 swap 0 0", "swap"]
+        {
+            assert!(!is_swap(line), "{line}");
+        }
+    }
 }

@@ -1,6 +1,11 @@
 //! What a host answered, in the short form of the case files.
 
-use metalform::resource::probe::{Answer, InstalledPackage, PathState, Probe, UnitState};
+use std::collections::BTreeSet;
+
+use metalform::resource::probe::{
+    Account, Answer, GroupEntry, GroupState, InstalledPackage, KeysState, MountState, PasswordState,
+    PathState, Probe, UnitState, UserState,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -46,6 +51,97 @@ impl Default for UnitForm {
     }
 }
 
+/// There is such a user when it has a uid. What is not said is that of somebody of the host.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct UserForm {
+    uid: Option<u32>,
+    group: String,
+    home: String,
+    shell: String,
+    comment: String,
+    local: bool,
+    groups: BTreeSet<String>,
+    holder: Option<String>,
+    is_login: bool,
+}
+
+impl Default for UserForm {
+    fn default() -> Self {
+        let [group, home, shell] = ["deploy", "/home/deploy", "/bin/sh"].map(str::to_owned);
+        let (comment, local, groups) = (String::new(), true, BTreeSet::new());
+        Self { uid: None, group, home, shell, comment, local, groups, holder: None, is_login: false }
+    }
+}
+
+/// There is such a group when it has a gid.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GroupForm {
+    gid: Option<u32>,
+    primary_of: Vec<String>,
+    elsewhere: bool,
+    holder: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PasswordForm {
+    same: bool,
+    locked: bool,
+    has_hash: bool,
+}
+
+/// What is not said of the home is that it is there, and empty.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct KeysForm {
+    home: String,
+    home_exists: bool,
+    directory: Value,
+    file: Value,
+}
+
+impl Default for KeysForm {
+    fn default() -> Self {
+        let absent = || Value::from("absent");
+        Self { home: "/home/deploy".into(), home_exists: true, directory: absent(), file: absent() }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MountForm {
+    source: String,
+    device: Option<String>,
+    wanted_device: Option<String>,
+    #[serde(rename = "type")]
+    sort: String,
+    options: BTreeSet<String>,
+}
+
+fn user_state(form: UserForm) -> UserState {
+    let UserForm { uid, group, home, shell, comment, local, groups, holder, is_login } = form;
+    let account = uid.map(|uid| Account { uid, group, home, shell, comment, local });
+    UserState { account, groups, holder, is_login }
+}
+
+fn group_state(form: GroupForm) -> GroupState {
+    let GroupForm { gid, primary_of, elsewhere, holder } = form;
+    GroupState { group: gid.map(|gid| GroupEntry { gid, primary_of, local: !elsewhere }), holder }
+}
+
+fn keys_state(form: KeysForm) -> KeysState {
+    let KeysForm { home, home_exists, directory, file } = form;
+    let (directory, file) = (path_state(&directory, None), path_state(&file, Some("")));
+    KeysState { home, home_exists, directory, file }
+}
+
+fn mount_state(form: MountForm) -> MountState {
+    let MountForm { source, device, wanted_device, sort, options } = form;
+    MountState { device: device.unwrap_or_else(|| source.clone()), source, wanted_device, sort, options }
+}
+
 fn form<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{value}: {error}"))
 }
@@ -88,6 +184,16 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
             Value::Bool(true) => None,
             seen => Some(form(&seen)),
         }),
+        Probe::User { .. } => Answer::User(user_state(form(value))),
+        Probe::Group { .. } => Answer::Group(group_state(form(value))),
+        Probe::Password { .. } => Answer::Password(
+            form::<Option<PasswordForm>>(value)
+                .map(|PasswordForm { same, locked, has_hash }| PasswordState { same, locked, has_hash }),
+        ),
+        Probe::AuthorizedKeys { .. } => {
+            Answer::AuthorizedKeys(form::<Option<KeysForm>>(value).map(keys_state))
+        }
+        Probe::Mount { .. } => Answer::Mount(form::<Option<MountForm>>(value).map(mount_state)),
         Probe::Guard { .. } => Answer::Guard(form(value)),
     }
 }

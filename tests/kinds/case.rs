@@ -32,7 +32,7 @@ pub struct Case {
     /// Ids of earlier resources with changes; `absent file:/a` when it goes.
     #[serde(default)]
     pending: Vec<String>,
-    /// What earlier resources will have written, by path.
+    /// What earlier resources will have written, by path, or `~user` for the user's keys.
     #[serde(default)]
     written: BTreeMap<String, String>,
     /// Files whose text must never be shown.
@@ -106,6 +106,13 @@ impl Case {
             }
         }
         for (path, text) in &self.written {
+            if let Some(user) = path.strip_prefix('~') {
+                let (user, content) = (user.to_owned(), text.clone().into_bytes());
+                let step = Step::WriteAuthorizedKeys { user, found: None, content };
+                let change = Change { differences: Vec::new(), steps: vec![step] };
+                pending.record("authorized_key:an earlier one", Ensure::Present, &change);
+                continue;
+            }
             let step = Step::WriteFile {
                 path: path.clone(),
                 content: text.clone().into_bytes(),
@@ -172,6 +179,13 @@ fn step_text(step: &Step) -> String {
             let secret = if *sensitive { " sensitive" } else { "" };
             format!("edit {path} {upon}{secret} {:?}", String::from_utf8_lossy(content))
         }
+        Step::WriteAuthorizedKeys { user, found, content } => {
+            let upon = found.as_ref().map(|sha256| format!(" upon {}", &sha256[..8])).unwrap_or_default();
+            format!("authorize {user}{upon} {:?}", String::from_utf8_lossy(content))
+        }
+        Step::Account { tool, arguments } => format!("{tool:?} {}", arguments.join(" ")),
+        Step::SetPassword { user, hash } => format!("set password of {user} {hash}"),
+        Step::Mount { point, verb } => format!("{verb:?} {point}").to_lowercase(),
         Step::MakeDirectory { path, access } => format!("make directory {path} {}", access_text(access)),
         Step::SetAccess { path, access } => format!("set access {path} {}", access_text(access)),
         Step::Symlink { path, target } => format!("link {path} to {target}"),

@@ -33,6 +33,19 @@ fn whole(kind: &str) -> (&'static str, Value) {
         }),
         "directory" => json!({"recursive": true}),
         "file" | "template" => json!({"content": "text", "replace": false}),
+        "authorized_key" => json!({
+            "user": "deploy",
+            "key": "no-pty ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f a key",
+        }),
+        "group" => json!({"gid": 1005, "system": true}),
+        "mount" => json!({
+            "device": "UUID=1f", "type": "ext4", "options": ["noatime"], "dump": 0, "pass": 2, "mounted": true,
+        }),
+        "user" => json!({
+            "uid": 1005, "group": "users", "groups": ["adm"], "exact_groups": true, "home": "/srv/it's a home",
+            "create_home": true, "shell": "/bin/bash", "comment": "Deploys -things \"äll day\"", "system": false,
+            "password_hash": "$6$salt$hash", "locked": false, "remove_home": false,
+        }),
         "host_entry" => json!({"names": ["node-1.example", "node-1"]}),
         "image" | "swap" => json!({}),
         "kmod" => json!({"file": "/etc/modules-load.d/kubernetes.conf"}),
@@ -64,7 +77,8 @@ fn whole(kind: &str) -> (&'static str, Value) {
         fields.as_object_mut().unwrap().extend(access.as_object().unwrap().clone());
     }
     let name = match kind {
-        "command" | "line" => "Say \"hello\" to the world's end",
+        "authorized_key" | "command" | "line" => "Say \"hello\" to the world's end",
+        "group" | "user" => "deploy",
         "host_entry" => "10.0.0.1",
         "wait" => "the API server to be ready",
         "image" => "registry.k8s.io/pause:3.10",
@@ -130,8 +144,9 @@ fn only_required_fields_are_missed_and_only_in_what_should_be_there() {
         let missing = matches!(parse(kind, name, &given), Err(FieldError::Missing { field: missed, .. }) if missed == field.name);
         assert_eq!(missing, field.required, "{kind} without {}", field.name);
     }
-    // The name of a line is a sentence: its fields say where it lies.
-    let named = |kind: &&KindSpec| kind.name != "line" && !UNREMOVABLE.contains(&kind.name);
+    // Where the name is a sentence, fields say where it lies.
+    let sentences = ["authorized_key", "line"];
+    let named = |kind: &&KindSpec| !sentences.contains(&kind.name) && !UNREMOVABLE.contains(&kind.name);
     for kind in kinds().iter().filter(named) {
         let absent = Resource::parse(kind.name, whole(kind.name).0, Map::new(), Ensure::Absent, false);
         assert!(absent.is_ok(), "{absent:?}");

@@ -38,10 +38,6 @@ impl Host {
         std::fs::write(self.path(path), text).unwrap();
     }
 
-    fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path(path)).unwrap()
-    }
-
     fn run(&self, script: &str) -> i32 {
         let root = self.0.path().to_str().unwrap();
         // In two turns: the root may lie below /var itself.
@@ -54,7 +50,6 @@ impl Host {
     fn observe(&self, resource: &Resource) -> Observed {
         let answer = |probe: &Probe| match probe {
             Probe::Guard { script } => Answer::Guard(self.run(script)),
-            Probe::Swap => Answer::Swap(false),
             Probe::Unit { .. } => Answer::Unit(UnitState {
                 load: "loaded".into(),
                 active: "active".into(),
@@ -82,24 +77,6 @@ impl Host {
 fn diff(resource: &Resource, observed: &Observed) -> Verdict {
     let now = super::case::NOW.parse().unwrap();
     resource.diff(observed, &Context { now, authorities: &BTreeMap::new(), pending: &Pending::default() })
-}
-
-#[test]
-fn swap_lines_of_fstab_go_and_come_back() {
-    let host = Host::new();
-    let before = "UUID=a / ext4 defaults 0 1\n# /dev/b none swap sw 0 0\n/dev/c\tnone\tswap\tsw 0 0\n /swap none swap\n/dev/d /swap ext4 x 0 0\n";
-    host.write("etc/fstab", before);
-    let off = resource("swap", "off", &json!({}), Ensure::Present);
-    assert_eq!(host.apply(&off), Some(0));
-    let after =
-        before.replace("/dev/c", "#metalform# /dev/c").replace(" /swap none", "#metalform#  /swap none");
-    assert_eq!(host.read("etc/fstab"), after);
-    assert_eq!(host.apply(&off), None);
-
-    let removed = resource("swap", "off", &json!({}), Ensure::Absent);
-    assert_eq!(host.apply(&removed), Some(0));
-    assert_eq!(host.read("etc/fstab"), before);
-    assert_eq!(host.apply(&removed), None);
 }
 
 #[test]

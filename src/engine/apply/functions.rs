@@ -23,6 +23,15 @@ pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
     if any(|step| matches!(step, Step::Await { .. })) {
         needed.extend([conditions::FUNCTIONS, include_str!("wait.sh")]);
     }
+    if any(|step| matches!(step, Step::EditFile { .. })) {
+        needed.push(include_str!("edit.sh"));
+    }
+    if any(|step| matches!(step, Step::WriteAuthorizedKeys { .. } | Step::SetPassword { .. })) {
+        needed.push(include_str!("accounts.sh"));
+    }
+    if any(|step| matches!(step, Step::Mount { .. })) {
+        needed.push(include_str!("mounts.sh"));
+    }
     needed
 }
 

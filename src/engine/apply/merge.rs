@@ -18,6 +18,7 @@ pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
             let steps = match run.first().and_then(batch) {
                 Some(Batch::Packages) if run.len() > 1 => transaction(steps),
                 Some(Batch::Edits(_)) => one_edit(steps),
+                Some(Batch::Keys(_)) => one_write(steps),
                 _ => steps,
             };
             Task { ids: run.iter().map(|work| work.id.clone()).collect(), begins: true, ends: true, steps }
@@ -31,6 +32,8 @@ enum Batch<'a> {
     Images,
     /// Of the file at this path.
     Edits(&'a str),
+    /// Of this user.
+    Keys(&'a str),
 }
 
 fn batch(work: &Work) -> Option<Batch<'_>> {
@@ -43,6 +46,8 @@ fn batch(work: &Work) -> Option<Batch<'_>> {
         Some(Batch::Packages)
     } else if work.steps.iter().all(|step| matches!(step, Step::PullImage(_))) {
         Some(Batch::Images)
+    } else if let [Step::WriteAuthorizedKeys { user, .. }] = work.steps.as_slice() {
+        Some(Batch::Keys(user))
     } else {
         edited(work).map(Batch::Edits)
     }
@@ -98,6 +103,19 @@ fn transaction(steps: Vec<Step>) -> Vec<Step> {
     refresh.into_iter().chain(install).chain(rest).collect()
 }
 
+/// The same of a user's keys.
+fn one_write(mut steps: Vec<Step>) -> Vec<Step> {
+    let last = steps.pop();
+    let upon = steps.into_iter().next();
+    match (upon, last) {
+        (
+            Some(Step::WriteAuthorizedKeys { found, .. }),
+            Some(Step::WriteAuthorizedKeys { user, content, .. }),
+        ) => vec![Step::WriteAuthorizedKeys { user, found, content }],
+        (_, last) => last.into_iter().collect(),
+    }
+}
+
 /// Leaves out a refresh of the package index, or a reload of unit files, when nothing between it and the
 /// last one can have changed what it reads.
 fn without_repetition(works: &[Work]) -> Vec<Work> {
@@ -107,7 +125,7 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
         Step::ReloadUnitFiles => !std::mem::replace(&mut units_are_fresh, true),
         other => {
             index_is_fresh &= !changes(other, &["/etc/apt/", "/etc/yum.repos.d/", "/etc/dnf/"], false);
-            units_are_fresh &= !changes(other, &["/systemd/"], true);
+            units_are_fresh &= !changes(other, &["/systemd/", "/etc/fstab/"], true);
             true
         }
     };

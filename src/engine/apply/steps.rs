@@ -7,7 +7,7 @@ use crate::engine::conditions;
 use crate::engine::quote::quote_all;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::resource::download::Download;
-use crate::resource::step::{Access, Step, UnitVerb};
+use crate::resource::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
 use crate::transport::shell::quote;
 
 /// Commands, to be joined by `&&`.
@@ -32,6 +32,12 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         Step::EditFile { path, found: Some(sha256), content, access: _, sensitive: _ } => {
             let bytes = payload_of(content, payload);
             format!("edit {bytes} {} {} {sha256}", place(path).temporary, quote(path))
+        }
+        Step::WriteAuthorizedKeys { user, found, content } => {
+            let bytes = payload_of(content, payload);
+            let script = quote(concat!(include_str!("edit.sh"), include_str!("authorized_keys.sh")));
+            let found = found.as_deref().unwrap_or_default();
+            format!("as_user {} sh -c {script} sh {bytes} '{found}' <&3", quote(user))
         }
         Step::MakeDirectory { path, access } => {
             format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
@@ -68,10 +74,31 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
             let family = if destination.contains(':') { "-6" } else { "-4" };
             format!("ip {family} route replace {} {}", quote(destination), quote_all(via.split_whitespace()))
         }
+        Step::Account { tool, arguments } => account(*tool, arguments),
+        Step::SetPassword { user, hash } => {
+            let line = format!("{user}:{hash}");
+            format!("password {}", payload_of(line.as_bytes(), payload))
+        }
+        Step::Mount { point, verb: MountVerb::Mount } => format!("mount -- {} 3<&-", quote(point)),
+        Step::Mount { point, verb: MountVerb::Remount } => {
+            format!("mount -o remount -- {} 3<&-", quote(point))
+        }
+        Step::Mount { point, verb: MountVerb::Unmount } => format!("unmount {}", quote(point)),
         Step::Run { script } => format!("sh -c {} 3<&-", quote(script)),
         Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) => return None,
     };
     Some(command)
+}
+
+fn account(tool: AccountTool, arguments: &[String]) -> String {
+    let words = quote_all(arguments.iter().map(String::as_str));
+    match tool {
+        AccountTool::AddUser => format!("useradd {words} 3<&-"),
+        AccountTool::ChangeUser => format!("usermod {words} 3<&-"),
+        AccountTool::DeleteUser => format!("userdel {words} 3<&-"),
+        AccountTool::AddGroup => format!("groupadd {words} 3<&-"),
+        AccountTool::DeleteGroup => format!("{{ ! getent group -- {words} || groupdel {words} 3<&-; }}"),
+    }
 }
 
 fn put(path: &str, content: &[u8], access: &Access, payload: &mut Vec<u8>) -> String {

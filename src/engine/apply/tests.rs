@@ -12,7 +12,7 @@ use super::*;
 use crate::engine::observe;
 use crate::engine::shells::{run, shells};
 use crate::resource::probe::{Answer, PathState, Probe};
-use crate::resource::step::{Access, PackageVersion, UnitVerb};
+use crate::resource::step::{Access, AccountTool, MountVerb, PackageVersion, UnitVerb};
 
 fn nonce() -> Nonce {
     Nonce::new(5)
@@ -238,6 +238,130 @@ fn a_file_that_is_a_mount_is_edited_in_place() {
     assert_eq!(names(dir.path()).len(), 2, "nothing else is left");
 }
 
+/// A program with commands of this directory before those of the system.
+fn with_commands(dir: &Path, steps: &[Step]) -> Program {
+    let Program { script, payload } = program(&segment(steps), PackageManager::Apt, "", &nonce());
+    Program { script: format!("PATH={}:$PATH\n{script}", quote(dir.to_str().unwrap())), payload }
+}
+
+fn executable(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The tools are played by scripts that note what they are given: real ones would change this machine.
+#[test]
+fn a_password_reaches_its_tool_and_no_argument_list() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = dir.path().join("seen");
+        for tool in ["useradd", "chpasswd", "groupdel"] {
+            let note = format!("printf '%s\\n' {tool} \"$@\" >>{0}; cat >>{0}", seen.display());
+            executable(&dir.path().join(tool), &note);
+        }
+        executable(&dir.path().join("getent"), "exit 2");
+        let comment = "-it's \"$(a)\" b";
+        let arguments = ["-c", comment, "deploy"].map(str::to_owned).to_vec();
+        let steps = [
+            Step::Account { tool: AccountTool::AddUser, arguments },
+            Step::SetPassword { user: "deploy".into(), hash: "$6$sa$lt`id`".into() },
+            Step::Account { tool: AccountTool::DeleteGroup, arguments: vec!["gone".into()] },
+            write(dir.path(), "file", b"x"),
+        ];
+        let output = run(shell, &with_commands(dir.path(), &steps));
+        assert!(Summary::of(&nonce(), &output.stdout).ended, "{shell}: {output:?}");
+        let expected = format!("useradd\n-c\n{comment}\ndeploy\nchpasswd\n-e\ndeploy:$6$sa$lt`id`\n");
+        assert_eq!(fs::read_to_string(&seen).unwrap(), expected, "{shell}");
+        assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "x", "{shell}");
+    }
+}
+
+#[test]
+fn a_users_keys_are_written_with_the_rights_of_the_user() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let home = dir.path().join("it's a home");
+        fs::create_dir(&home).unwrap();
+        // nobody's number, where this may be taken on.
+        let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+        let uid = if is_root { 65534 } else { fs::metadata(&home).unwrap().uid() };
+        if is_root {
+            std::os::unix::fs::chown(&home, Some(uid), Some(uid)).unwrap();
+        }
+        let entry = format!("deploy:x:{uid}:{uid}:A \\b:{}:/bin/false", home.display());
+        executable(&dir.path().join("getent"), &format!("cat <<'END'\n{entry}\nEND"));
+        let keys = |found: Option<&str>, content: &str| Step::WriteAuthorizedKeys {
+            user: "deploy".into(),
+            found: found.map(|before| hex::encode(Sha256::digest(before))),
+            content: content.as_bytes().to_vec(),
+        };
+        let applied = |steps: &[Step]| {
+            let output = run(shell, &with_commands(dir.path(), steps));
+            Summary::of(&nonce(), &output.stdout)
+        };
+        let file = home.join(".ssh/authorized_keys");
+        let done = applied(&[keys(None, "a\n"), keys(Some("a\n"), "a\nb\n")]);
+        assert_eq!(done, Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "a\nb\n");
+        let mode_and_owner = |path: &Path| {
+            let metadata = fs::metadata(path).unwrap();
+            (metadata.permissions().mode() & 0o7777, metadata.uid())
+        };
+        assert_eq!(mode_and_owner(&file), (0o600, uid), "{shell}");
+        assert_eq!(mode_and_owner(file.parent().unwrap()), (0o700, uid), "{shell}");
+        let (_, _, said) = applied(&[keys(Some("a\n"), "c\n")]).failed.unwrap();
+        assert!(said.contains("authorized_keys has changed since it was read"), "{shell}: {said}");
+        assert_eq!(names(file.parent().unwrap()).len(), 1, "{shell}: nothing else is left");
+
+        fs::rename(home.join(".ssh"), dir.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), home.join(".ssh")).unwrap();
+        let (_, _, said) = applied(&[keys(Some("a\nb\n"), "c\n")]).failed.unwrap();
+        assert!(said.contains(".ssh is a link"), "{shell}: {said}");
+    }
+}
+
+/// In a mount namespace of its own.
+#[test]
+fn a_mount_comes_as_fstab_says_and_who_holds_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (point, fstab) = (dir.path().join("a \"point\""), dir.path().join("fstab"));
+    fs::create_dir(&point).unwrap();
+    let escaped = point.to_str().unwrap().replace(' ', "\\040");
+    fs::write(&fstab, format!("none {escaped} tmpfs ro,size=64k 0 0\n")).unwrap();
+    let step = |verb| Step::Mount { point: point.to_str().unwrap().to_owned(), verb };
+    let look = Step::Run {
+        script: format!("grep -F ' {escaped} ' /proc/self/mountinfo >>{}", dir.path().join("seen").display()),
+    };
+    let in_namespace = |before: &str, steps: &[Step]| {
+        let Program { script, payload } = program(&segment(steps), PackageManager::Apt, "", &nonce());
+        let script = format!("mount --bind {} /etc/fstab\n{before}{script}", quote(fstab.to_str().unwrap()));
+        let output = run("unshare -Urm sh", &Program { script, payload });
+        (Summary::of(&nonce(), &output.stdout), output)
+    };
+    let other = dir.path().join("other");
+    fs::write(&other, format!("none {escaped} tmpfs rw,noexec 0 0\n")).unwrap();
+    let turn = Step::Run { script: format!("cat {} >/etc/fstab", other.display()) };
+    let steps = [
+        step(MountVerb::Mount),
+        look.clone(),
+        turn,
+        step(MountVerb::Remount),
+        look,
+        step(MountVerb::Unmount),
+    ];
+    let (summary, output) = in_namespace("", &steps);
+    assert!(summary.ended, "{output:?}");
+    let seen = fs::read_to_string(dir.path().join("seen")).unwrap();
+    let options: Vec<&str> = seen.lines().filter_map(|line| line.split(' ').nth(5)).collect();
+    assert!(options[0].starts_with("ro") && options[1].contains("rw,noexec"), "{seen}");
+
+    let hold = format!("mount -t tmpfs none {0}\nexec 9>{0}/file\n", quote(point.to_str().unwrap()));
+    let (summary, output) = in_namespace(&hold, &[step(MountVerb::Unmount)]);
+    let (_, _, said) = summary.failed.unwrap_or_else(|| panic!("{output:?}"));
+    assert!(said.contains("it is held by process "), "{said}");
+}
+
 #[test]
 fn directories_access_and_removal() {
     let dir = tempfile::tempdir().unwrap();
@@ -284,6 +408,11 @@ fn every_step_is_valid_shell() {
         Step::SwapOff,
         Step::PullImage("a".into()),
         Step::PullImage("b".into()),
+        Step::WriteAuthorizedKeys { user: "a".into(), found: None, content: Vec::new() },
+        Step::Account { tool: AccountTool::ChangeUser, arguments: vec!["a".into()] },
+        Step::Account { tool: AccountTool::DeleteGroup, arguments: vec!["a".into()] },
+        Step::SetPassword { user: "a".into(), hash: "$".into() },
+        Step::Mount { point: "/a".into(), verb: MountVerb::Unmount },
         Step::ReplaceRoute { destination: "fd00::/8".into(), via: "dev eth0".into() },
     ];
     for (shell, manager) in

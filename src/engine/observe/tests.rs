@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::*;
 use crate::engine::shells::{run, shells};
-use crate::resource::probe::{PathState, UnitState};
+use crate::resource::probe::{Account, PasswordState, PathState, UnitState, UserState};
 
 fn nonce() -> Nonce {
     Nonce::new(3)
@@ -192,4 +192,157 @@ fn images_routes_and_swap_are_read_from_listings() {
     assert_eq!(answered(&probes, &sections), expected);
     let failed = answered(&[route("10.96.0.0/12")], &[("routes", "sh: ip: not found\nfailed")]);
     assert_eq!(failed, [Answer::Failed("sh: ip: not found".into())]);
+}
+
+/// As [`observed`], where commands of this directory come before those of the system.
+fn observed_with(commands: &std::path::Path, shell: &str, probes: &[Probe]) -> Vec<Answer> {
+    let set: BTreeSet<Probe> = probes.iter().cloned().collect();
+    let Program { script, payload } = program(&set, &nonce());
+    let script = format!("PATH={}:$PATH\n{script}", commands.display());
+    let observed = parse(&set, &nonce(), &run(shell, &Program { script, payload })).unwrap();
+    probes.iter().map(|probe| observed.get(probe).unwrap().clone()).collect()
+}
+
+/// A getent that knows these entries, whoever is asked for.
+fn getent(dir: &std::path::Path, passwd: &str, shadow: &str) {
+    fs::write(dir.join("passwd"), passwd).unwrap();
+    fs::write(dir.join("shadow"), shadow).unwrap();
+    fs::write(dir.join("getent"), format!("#!/bin/sh\ncat {}/\"$1\"\n", dir.display())).unwrap();
+    fs::set_permissions(dir.join("getent"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn users_and_groups_are_read_from_the_hosts_own_files() {
+    let user = |name: &str, uid| Probe::User { name: name.into(), uid };
+    let group = |name: &str, gid| Probe::Group { name: name.into(), gid };
+    let probes =
+        [user("root", Some(0)), user("no-such", Some(0)), group("root", None), group("no-such", Some(0))];
+    for shell in shells() {
+        let answers = observed(shell, &probes);
+        let Answer::User(root) = &answers[0] else { panic!("{shell}: {:?}", answers[0]) };
+        let account = root.account.as_ref().unwrap();
+        assert_eq!((account.uid, account.group.as_str(), account.local), (0, "root", true));
+        assert_eq!(root.holder, None, "nobody else has it");
+        let Answer::User(stranger) = &answers[1] else { panic!("{shell}: {:?}", answers[1]) };
+        assert_eq!((stranger.account.as_ref(), stranger.holder.as_deref()), (None, Some("root")));
+        let Answer::Group(root) = &answers[2] else { panic!("{shell}: {:?}", answers[2]) };
+        let entry = root.group.as_ref().unwrap();
+        assert_eq!((entry.gid, entry.primary_of.contains(&"root".to_owned()), entry.local), (0, true, true));
+        let Answer::Group(stranger) = &answers[3] else { panic!("{shell}: {:?}", answers[3]) };
+        assert_eq!((stranger.group.as_ref(), stranger.holder.as_deref()), (None, Some("root")));
+    }
+}
+
+#[test]
+fn members_logins_and_users_from_elsewhere_are_told() {
+    let user = |name: &str| Probe::User { name: name.into(), uid: None };
+    let sections = [
+        ("users", "a:x:1:5:A b,,:/home/a:/bin/sh\nbroken"),
+        ("groups", "g:x:5:\nsudo:x:27:b,a\nadm:x:4:a"),
+        ("users-elsewhere", "a:x:1:5:other:/other:/bin/sh\nl:x:90001:90001::/home/l:/bin/zsh"),
+        ("groups-elsewhere", ""),
+        ("login", "a"),
+    ];
+    let answers = answered(&[user("a"), user("l")], &sections);
+    let account = |uid, group: &str, home: &str, shell: &str, comment: &str, local| {
+        let [group, home, shell, comment] = [group, home, shell, comment].map(str::to_owned);
+        Some(Account { uid, group, home, shell, comment, local })
+    };
+    let a = UserState {
+        account: account(1, "g", "/home/a", "/bin/sh", "A b,,", true),
+        groups: BTreeSet::from(["adm".to_owned(), "sudo".to_owned()]),
+        holder: None,
+        is_login: true,
+    };
+    let l = UserState {
+        account: account(90001, "90001", "/home/l", "/bin/zsh", "", false),
+        ..UserState::default()
+    };
+    assert_eq!(answers, [Answer::User(a), Answer::User(l)]);
+}
+
+#[test]
+fn of_a_password_only_what_was_asked_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let shadow = "a:$6$s$h:1::\nb:!$6$s$h:1::\nc:!:1::\nd:*:1::\ne:$6$other$h:1::\nf:!!:1::\n";
+    getent(dir.path(), "", shadow);
+    let probe = |user: &str| Probe::Password { user: user.into(), hash: Some("$6$s$h".into()) };
+    let probes: Vec<Probe> = ["a", "b", "c", "d", "e", "f", "none"].into_iter().map(probe).collect();
+    let state = |same, locked, has_hash| Answer::Password(Some(PasswordState { same, locked, has_hash }));
+    for shell in shells() {
+        let expected = [
+            state(true, false, true),
+            state(true, true, true),
+            state(false, true, false),
+            state(false, true, false),
+            state(false, false, true),
+            state(false, true, false),
+            Answer::Password(None),
+        ];
+        assert_eq!(observed_with(dir.path(), shell, &probes), expected, "{shell}");
+    }
+    let set: BTreeSet<Probe> = probes.into_iter().collect();
+    let Program { script, payload } = program(&set, &nonce());
+    let script = format!("PATH={}:$PATH\n{script}", dir.path().display());
+    let sections = Sections::parse(&nonce(), 0, &run("sh", &Program { script, payload }).stdout).unwrap();
+    assert!(!sections.text("passwords").unwrap().contains('$'), "no hash leaves the host");
+}
+
+#[test]
+fn keys_are_read_from_homes_and_never_through_links() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = |name: &str| dir.path().join(format!("home of {name}"));
+    let mut passwd = String::new();
+    for name in ["a", "b", "linked", "trap", "pipe", "none"] {
+        passwd.push_str(&format!("{name}:x:1:1::{}:/bin/sh\n", home(name).display()));
+        if name != "none" {
+            fs::create_dir_all(home(name).join(".ssh")).unwrap();
+        }
+    }
+    getent(dir.path(), &passwd, "");
+    let keys = |name: &str| home(name).join(".ssh/authorized_keys");
+    fs::write(keys("a"), "ssh-ed25519 A\nno newline").unwrap();
+    fs::write(keys("b"), "").unwrap();
+    fs::set_permissions(keys("b"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::remove_dir(home("linked").join(".ssh")).unwrap();
+    symlink(home("a").join(".ssh"), home("linked").join(".ssh")).unwrap();
+    symlink("/etc/passwd", keys("trap")).unwrap();
+    assert!(Command::new("mkfifo").arg(keys("pipe")).status().unwrap().success());
+    let probe = |user: &&str| Probe::AuthorizedKeys { user: (*user).into() };
+    let probes: Vec<Probe> =
+        ["a", "b", "linked", "trap", "pipe", "none", "stranger"].iter().map(probe).collect();
+    for shell in shells() {
+        let answers = observed_with(dir.path(), shell, &probes);
+        let state = |at: usize| match &answers[at] {
+            Answer::AuthorizedKeys(Some(state)) => state.clone(),
+            other => panic!("{shell}: {other:?}"),
+        };
+        let PathState::File { content, sha256, .. } = state(0).file else {
+            panic!("{shell}: {:?}", state(0))
+        };
+        assert_eq!(content.as_deref(), Some(&b"ssh-ed25519 A\nno newline"[..]), "{shell}");
+        assert_eq!(sha256.len(), 64);
+        let PathState::File { content, mode: 0o640, .. } = state(1).file else { panic!("{:?}", state(1)) };
+        assert_eq!(content.as_deref(), Some(&b""[..]), "{shell}");
+        assert!(matches!(state(2).directory, PathState::Symlink { .. }), "{shell}");
+        assert!(!matches!(state(2).file, PathState::File { content: Some(_), .. }), "{shell}");
+        assert!(matches!(state(3).file, PathState::Symlink { .. }), "{shell}");
+        assert_eq!(state(4).file, PathState::Other, "{shell}");
+        assert!(!state(5).home_exists && state(4).home_exists, "{shell}");
+        assert_eq!(answers[6], Answer::AuthorizedKeys(None), "{shell}");
+    }
+}
+
+#[test]
+fn mounts_are_told_with_where_the_names_of_devices_lead() {
+    let mount = |point: &str, source: Option<&str>| Probe::Mount {
+        point: point.into(),
+        source: source.map(str::to_owned),
+    };
+    for shell in shells() {
+        let answers = observed(shell, &[mount("/proc", Some("/dev/null")), mount("/no/such", None)]);
+        let Answer::Mount(Some(proc)) = &answers[0] else { panic!("{shell}: {:?}", answers[0]) };
+        assert_eq!((proc.sort.as_str(), proc.wanted_device.as_deref()), ("proc", Some("/dev/null")));
+        assert_eq!(answers[1], Answer::Mount(None), "{shell}");
+    }
 }
