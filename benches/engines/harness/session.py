@@ -13,7 +13,7 @@ from .scenario import HOSTS
 # A run that others disturbed is made again so often; then it counts, and is marked.
 _ATTEMPTS = 6
 # All engines must agree on what is right before a no-op can be measured. The second round is for what an engine
-# writes in its own way once (pyinfra the spacing of sysctl.d).
+# writes in its own way once (the spacing of sysctl.d).
 _ROUNDS = 3
 _PATIENCE = 30 * 60
 # Memory is looked at in these, so often and so closely.
