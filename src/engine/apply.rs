@@ -8,11 +8,15 @@
 //! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates; the shadow tools for
 //! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys.
 
+mod at_once;
 mod functions;
 mod merge;
 mod packages;
 pub(super) mod progress;
+mod runs;
+mod script;
 mod segment;
+mod staged;
 mod steps;
 mod units;
 
@@ -22,6 +26,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
+use self::runs::Manner;
 use super::nonce::Nonce;
 use crate::resource::step::{CertificateRequest, Step};
 use crate::transport::Program;
@@ -105,26 +110,15 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     for functions in functions::needed(steps, packages) {
         script.push_str(functions);
     }
+    let runs = runs::runs(&segment.tasks);
+    if runs.iter().any(|(manner, _)| *manner == Manner::Staged) {
+        script.push_str(staged::FUNCTIONS);
+    }
     script.push_str("exec 3<&0 </dev/null\n");
-    for (number, task) in segment.tasks.iter().enumerate() {
-        if task.begins {
-            script.push_str(&format!("say begin {number}\n"));
-        }
-        let commands = steps::commands(&task.steps, packages, &mut payload);
-        if !commands.is_empty() {
-            // Only package steps say something while they run.
-            let (task, way_out) = match task.steps.iter().any(functions::is_about_packages) {
-                true => (format!("task={number}\n"), "4>&1 "),
-                false => (String::new(), ""),
-            };
-            script.push_str(&format!(
-                "{task}(\n{}\n) {way_out}>\"$log\" 2>&1 || fail {number} $?\n",
-                commands.join(" &&\n")
-            ));
-        }
-        if task.ends {
-            script.push_str(&format!("say done {number}\n"));
-        }
+    let mut number = 0;
+    for (manner, tasks) in runs {
+        script.push_str(&script::of(manner, number, tasks, packages, &mut payload));
+        number += tasks.len();
     }
     for (number, work) in (segment.tasks.len()..).zip(&segment.requests) {
         if work.begins {

@@ -129,13 +129,39 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
             true
         }
     };
-    works
+    let mut works: Vec<Work> = works
         .iter()
         .map(|work| {
             let steps = work.steps.iter().filter(|step| keep(step)).cloned().collect();
             Work { id: work.id.clone(), steps }
         })
-        .collect()
+        .collect();
+    reload_late(&mut works);
+    works
+}
+
+/// Leaves out a reload of unit files that another follows before anything depends on it.
+fn reload_late(works: &mut [Work]) {
+    let mut follows = false;
+    for work in works.iter_mut().rev() {
+        let mut kept: Vec<Step> = Vec::new();
+        for step in std::mem::take(&mut work.steps).into_iter().rev() {
+            let wanted = match &step {
+                Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
+                Step::WriteFile { .. }
+                | Step::Symlink { .. }
+                | Step::SetAccess { .. }
+                | Step::Remove { .. } => true,
+                _ => {
+                    follows = false;
+                    true
+                }
+            };
+            kept.extend(wanted.then_some(step));
+        }
+        kept.reverse();
+        work.steps = kept;
+    }
 }
 
 /// Whether a step can change what lies below one of `places`.
@@ -154,7 +180,7 @@ fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::Access;
+    use crate::resource::step::{Access, UnitVerb};
 
     fn work(id: &str, steps: Vec<Step>) -> Work {
         Work { id: id.to_owned(), steps }
@@ -216,7 +242,14 @@ mod tests {
         ];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
         let reload = Step::ReloadUnitFiles;
-        assert_eq!(steps, [unit.clone(), reload.clone(), write("/etc/b.conf"), unit, reload]);
+        assert_eq!(steps, [unit.clone(), write("/etc/b.conf"), unit.clone(), reload.clone()]);
+        let start = Step::Unit { name: "a.service".into(), verb: UnitVerb::Start };
+        let works = [
+            work("a", vec![unit.clone(), Step::ReloadUnitFiles, start.clone()]),
+            work("c", vec![unit.clone(), Step::ReloadUnitFiles]),
+        ];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        assert_eq!(steps, [unit.clone(), reload.clone(), start, unit, reload]);
     }
 
     #[test]

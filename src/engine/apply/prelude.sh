@@ -7,7 +7,8 @@ umask 022
 
 # Rather where only root writes: a full /tmp must not fail what prints.
 log=$(mktemp -p /run metalform.XXXXXXXXXX 2>/dev/null) || log=$(mktemp) || exit 1
-trap 'rm -rf -- "$log" "$log.units"' EXIT
+files() { :; }
+trap 'files drop; rm -rf -- "$log" "$log.units"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 141' PIPE

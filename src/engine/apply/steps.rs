@@ -2,6 +2,7 @@
 //! order in which it will be read.
 
 use super::packages::PackageManager;
+use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
 use crate::engine::quote::quote_all;
@@ -10,16 +11,31 @@ use crate::resource::download::Download;
 use crate::resource::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
 use crate::transport::shell::quote;
 
-/// Commands, to be joined by `&&`.
-pub(super) fn commands(steps: &[Step], packages: PackageManager, payload: &mut Vec<u8>) -> Vec<String> {
+/// Commands, to be joined by `&&`. The files in `staging` are made already.
+pub(super) fn commands(
+    steps: &[Step],
+    packages: PackageManager,
+    staging: Option<&Staging<'_>>,
+    payload: &mut Vec<u8>,
+) -> Vec<String> {
     steps
         .chunk_by(|a, b| matches!((a, b), (Step::PullImage(_), Step::PullImage(_))))
         .flat_map(|run| match run {
             [Step::PullImage(_), ..] => vec![pulls(run)],
             [Step::InstallPackages(wanted)] => packages.install(wanted),
-            run => run.iter().filter_map(|step| command(step, payload)).collect(),
+            run => run
+                .iter()
+                .filter_map(|step| placed(step, staging).or_else(|| command(step, payload)))
+                .collect(),
         })
         .collect()
+}
+
+fn placed(step: &Step, staging: Option<&Staging<'_>>) -> Option<String> {
+    match step {
+        Step::WriteFile { path, .. } => staging?.placed(path),
+        _ => None,
+    }
 }
 
 /// `None` for what `commands` renders by itself, and for certificates, which `segment` has cut out.
@@ -135,13 +151,17 @@ fn fetched(path: &str, access: &Access, from: &Download) -> String {
 }
 
 fn set_access(path: &str, access: &Access) -> String {
-    let owner = quote(&format!("{}:{}", access.owner, access.group));
-    let path = quote(path);
+    let (owner, path) = (owner(access), quote(path));
     format!("chown -- {owner} {path} && chmod -- {:04o} {path}", access.mode)
 }
 
 fn owner_and_mode(access: &Access) -> String {
-    format!("{} {:04o}", quote(&format!("{}:{}", access.owner, access.group)), access.mode)
+    format!("{} {:04o}", owner(access), access.mode)
+}
+
+/// Owner and group as chown(1) takes them, quoted.
+pub(super) fn owner(access: &Access) -> String {
+    quote(&format!("{}:{}", access.owner, access.group))
 }
 
 /// Where a file is made before it is renamed, quoted.

@@ -157,6 +157,87 @@ fn a_payload_that_breaks_off_leaves_the_old_file() {
     }
 }
 
+/// Nobody has this name.
+fn of_nobody(dir: &Path, name: &str) -> Step {
+    let Step::WriteFile { path, content, access, sensitive } = write(dir, name, b"x") else { panic!() };
+    let access = Access { owner: "no such user".into(), ..access };
+    Step::WriteFile { path, content, access, sensitive }
+}
+
+#[test]
+fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("in the way")).unwrap();
+        let files = |third: Step| {
+            let long = "n".repeat(230);
+            [
+                write(dir.path(), "a", b"1"),
+                write(dir.path(), "a.b", b"22"),
+                third,
+                write(dir.path(), &long, b""),
+                write(dir.path(), &format!("{long}x"), b"5"),
+            ]
+        };
+        let (two, all) = (BTreeSet::from(["a", "a.b", "in the way"].map(str::to_owned)), 6);
+        for (third, said) in [
+            (of_nobody(dir.path(), "c"), "invalid user"),
+            (write(dir.path(), "in the way", b"x"), "in the way"),
+            (write(dir.path(), "a/c", b"x"), "File exists"),
+        ] {
+            let failed = applied(shell, &files(third.clone())).failed;
+            let (number, status, output) = failed.unwrap_or_else(|| panic!("{shell}: {third:?}"));
+            assert_eq!((number, status), (2, 1), "{shell}: {output}");
+            assert!(output.contains(said), "{shell}: {output}");
+            assert_eq!(names(dir.path()), two, "{shell}: {third:?}");
+        }
+        let mut cut =
+            program(&segment(&files(write(dir.path(), "c", b"333"))), PackageManager::Apt, "", &nonce());
+        cut.payload.truncate(5);
+        let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
+        assert_eq!(failed, Some((2, 1, "only 2 of 3 bytes arrived\n".to_owned())), "{shell}");
+        assert_eq!(names(dir.path()), two, "{shell}");
+
+        let summary = applied(shell, &files(write(dir.path(), "c", b"333")));
+        assert_eq!(summary, Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!(names(dir.path()).len(), all, "{shell}");
+        assert_eq!(fs::read_to_string(dir.path().join("c")).unwrap(), "333");
+        let mode = fs::metadata(dir.path().join("c")).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o640);
+    }
+}
+
+#[test]
+fn directories_are_made_at_once_or_the_culprit_is_named() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let make =
+            |name: &str, mode| Step::MakeDirectory { path: at(name), access: access(dir.path(), mode) };
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+        assert!(applied(shell, &[make("a/b", 0o750), make("a", 0o711), make("-c\n'", 0o1777)]).ended);
+        assert_eq!((mode("a/b"), mode("a"), mode("-c\n'")), (0o750, 0o711, 0o1777), "{shell}");
+        fs::write(at("file"), "").unwrap();
+        let failed =
+            applied(shell, &[make("d", 0o700), make("file", 0o700), make("e", 0o700)]).failed.unwrap();
+        assert_eq!((failed.0, failed.1), (1, 1), "{shell}");
+    }
+}
+
+#[test]
+fn a_small_number_of_processes_writes_many_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let steps: Vec<Step> = (0..50).map(|n| write(dir.path(), &format!("f{n}"), b"text")).collect();
+    let mut program = program(&segment(&steps), PackageManager::Apt, "", &nonce());
+    // The number of the last process that was made, in a namespace that is ours alone.
+    program.script += "\ncut -d' ' -f5 /proc/loadavg\n";
+    let output = run("unshare -Urpf --mount-proc sh", &program);
+    let output = String::from_utf8(output.stdout).unwrap();
+    let last: usize = output.lines().next_back().unwrap().parse().unwrap();
+    assert_eq!(names(dir.path()).len(), 50);
+    assert!(last < 120, "two for each file, and a few: {last}");
+}
+
 #[test]
 fn what_a_killed_run_left_behind_goes() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,73 @@
+//! The text of a run of tasks, in the manner in which it is carried out.
+
+use super::packages::PackageManager;
+use super::runs::Manner;
+use super::staged::Staging;
+use super::{Task, at_once, functions, steps};
+
+/// The text of `tasks`, of which the first has the number `first`.
+pub(super) fn of(
+    manner: Manner,
+    first: usize,
+    tasks: &[Task],
+    packages: PackageManager,
+    payload: &mut Vec<u8>,
+) -> String {
+    let numbered = || (first..).zip(tasks);
+    let each = |text: fn(usize, &Task) -> String| -> String {
+        numbered().map(|(number, task)| text(number, task)).collect()
+    };
+    let mut one_by_one = |begun: fn(usize, &Task) -> String| -> String {
+        numbered()
+            .map(|(number, task)| {
+                begun(number, task) + &apart(number, task, packages, payload) + &done(number, task)
+            })
+            .collect()
+    };
+    let commands = match manner {
+        Manner::Apart => return one_by_one(begun),
+        Manner::Staged => return staged(first, tasks, packages, payload),
+        Manner::Directories => at_once::directories(tasks),
+        Manner::Services => at_once::services(tasks),
+    };
+    format!(
+        "{}if {{ {}; }} >\"$log\" 2>&1; then\n{}else\n{}fi\n",
+        each(begun),
+        commands.join(" &&\n"),
+        each(done),
+        one_by_one(|_, _| String::new()),
+    )
+}
+
+fn staged(first: usize, tasks: &[Task], packages: PackageManager, payload: &mut Vec<u8>) -> String {
+    let staging = Staging::of(tasks);
+    let mut script = staging.make(payload);
+    for (number, task) in (first..).zip(tasks) {
+        let commands = steps::commands(&task.steps, packages, Some(&staging), payload).join(" &&\n");
+        // No shell of its own: what it calls is ours, and leaves this one as it is.
+        let run = format!("{{\n{commands}\n}} >\"$log\" 2>&1 || fail {number} $?\n");
+        script += &(begun(number, task) + &run + &done(number, task));
+    }
+    script + "files() { :; }\n"
+}
+
+fn apart(number: usize, task: &Task, packages: PackageManager, payload: &mut Vec<u8>) -> String {
+    let commands = steps::commands(&task.steps, packages, None, payload);
+    if commands.is_empty() {
+        return String::new();
+    }
+    // Only package steps say something while they run.
+    let (task, way_out) = match task.steps.iter().any(functions::is_about_packages) {
+        true => (format!("task={number}\n"), "4>&1 "),
+        false => (String::new(), ""),
+    };
+    format!("{task}(\n{}\n) {way_out}>\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n"))
+}
+
+fn begun(number: usize, task: &Task) -> String {
+    if task.begins { format!("say begin {number}\n") } else { String::new() }
+}
+
+fn done(number: usize, task: &Task) -> String {
+    if task.ends { format!("say done {number}\n") } else { String::new() }
+}

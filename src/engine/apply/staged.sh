@@ -1,0 +1,35 @@
+# Files of consecutive resources are made side by side, before the first of them is put in its place. `files
+# COMMAND` calls the command for each of them until one fails, with: number, bytes, directory, start of the
+# temporary name, owner:group, mode. f0, f1 and so on are their temporary names; `ready` of them, the first ones,
+# are whole, on disk, and have their owner and mode; `why` says what is the matter with the next.
+
+# what this cannot make, `stage` will miss
+tidy() {
+    [ -d "$3" ] || mkdir -p -- "$3"
+    sweep "$4"
+    return 0
+}
+
+stage() {
+    eval "f$1=\$4\$\$.\$1"
+    head -c "$2" <&3 >"$4$$.$1" || return
+    made=$(($1 + 1))
+}
+
+# one by one, when not all of them could be settled at once
+settle() {
+    [ "$1" -lt "$made" ] || return
+    eval "set -- \"\$1\" \"\$2\" \"\$f$1\" \"\$5\" \"\$6\""
+    arrived "$2" "$3" && chown -- "$4" "$3" && chmod -- "$5" "$3" && sync -- "$3" && ready=$(($1 + 1))
+}
+
+drop() {
+    eval "set -- \"\$f$1\""
+    [ -z "$1" ] || rm -f -- "$1"
+}
+
+# number, path
+place() {
+    [ "$1" -lt "$ready" ] || { printf '%s\n' "$why"; return 1; }
+    eval "mv -fT -- \"\$f$1\" \"\$2\""
+}
