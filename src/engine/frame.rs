@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use memchr::memmem;
 
 use super::nonce::Nonce;
 
@@ -83,8 +84,7 @@ pub(super) fn ends(nonce: &Nonce, line: &str) -> bool {
 /// What follows the first frame of an output.
 pub(super) fn after<'a>(nonce: &Nonce, stdout: &'a [u8]) -> &'a [u8] {
     let mark = format!("{} end\n", nonce.as_str());
-    let at = stdout.windows(mark.len()).position(|window| window == mark.as_bytes());
-    at.map_or(&[], |at| &stdout[at + mark.len()..])
+    memmem::find(stdout, mark.as_bytes()).map_or(&[], |at| &stdout[at + mark.len()..])
 }
 
 /// The sections of one answer.
@@ -143,13 +143,14 @@ fn split(inner: &[u8], mark: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// `bytes` cut at every `mark`; what stands before the first is the first piece.
-pub(super) fn pieces<'a>(mut bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
+pub(super) fn pieces<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
-    while let Some(at) = bytes.windows(mark.len()).position(|window| window == mark) {
-        pieces.push(&bytes[..at]);
-        bytes = &bytes[at + mark.len()..];
+    let mut from = 0;
+    for at in memmem::find_iter(bytes, mark) {
+        pieces.push(&bytes[from..at]);
+        from = at + mark.len();
     }
-    pieces.push(bytes);
+    pieces.push(&bytes[from..]);
     pieces
 }
 

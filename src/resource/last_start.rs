@@ -31,8 +31,9 @@ pub(super) fn owed(unit: &str, moment: Moment, ids: &[String]) -> Option<Probe> 
     };
     let script = format!(
         "since=$(TZ=UTC LC_ALL=C systemctl show --value --property={property} -- {unit}) && [ -n \"$since\" ] || \
-         exit 1; since=$(date -d \"$since\" +%s) && now=$(date +%s) || exit 1; for f in {files}; do \
-         t=$(stat -c %Y -- \"$f\" 2>/dev/null) && [ \"$t\" -gt \"$since\" ] && [ \"$t\" -le \"$now\" ] && exit 0; \
+         exit 1; since=$(date -d \"$since\" +%s) && now=$(date +%s) || exit 1; \
+         for t in $(stat -c %Y -- {files} 2>/dev/null); do \
+         [ \"$t\" -gt \"$since\" ] && [ \"$t\" -le \"$now\" ] && exit 0; \
          done; exit 1",
         unit = shell::word(unit),
         files = files.join(" "),

@@ -46,23 +46,26 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     if stated.is_empty() && readings.is_empty() {
         return Vec::new();
     }
-    let mut sections = Vec::new();
     let paths = quote_all(stated.iter().copied());
+    let mut sections = Vec::new();
     if !stated.is_empty() {
-        let stat = format!("{{ errors=$(stat --printf='{STAT}' -- {paths} 2>&1 >&3); }} 3>&1\n");
+        let stat =
+            format!("set -- {paths}\n{{ errors=$(stat --printf='{STAT}' -- \"$@\" 2>&1 >&3); }} 3>&1\n");
         sections.push(("stat", stat));
         sections.push(("stat-errors", "printf '%s\\n' \"$errors\"\n".to_owned()));
-        sections.push(("links", format!("readlink -z -- {paths} 2>/dev/null\n")));
+        sections.push(("links", "readlink -z -- \"$@\" 2>/dev/null\n".to_owned()));
     }
     let followed = quote_all(readings.iter().filter_map(|probe| match probe {
         Probe::Content { path } => Some(path.as_str()),
         _ => None,
     }));
+    let begin = if stated.is_empty() { "set --\n" } else { "" };
     // Only regular files: reading a pipe or a device might never end.
     let sums = format!(
-        "set --\n\
-         for p in {paths}; do [ -L \"$p\" ] || [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
+        "{begin}n=$#\n\
+         for p do [ -L \"$p\" ] || [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
          for p in {followed}; do [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
+         shift $n\n\
          sums=; [ $# = 0 ] || sums=$(sha256sum -- \"$@\" 2>/dev/null)\n\
          printf '%s\\n' \"$sums\"\n"
     );
@@ -73,27 +76,27 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     sections
 }
 
-/// First line: the numbers of the readings that follow; then the contents between separators.
+/// Prints the numbers of the readings that follow, then their contents between separators. Sums and readings
+/// are in one order, so what stands before a sum that was found is not searched again.
 fn ask_contents(readings: &[&Probe]) -> String {
-    let mut script = format!(
-        "set -- {SEPARATOR}\nn=\nsame() {{ case \"\n$sums\n\" in *\"\n$1\n\"*) ;; *) return 1 ;; esac; }}\n"
-    );
+    let mut script = include_str!("contents.sh").to_owned();
     for (number, probe) in readings.iter().enumerate() {
-        let (path, wanted) = match probe {
+        let call = match probe {
             Probe::Path { path, unless_sha256: Some(sha256) } => {
-                let line = quote(&sum_line(sha256, path));
-                (path, format!("[ ! -L \"$p\" ] && [ -f \"$p\" ] && ! same {line}"))
+                let line = sum_line(sha256, path);
+                let escaped = if line.starts_with('\\') { quote(&line) } else { String::new() };
+                format!("file {number} {} {sha256} {escaped}\n", quote(path))
             }
-            Probe::Content { path } => (path, "[ -f \"$p\" ]".to_owned()),
+            Probe::Content { path } => format!("text {number} {}\n", quote(path)),
             _ => continue,
         };
-        script.push_str(&format!(
-            "p={}; if {wanted}; then n=\"$n {number}\"; set -- \"$@\" \"$p\" {SEPARATOR}; fi\n",
-            quote(path)
-        ));
+        script.push_str(&call);
     }
     let limit = CONTENT_LIMIT + 1;
-    script.push_str(&format!("echo $n\nhead -q -c {limit} -- \"$@\" 2>/dev/null\n"));
+    script.push_str(&format!(
+        "set -- {SEPARATOR}\nfor i in $n; do eval \"set -- \\\"\\$@\\\" \\\"\\$p$i\\\" {SEPARATOR}\"; done\n\
+         echo $n\nhead -q -c {limit} -- \"$@\" 2>/dev/null\n"
+    ));
     script
 }
 

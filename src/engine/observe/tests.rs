@@ -87,6 +87,25 @@ fn paths_are_told_by_what_is_there() {
     }
 }
 
+/// Contents of which every second one is right, and names that sha256sum escapes.
+#[test]
+fn of_many_files_only_those_that_differ_send_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |n: usize| {
+        dir.path().join(format!("{n:03} it's\\{}", "\n".repeat(n % 3))).to_str().unwrap().to_owned()
+    };
+    let probes: Vec<Probe> = (0..120)
+        .map(|n| path(at(n), [Some(HELLO), Some("00"), None][n % 3].filter(|_| n % 7 != 0)))
+        .collect();
+    (0..120).for_each(|n| fs::write(at(n), "hello\n").unwrap());
+    for shell in shells() {
+        for (n, answer) in observed(shell, &probes).iter().enumerate() {
+            let Answer::Path(PathState::File { content, .. }) = answer else { panic!("{answer:?}") };
+            assert_eq!(content.is_some(), n % 3 == 1 && n % 7 != 0, "{shell}: {n}");
+        }
+    }
+}
+
 #[test]
 fn the_kernel_and_guards_answer() {
     let guard = |script: &str| Probe::Guard { script: script.into() };

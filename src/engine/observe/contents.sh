@@ -1,0 +1,23 @@
+# Which contents are to be sent. `sums` has what sha256sum printed, in the order in which `file` is called, so what
+# stands before a line that was found is not searched again.
+set --
+n= rest="
+$sums
+"
+same() {
+    case $rest in
+        *"
+$1
+"*) rest=${rest#*"
+$1
+"}
+            rest="
+$rest" ;;
+        *) return 1 ;;
+    esac
+}
+# number, path, digest that it should have, the whole line of sha256sum where the path is escaped in it
+file() { [ -L "$2" ] || [ ! -f "$2" ] || same "${4-$3  $2}" || take "$1" "$2"; }
+# number, path
+text() { [ ! -f "$2" ] || take "$1" "$2"; }
+take() { n="$n $1"; eval "p$1=\$2"; }
