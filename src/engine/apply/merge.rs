@@ -148,7 +148,8 @@ fn reload_late(works: &mut [Work]) {
         for step in std::mem::take(&mut work.steps).into_iter().rev() {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
-                Step::WriteFile { .. }
+                Step::VerifyUnit { .. }
+                | Step::WriteFile { .. }
                 | Step::Symlink { .. }
                 | Step::SetAccess { .. }
                 | Step::Remove { .. } => true,

@@ -62,16 +62,18 @@ fn manner(task: &Task) -> Manner {
 
 /// Whether what is staged before the step is as good after it: it makes no user, removes no directory, and
 /// runs nothing that might.
+/// And it reads nothing from the payload, whose place is lost where a file could not be made.
 fn leaves_staged_files_alone(step: &Step) -> bool {
-    matches!(
-        step,
-        Step::WriteFile { .. }
-            | Step::SetAccess { .. }
-            | Step::Symlink { .. }
-            | Step::SetSysctl { .. }
-            | Step::LoadModule(_)
-            | Step::ReloadUnitFiles
-    )
+    matches!(step, Step::VerifyUnit { files, .. } if files.is_empty())
+        || matches!(
+            step,
+            Step::WriteFile { .. }
+                | Step::SetAccess { .. }
+                | Step::Symlink { .. }
+                | Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::ReloadUnitFiles
+        )
 }
 
 /// Whether its files can be made before the run has done anything: no link that the run makes leads to them,
@@ -101,7 +103,7 @@ fn writes(run: &[Task]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::Access;
+    use crate::resource::step::{Access, UnitFile};
 
     fn access() -> Access {
         Access { owner: "root".into(), group: "root".into(), mode: 0o644 }
@@ -113,6 +115,12 @@ mod tests {
 
     fn directory(path: &str) -> Step {
         Step::MakeDirectory { path: path.into(), access: access() }
+    }
+
+    /// Of so many files.
+    fn verify(files: usize) -> Step {
+        let file = UnitFile { name: "a.service".into(), text: String::new() };
+        Step::VerifyUnit { name: "a.service".into(), files: vec![file; files], sensitive: false }
     }
 
     fn unit(verb: UnitVerb) -> Step {
@@ -138,6 +146,10 @@ mod tests {
             (vec![vec![write("/a"), write("/b")]], vec![(Staged, 1)]),
             (vec![vec![write("/a")], vec![sysctl(), write("/b")], vec![link("/c")]], vec![(Staged, 3)]),
             (vec![vec![write("/a")], vec![run()], vec![write("/b")]], vec![(Apart, 1); 3]),
+            (
+                vec![vec![verify(1), write("/a")], vec![verify(0), write("/b")], vec![write("/c")]],
+                vec![(Apart, 1), (Staged, 2)],
+            ),
             (vec![vec![write("/a")], vec![write("/a")]], vec![(Apart, 1); 2]),
             (vec![vec![link("/a")], vec![write("/b")], vec![write("/a/b")]], vec![(Staged, 2), (Apart, 1)]),
             (vec![vec![link("/a")], vec![write("/ab")]], vec![(Staged, 2)]),
