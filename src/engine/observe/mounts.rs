@@ -72,9 +72,6 @@ pub(super) fn answer(
         return Ok(());
     }
     let table = sections.text("mounts")?;
-    if table.trim().is_empty() {
-        return Err(ObserveError::Unreadable { section: "mounts", found: table });
-    }
     // What was mounted last at a point hides what was there before.
     let live: BTreeMap<String, MountState> = table.lines().filter_map(mount).collect();
     let devices = devices(probes);
@@ -99,7 +96,12 @@ pub(super) fn answer(
             state
         });
         let probe = Probe::Mount { point: point.to_owned(), source: source.map(str::to_owned) };
-        answers.insert(probe, Answer::Mount(state));
+        // A host without any mount there is not.
+        let answer = match table.trim().is_empty() {
+            true => Answer::Failed("/proc/self/mountinfo cannot be read".to_owned()),
+            false => Answer::Mount(state),
+        };
+        answers.insert(probe, answer);
     }
     Ok(())
 }
