@@ -9,5 +9,11 @@ mod bad_input;
 mod engine;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/interrupts.rs"]
+mod interrupts;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/saved_plans.rs"]
+mod saved_plans;
+#[path = "cli/sshd.rs"]
+mod sshd;

@@ -1,24 +1,33 @@
 //! `metalform apply`.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 
+use super::apply_plan::{self, CheckedPlan};
 use super::conduct::{Conduct, FleetArguments};
 use super::failure::Failure;
 use super::host_trouble::{self, Outcomes};
 use super::interrupt::Manner;
 use super::output::{Format, HostsDocument, document, print};
 use super::recap::{self, Records, Row};
-use super::states::{SeenHost, StateArguments, StateWork};
+use super::states::{Making, SeenHost, StateArguments, StateWork};
 use super::{Global, plan, setting};
+use crate::engine::Desired;
 use crate::engine::host::{HostError, Outcome};
+use crate::engine::roster::RosterFault;
+use crate::engine::saved_plan::SavedHost;
+use crate::engine::saved_plan::planned::Planned;
 use crate::engine::stop::{Asked, Stop};
 use crate::model::event::{Event, HostOutcome};
+use crate::model::name::HostName;
 use crate::report::plain::Detail;
 use crate::resource::step::CertificateRequest;
+use crate::state::Compiled;
 use crate::transport::error::TransportError;
 
 /// Make hosts what states say, without a cluster
@@ -32,6 +41,10 @@ pub struct Apply {
     states: StateArguments,
     #[command(flatten)]
     fleet: FleetArguments,
+    /// Apply the plan that `plan --out FILE` kept, on its hosts, and nothing else; when a host, a state or a
+    /// value has changed since, nothing is done on any host: exit code 7
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["states", "roster", "on", "local", "dry_run"])]
+    plan: Option<PathBuf>,
     /// Only show what would change, as `plan` does
     #[arg(long)]
     dry_run: bool,
@@ -54,20 +67,58 @@ impl Apply {
     /// # Errors
     /// For each host that is not what its states say, one line.
     pub async fn run(&self, global: &Global, stop: &Stop) -> Result<ExitCode, Failure> {
+        if let Some(path) = &self.plan {
+            return self.run_plan(path, global, stop).await;
+        }
         let work = self.states.read(global).await?;
         if self.dry_run {
-            return plan::plan(&work, self.output, self.detailed_exitcode).await;
+            return plan::plan(&work, self.output, self.detailed_exitcode, None).await;
         }
+        let doing = async |conduct: &Conduct<'_>| {
+            let make = |_: &HostName, compiled| work.desired(compiled);
+            apply(&work, conduct, Making { with_facts: false, make }).await
+        };
+        let hosts = work.hosts().into_iter().collect();
+        self.told(hosts, (global, stop), doing).await
+    }
+
+    /// Applies a saved plan, where nothing has moved.
+    async fn run_plan(&self, path: &Path, global: &Global, stop: &Stop) -> Result<ExitCode, Failure> {
+        let checked = apply_plan::checked(path, global, self.states.limit(), stop).await?;
+        let CheckedPlan { work, file, key, same, unreachable } = checked;
+        let nothing = SavedHost { machine: key.digest(""), resources: Vec::new() };
+        let doing = async |conduct: &Conduct<'_>| {
+            let make = |host: &HostName, compiled| {
+                let saved = file.hosts.get(host).unwrap_or(&nothing);
+                Ok(Planned { states: work.desired(compiled)?, saved, key: &key })
+            };
+            let mut outcomes = apply(&work, conduct, Making { with_facts: true, make }).await;
+            outcomes.extend(unreachable);
+            outcomes.sort_by(|(one, _), (other, _)| one.cmp(other));
+            outcomes
+        };
+        self.told(same, (global, stop), doing).await
+    }
+
+    /// Does it on these hosts, tells of it, and shows what became of them.
+    async fn told(
+        &self,
+        hosts: BTreeSet<HostName>,
+        (global, stop): (&Global, &Stop),
+        doing: impl AsyncFnOnce(&Conduct<'_>) -> Outcomes<Outcome>,
+    ) -> Result<ExitCode, Failure> {
         let reporter = setting::reporter(global, Detail::Resources);
         let records = Mutex::new(Records::default());
         let events = |event: Event| {
-            records.lock().unwrap_or_else(PoisonError::into_inner).take_in(&event);
+            let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
+            let event = records.counted(event);
+            records.take_in(&event);
             reporter.event(&event);
         };
-        events(Event::RunBegun { hosts: work.hosts() });
-        let conduct = self.fleet.conduct(work.limit, stop, &events);
+        events(Event::RunBegun { hosts: hosts.len() });
+        let conduct = Conduct { only: Some(hosts), ..self.fleet.conduct(self.states.limit(), stop, &events) };
         let outcomes = tokio::select! {
-            outcomes = apply(&work, &conduct) => outcomes,
+            outcomes = doing(&conduct) => outcomes,
             never = tell_of_stop(&conduct) => match never {},
         };
         // The lines at the bottom of a terminal go before the result comes.
@@ -87,11 +138,15 @@ async fn tell_of_stop(conduct: &Conduct<'_>) -> Infallible {
     std::future::pending().await
 }
 
-async fn apply(work: &StateWork, conduct: &Conduct<'_>) -> Outcomes<Outcome> {
+async fn apply<D: Desired + Send>(
+    work: &StateWork,
+    conduct: &Conduct<'_>,
+    making: Making<impl Fn(&HostName, Vec<Compiled>) -> Result<D, Vec<RosterFault>> + Sync>,
+) -> Outcomes<Outcome> {
     // States with certificates were refused when they were compiled.
     let nobody = |_: &CertificateRequest, _: &str| Err("there is no authority outside a cluster".to_owned());
     let on_one =
-        async |seen: SeenHost<'_>| match seen.host.converge(seen.looked, &nobody, conduct.events).await {
+        async |seen: SeenHost<'_, D>| match seen.host.converge(seen.looked, &nobody, conduct.events).await {
             // It was reached before: it is not one to be set aside.
             Err(HostError::Transport(TransportError::Unreachable { host, reason })) => {
                 Err(TransportError::Lost { host, reason }.into())
@@ -102,7 +157,7 @@ async fn apply(work: &StateWork, conduct: &Conduct<'_>) -> Outcomes<Outcome> {
         0 => (HostOutcome::Unchanged, 0),
         changed => (HostOutcome::Changed, changed),
     };
-    work.each(conduct, on_one, judge).await
+    work.each(conduct, making, on_one, judge).await
 }
 
 fn show(rows: &[Row], format: Format) -> Result<(), Failure> {

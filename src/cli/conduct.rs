@@ -1,5 +1,6 @@
 //! How a run goes through a fleet: the options, and what they come to.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
@@ -9,6 +10,7 @@ use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::Events;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::stop::Stop;
+use crate::model::name::HostName;
 
 /// Options of commands that change hosts.
 #[derive(Debug, Args)]
@@ -53,6 +55,8 @@ pub struct Conduct<'a> {
     pub share: Share,
     /// Who is told.
     pub events: Events<'a>,
+    /// Of the hosts selected, only these.
+    pub only: Option<BTreeSet<HostName>>,
 }
 
 impl FleetArguments {
@@ -64,7 +68,7 @@ impl FleetArguments {
             max_failures: self.max_failures,
             unreachable_fails: self.unreachable == Unreachable::Fail,
         };
-        Conduct { rules, share: Share::new(stop.clone(), self.uploads), events }
+        Conduct { rules, share: Share::new(stop.clone(), self.uploads), events, only: None }
     }
 }
 
@@ -72,6 +76,6 @@ impl Conduct<'static> {
     /// Of a run that changes nothing: side by side, whatever becomes of single hosts.
     pub fn looking(limit: NonZeroUsize) -> Self {
         let share = Share::new(Stop::never(), UPLOADS);
-        Self { rules: Rules::side_by_side(limit), share, events: &|_| {} }
+        Self { rules: Rules::side_by_side(limit), share, events: &|_| {}, only: None }
     }
 }

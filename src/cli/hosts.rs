@@ -198,7 +198,9 @@ impl Selected {
         work: impl AsyncFn(&Host, engine::host::Host<'_>) -> Result<Result<T, Vec<RosterFault>>, HostError>,
         judge: impl Fn(&T) -> (HostOutcome, usize),
     ) -> Outcomes<T> {
-        let hosts: BTreeMap<&HostName, &Host> = self.hosts.iter().map(|host| (&host.name, host)).collect();
+        let wanted = |host: &&Host| conduct.only.as_ref().is_none_or(|only| only.contains(&host.name));
+        let hosts: BTreeMap<&HostName, &Host> =
+            self.hosts.iter().filter(wanted).map(|host| (&host.name, host)).collect();
         let (hosts, work, judge) = (&hosts, &work, &judge);
         let on_one = |name: HostName| async move {
             // A fleet gives no names but those that it was given.

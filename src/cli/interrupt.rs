@@ -1,6 +1,5 @@
 //! Ctrl-C, and what systemd and others send instead of it.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,28 +20,39 @@ pub enum Manner {
     Gradual,
 }
 
-/// Ends when the command must: by then it was asked as its manner is.
-///
-/// # Errors
-/// When the command was interrupted, or signals cannot be listened to. It never ends well.
-pub async fn interrupted(asker: &Asker, manner: Manner) -> Result<Infallible, Failure> {
-    let bug = |error: std::io::Error| Failure::from_error(Exit::Bug, &error);
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(bug)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(bug)?;
-    next(&mut interrupt, &mut terminate).await;
-    if manner == Manner::Gradual {
-        asker.ask(Asked::AfterResource);
-        next(&mut interrupt, &mut terminate).await;
-        asker.ask(Asked::Now);
-        // The command ends itself before that, unless a host hangs.
-        let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
-    }
-    Err(Failure::new(Exit::Interrupted, "interrupted").hint("the same command goes on from here"))
+/// The signals, listened to from the moment that this is made.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
 }
 
-async fn next(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+impl Signals {
+    /// Within a runtime.
+    ///
+    /// # Errors
+    /// When signals cannot be listened to.
+    pub fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::from_error(Exit::Bug, &error));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Ends when the command must: by then it was asked as its manner is.
+    pub async fn interrupted(mut self, asker: &Asker, manner: Manner) -> Failure {
+        self.next().await;
+        if manner == Manner::Gradual {
+            asker.ask(Asked::AfterResource);
+            self.next().await;
+            asker.ask(Asked::Now);
+            // The command ends itself before that, unless a host hangs.
+            let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
+        }
+        Failure::new(Exit::Interrupted, "interrupted").hint("the same command goes on from here")
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! One file a command; the only place that prints.
 
 pub mod apply;
+pub mod apply_plan;
 pub mod bootstrap;
 pub mod bundle;
 pub mod check;
@@ -18,6 +19,7 @@ pub mod mend;
 pub mod node;
 pub mod output;
 pub mod plan;
+pub mod plan_file;
 pub mod preview;
 pub mod recap;
 pub mod render;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use failure::{Exit, Failure};
-use interrupt::{Manner, interrupted};
+use interrupt::{Manner, Signals};
 
 use crate::engine::stop::{self, Stop};
 
@@ -114,9 +116,10 @@ pub fn run() -> ExitCode {
     let (asker, stop) = stop::channel();
     let manner = cli.command.manner();
     let outcome = runtime.block_on(async {
+        let signals = Signals::listen()?;
         tokio::select! {
             outcome = dispatch(&cli, &stop) => outcome,
-            interrupted = interrupted(&asker, manner) => interrupted.map(|never| match never {}),
+            failure = signals.interrupted(&asker, manner) => Err(failure),
         }
     });
     runtime.shutdown_background();

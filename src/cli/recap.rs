@@ -47,6 +47,17 @@ impl Records {
         }
     }
 
+    /// The same event, with how many resources were changed on a host that did not come to its end.
+    pub fn counted(&self, event: Event) -> Event {
+        match event {
+            Event::HostEnded { host, outcome, elapsed, .. } => {
+                let changed = self.of(&host).changed.len();
+                Event::HostEnded { host, outcome, changed, elapsed }
+            }
+            other => other,
+        }
+    }
+
     /// Of one host.
     pub fn of(&self, host: &HostName) -> Record {
         self.0.get(host).cloned().unwrap_or_default()

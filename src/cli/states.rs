@@ -10,12 +10,14 @@ use super::failure::Failure;
 use super::host_trouble::Outcomes;
 use super::hosts::{HostArguments, Selected};
 use super::{Global, setting};
+use crate::engine::Desired;
 use crate::engine::host::{Host, HostError, Looked};
 use crate::engine::roster::{self, RosterFault};
 use crate::engine::states::HostStates;
 use crate::model;
 use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
+use crate::model::name::HostName;
 use crate::state::{Compiled, Library, StateName};
 
 /// Which states, on which hosts.
@@ -35,18 +37,32 @@ pub struct StateWork {
     selected: Selected,
     /// Hosts to work on at the same time.
     pub limit: NonZeroUsize,
-    now: Timestamp,
+    /// When this command began.
+    pub now: Timestamp,
 }
 
 /// One host, seen, with what it should be.
-pub struct SeenHost<'a> {
+pub struct SeenHost<'a, D = HostStates> {
     /// The host.
     pub host: Host<'a>,
     /// Its resources, and what there is of them.
-    pub looked: Looked<HostStates>,
+    pub looked: Looked<D>,
+}
+
+/// How a host's resources become what it is compared with.
+pub struct Making<F> {
+    /// Whether the host's facts are wanted in any case.
+    pub with_facts: bool,
+    /// Of one host.
+    pub make: F,
 }
 
 impl StateArguments {
+    /// Hosts to work on at the same time.
+    pub fn limit(&self) -> NonZeroUsize {
+        self.hosts.limit
+    }
+
     /// Reads states and hosts. No host is touched.
     ///
     /// # Errors
@@ -65,17 +81,24 @@ impl StateArguments {
 }
 
 impl StateWork {
-    /// Does `work` on the hosts once they were seen; the rest is as [`Selected::each`] has it.
-    pub async fn each<T>(
+    /// Does `work` on the hosts once they were seen and compared with what `making` makes; the rest is as
+    /// [`Selected::each`] has it.
+    pub async fn each<D: Desired + Send, T>(
         &self,
         conduct: &Conduct<'_>,
-        work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>,
+        making: Making<impl Fn(&HostName, Vec<Compiled>) -> Result<D, Vec<RosterFault>> + Sync>,
+        work: impl AsyncFn(SeenHost<'_, D>) -> Result<T, HostError>,
         judge: impl Fn(&T) -> (HostOutcome, usize),
     ) -> Outcomes<T> {
-        let desired =
-            |compiled: Result<Vec<Compiled>, Vec<RosterFault>>| roster::desired(compiled?, self.now);
         let on_one = async |named: &model::roster::Host, host: Host<'_>| {
-            let known = roster::compiled_without_facts(self.setting(), named).map(desired).transpose();
+            let desired = |compiled: Result<Vec<Compiled>, Vec<RosterFault>>| {
+                compiled.and_then(|compiled| (making.make)(&named.name, compiled))
+            };
+            let known = match making.with_facts {
+                true => None,
+                false => roster::compiled_without_facts(self.setting(), named).map(desired),
+            };
+            let known = known.transpose();
             let known = match known {
                 Ok(known) => known,
                 Err(faults) => return Ok(Err(faults)),
@@ -89,14 +112,17 @@ impl StateWork {
         self.selected.each(conduct, on_one, judge).await
     }
 
-    /// The same for work that changes nothing.
-    pub async fn look<T>(&self, work: impl AsyncFn(SeenHost<'_>) -> Result<T, HostError>) -> Outcomes<T> {
-        self.each(&Conduct::looking(self.limit), work, |_| (HostOutcome::Unchanged, 0)).await
+    /// What a host should be.
+    ///
+    /// # Errors
+    /// Resources that their kind refuses, or that only a cluster can have.
+    pub fn desired(&self, compiled: Vec<Compiled>) -> Result<HostStates, Vec<RosterFault>> {
+        roster::desired(compiled, self.now)
     }
 
-    /// How many hosts a run is about.
-    pub fn hosts(&self) -> usize {
-        self.selected.hosts.len()
+    /// The hosts selected.
+    pub fn hosts(&self) -> Vec<HostName> {
+        self.selected.hosts.iter().map(|host| host.name.clone()).collect()
     }
 
     /// The resources of every host, in the order to run. Hosts are asked what they are where that matters.

@@ -26,7 +26,7 @@ pub(super) const CA: FieldSpec = FieldSpec {
 };
 
 /// Something to fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Download {
     /// Of http or https; may hold a password, so it is neither shown nor an argument of a process.
     pub url: String,

@@ -5,7 +5,7 @@ use super::condition::Condition;
 use super::download::Download;
 
 /// One mutation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Write beside, sync, rename; owner and mode are right from the first instant. Parent directories are
     /// made when missing (0755 root).
@@ -186,7 +186,7 @@ pub enum Step {
 }
 
 /// A unit file to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnitFile {
     /// With its suffix.
     pub name: String,
@@ -195,7 +195,7 @@ pub struct UnitFile {
 }
 
 /// Owner, group and permission bits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
     /// User name.
     pub owner: String,
@@ -206,7 +206,7 @@ pub struct Access {
 }
 
 /// A package and the version to bring it to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PackageVersion {
     /// Its name.
     pub name: String,
@@ -243,7 +243,7 @@ pub enum MountVerb {
 }
 
 /// systemctl verbs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnitVerb {
     /// Enable at boot.
     Enable,
@@ -264,7 +264,7 @@ pub enum UnitVerb {
 }
 
 /// What a certificate must say. The key is made on the host (ECDSA P-256, 0600).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CertificateRequest {
     /// Where the certificate goes (PEM).
     pub certificate: String,
@@ -287,7 +287,7 @@ pub struct CertificateRequest {
 }
 
 /// Extended key usages (RFC 5280 section 4.2.1.12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyUsage {
     /// `serverAuth`.

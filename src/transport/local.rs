@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
@@ -31,13 +32,28 @@ impl Transport for LocalTransport {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
+            // What a terminal sends to its foreground is not meant for it: who runs us decides when it stops.
+            .process_group(0)
             .spawn()
             .map_err(no_shell)?;
+        let mut running = EndOnDrop(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
         exchange(&mut child, &frame, (&program.payload, replies), &mut capture).await?;
         let status = child.wait().await.map_err(no_shell)?;
+        running.0 = None;
         let status = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(128);
         capture.finish(status, "local", "root")
+    }
+}
+
+/// Ends a program, with all that it has started, when its run is given up.
+struct EndOnDrop(Option<Pid>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // It may have ended by itself.
+            let _ended = kill_process_group(group, Signal::TERM);
+        }
     }
 }
 
@@ -128,6 +144,28 @@ mod tests {
         };
         let output = LocalTransport.converse(&program, replies, &mut answer).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "one?\ntwo");
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_given_up_ends_with_all_that_it_started() {
+        let (up, seen) = tokio::sync::oneshot::channel();
+        let program = Program { script: "sleep 60 & echo $!; wait".to_owned(), payload: Vec::new() };
+        let mut up = Some(up);
+        let mut progress = |line: &str| {
+            up.take().map(|up| up.send(line.to_owned()));
+        };
+        let id = tokio::select! {
+            output = LocalTransport.run(&program, &mut progress) => panic!("{output:?}"),
+            id = seen => id.unwrap(),
+        };
+        // What has ended is gone, or waits for its parent to notice.
+        let runs =
+            || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+        while runs() {
+            assert!(tokio::time::Instant::now() < deadline, "process {id} still runs");
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! A temporary directory with a tree and a target, and runs of the binary that see nothing else.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// What a run left.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,15 +66,24 @@ impl Sandbox {
         self.directory.path().to_str().unwrap()
     }
 
-    /// Runs the binary here, with an environment of PATH alone. `$DIR` in an argument is the directory.
-    pub fn run(&self, arguments: &[&str]) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_metalform"))
+    /// The binary here, with an environment of PATH alone. `$DIR` in an argument is the directory.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metalform"));
+        command
             .args(arguments.iter().map(|argument| argument.replace("$DIR", self.root())))
             .current_dir(self.directory.path())
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .output()
-            .unwrap();
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.ran(self.command(arguments).output().unwrap())
+    }
+
+    /// What a run that has ended left.
+    pub fn ran(&self, output: Output) -> Ran {
         let text = |bytes: Vec<u8>| timeless(&String::from_utf8(bytes).unwrap().replace(self.root(), "$DIR"));
         Ran { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }

@@ -14,7 +14,19 @@ trap 'exit 130' INT
 trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
-say() { printf '%s %s\n' "$nonce" "$*"; }
+say() {
+    # Asked to stop, it does so before the next resource, and never within one.
+    if [ "$1" = begin ] && [ -n "$stop" ]; then
+        printf '%s stopped\n' "$nonce"
+        exit 0
+    fi
+    printf '%s %s\n' "$nonce" "$*"
+}
+
+# Whoever asks must find us: process id, process group, and when we were started (proc_pid_stat(5)).
+stop=
+trap 'stop=1' USR1
+read -r stat </proc/self/stat && set -- ${stat##*") "} && say at "${stat%% *}" "$3" "${20}"
 
 # task number, exit status
 fail() {

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::engine::nonce::Nonce;
+use crate::engine::process::Process;
 
 /// One line. Numbers are those of tasks, then those of certificate requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub(crate) enum Line {
     Request { number: usize, pem: String },
     /// Everything was done.
     End,
+    /// The program can be found as this process.
+    At(Process),
+    /// The program stopped where it was asked to, before the next task.
+    Stopped,
 }
 
 /// Reads one line; `None` when it is not one of ours.
@@ -46,6 +51,8 @@ pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<Line> {
         }
         ["request", number, pem] => Some(Line::Request { number: number.parse().ok()?, pem: decoded(pem)? }),
         ["end"] => Some(Line::End),
+        ["at", id, group, started] => Process::parse(id, group, started).map(Line::At),
+        ["stopped"] => Some(Line::Stopped),
         _ => None,
     }
 }
@@ -63,6 +70,8 @@ pub(crate) struct Summary {
     pub(crate) requests: BTreeMap<usize, String>,
     /// Whether it came to its end.
     pub(crate) ended: bool,
+    /// Whether it stopped where it was asked to.
+    pub(crate) stopped: bool,
 }
 
 impl Summary {
@@ -76,7 +85,8 @@ impl Summary {
                     summary.requests.insert(number, pem);
                 }
                 Line::End => summary.ended = true,
-                Line::Begin(_) | Line::Done(_) | Line::Wait { .. } => {}
+                Line::Stopped => summary.stopped = true,
+                Line::Begin(_) | Line::Done(_) | Line::Wait { .. } | Line::At(_) => {}
             }
         }
         summary
@@ -98,6 +108,9 @@ mod tests {
             ("NONCE wait 2 bm8=", Some(Line::Wait { number: 2, reason: "no".into() })),
             ("NONCE request 1 UEVN", Some(Line::Request { number: 1, pem: "PEM".into() })),
             ("NONCE end", Some(Line::End)),
+            ("NONCE stopped", Some(Line::Stopped)),
+            ("NONCE at 20 10 3000", Process::parse("20", "10", "3000").map(Line::At)),
+            ("NONCE at 20 0 3000", None),
             ("begin 0", None),
             ("NONCE begin x", None),
         ];

@@ -9,6 +9,8 @@ use async_trait::async_trait;
 use super::*;
 use crate::engine::Item;
 use crate::engine::apply::PackageManager;
+use crate::engine::share::LARGE;
+use crate::engine::stop::Stop;
 use crate::resource::change::Change;
 use crate::resource::probe::{Answer, PathState};
 use crate::resource::step::{Access, Step};
@@ -238,4 +240,44 @@ impl Transport for Counting {
         self.0.fetch_add(1, Ordering::Relaxed);
         LocalTransport.converse(program, replies, progress).await
     }
+}
+
+#[tokio::test]
+async fn a_large_payload_waits_for_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = fs::metadata(dir.path()).unwrap();
+    let access = Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o600 };
+    // What can be compressed is not large.
+    let mut state = 1_u64;
+    let content: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    })
+    .take(2 * LARGE)
+    .collect();
+    let path = at(dir.path(), "large");
+    let step = Step::WriteFile { path: path.clone(), content, access, sensitive: false };
+    let change = Verdict::Change(Change { differences: Vec::new(), steps: vec![step] });
+    let plan = Plan { verdicts: vec![(format!("file:{path}"), change)] };
+    let share = Share::new(Stop::never(), std::num::NonZeroUsize::MIN);
+    let taken = share.free_turn().unwrap();
+    let (told, waiting) = tokio::sync::oneshot::channel();
+    let told = Mutex::new(Some(told));
+    let events = |event: Event| {
+        if let Event::Waiting { condition, last_seen, .. } = event {
+            told.lock().unwrap().take().unwrap().send((condition, last_seen)).unwrap();
+        }
+    };
+    let host = host().sharing(&share);
+    let applying = host.apply(&plan, PackageManager::Apt, &nobody, &events);
+    tokio::pin!(applying);
+    let seen = tokio::select! {
+        ended = &mut applying => panic!("{ended:?}"),
+        seen = waiting => seen.unwrap(),
+    };
+    assert_eq!(seen, ("its turn to upload".to_owned(), "1 of 1 uploads are under way".to_owned()));
+    assert!(!Path::new(&path).exists());
+    drop(taken);
+    applying.await.unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 2 * LARGE as u64);
 }

@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
 use super::{Events, Host, HostError, Signer};
 use crate::engine::apply::progress::{self, Line, Summary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
 use crate::engine::observe;
 use crate::engine::plan::Plan;
+use crate::engine::process::Process;
+use crate::engine::share::LARGE;
+use crate::engine::stop::Asked;
 use crate::model::event::Event;
 use crate::resource::probe::{Observed, Probe};
 use crate::transport::{Output, Program};
@@ -75,18 +80,24 @@ impl Host<'_> {
         program: &Program,
         events: Events<'_>,
     ) -> Result<(Summary, Output), HostError> {
+        let _turn = self.turn(program, events).await?;
+        let started = watch::Sender::new(None);
         let mut at_hand = None;
         let mut report = |line: &str| {
             if let Some(line) = progress::parse(&self.nonce, line) {
                 match line {
                     Line::Begin(number) => at_hand = Some(number),
                     Line::Done(_) => at_hand = None,
+                    Line::At(ref process) => drop(started.send_replace(Some(process.clone()))),
                     _ => {}
                 }
                 self.tell(segment, line, events);
             }
         };
-        let ran = self.transport.run(program, &mut report).await;
+        let ran = tokio::select! {
+            ran = self.transport.run(program, &mut report) => ran,
+            () = self.stop_when_asked(started.subscribe()) => return Err(HostError::Stopped),
+        };
         let at_hand = at_hand.map_or(Vec::new(), |number| resources(segment, number).to_vec());
         let output = ran.map_err(|error| match at_hand[..] {
             [] => HostError::Transport(error),
@@ -98,12 +109,56 @@ impl Host<'_> {
                 let resources = resources(segment, *number).to_vec();
                 Err(HostError::Failed { resources, status: *status, output: output.clone() })
             }
+            None if summary.stopped => Err(HostError::Stopped),
+            None if !summary.ended && self.share.stop.asked() == Asked::Now => Err(HostError::Stopped),
             None if !summary.ended => {
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
                 Err(HostError::EndedEarly { status: output.status, resources: at_hand, stderr })
             }
             None => Ok((summary, output)),
         }
+    }
+
+    /// A turn to upload, when there is much to upload. Nothing is done to the host meanwhile.
+    async fn turn(
+        &self,
+        program: &Program,
+        events: Events<'_>,
+    ) -> Result<Option<OwnedSemaphorePermit>, HostError> {
+        if program.payload.len() < LARGE {
+            return Ok(None);
+        }
+        if let Some(turn) = self.share.free_turn() {
+            return Ok(Some(turn));
+        }
+        events(Event::Waiting {
+            host: self.name.clone(),
+            condition: "its turn to upload".to_owned(),
+            last_seen: format!("{0} of {0} uploads are under way", self.share.limit()),
+            elapsed: Duration::ZERO,
+        });
+        tokio::select! {
+            turn = self.share.turn() => Ok(Some(turn)),
+            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+        }
+    }
+
+    /// Tells the program that runs to stop, when that is asked; ends once it shall be waited for no longer.
+    /// Over a channel of its own: what the program reads on its input is its payload.
+    async fn stop_when_asked(&self, mut started: watch::Receiver<Option<Process>>) {
+        self.share.stop.reached(Asked::AfterResource).await;
+        let begun =
+            async { started.wait_for(Option::is_some).await.ok().and_then(|process| process.clone()) };
+        let process = tokio::select! {
+            process = begun => process,
+            () = self.share.stop.reached(Asked::Now) => None,
+        };
+        let Some(process) = process else { return };
+        // Where it cannot be told, its end is waited for all the same, or it is ended with its connection.
+        drop(self.transport.run(&process.stop(), &mut |_| {}).await);
+        tracing::debug!("{}: asked to stop", self.name);
+        self.share.stop.reached(Asked::Now).await;
+        drop(self.transport.run(&process.end(), &mut |_| {}).await);
     }
 
     fn tell(&self, segment: &Segment, line: Line, events: Events<'_>) {
@@ -133,7 +188,7 @@ impl Host<'_> {
                     elapsed: Duration::ZERO,
                 }),
             ),
-            Line::Request { .. } | Line::End => return,
+            Line::Request { .. } | Line::End | Line::At(_) | Line::Stopped => return,
         };
         resources(segment, number).iter().cloned().map(event).for_each(events);
     }
