@@ -217,7 +217,7 @@ pub struct PackageVersion {
 }
 
 /// Commands for users and groups (useradd(8) and its like).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccountTool {
     /// `useradd`.
     AddUser,
@@ -232,7 +232,7 @@ pub enum AccountTool {
 }
 
 /// What to do at a mount point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MountVerb {
     /// Mount what fstab(5) says.
     Mount,
