@@ -47,6 +47,7 @@ lint:
 
 unit:
 	cargo test --locked
+	METALFORM=$(CARGO_TARGET_DIR)/debug/metalform cargo test --locked --manifest-path tests/schemas/Cargo.toml
 
 deny: $(CARGO_DENY)
 	cargo deny --locked check licenses bans sources

@@ -48,3 +48,6 @@ pub mod report;
 pub mod serve;
 
 pub mod cli;
+
+#[cfg(test)]
+mod damage;

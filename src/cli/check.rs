@@ -97,7 +97,13 @@ impl Check {
                     let document = Document { file: &name, text: &text };
                     let problems = match subject {
                         Subject::Configuration => BootstrapConfiguration::parse(&document).err(),
-                        _ => Roster::parse(&[document]).err(),
+                        _ => match Roster::parse(&[document]) {
+                            Ok(roster) if roster.hosts.is_empty() => {
+                                let message = "no host is named here, below hosts:";
+                                Some(Problems(vec![document.problem(None, message)]))
+                            }
+                            roster => roster.err(),
+                        },
                     };
                     problems.iter().for_each(|problems| faults.problems(problems));
                     BTreeSet::new()

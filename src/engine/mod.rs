@@ -26,7 +26,7 @@ pub mod stop;
 mod sysctl_path;
 
 #[cfg(test)]
-mod shells;
+pub(crate) mod shells;
 
 use crate::resource::change::Verdict;
 use crate::resource::probe::{Observed, Probe};

@@ -1,11 +1,12 @@
 //! A YAML file that a person wrote, and what is wrong with it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde_saphyr::{Error, Location, MessageFormatter, UserMessageFormatter};
+use serde_saphyr::Location;
 
-use super::near::Near;
+use super::yaml_error;
 
 /// A file's name (for messages only) and text.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,9 @@ pub struct Document<'a> {
 
 /// The largest file that is read, in bytes. What people write is a thousandth of it.
 pub const LARGEST: usize = 4 << 20;
+
+/// The deepest nesting that is read. Each level is one of the reader's recursion, and a thread's stack may be 2 MiB.
+pub const DEEPEST: usize = 24;
 
 /// Why a file is not something that a person wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -85,6 +89,15 @@ pub fn text(bytes: Vec<u8>) -> Result<String, TextError> {
     Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
+/// The text without line breaks and what else a terminal would act upon: these are shown as escapes.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
 /// The line and the column of what follows a text.
 fn place_after(before: &str) -> (u64, u64) {
     let last = before.rsplit('\n').next().unwrap_or_default();
@@ -137,10 +150,12 @@ impl<'a> Document<'a> {
     pub fn parse<T: Deserialize<'a>>(&self, booleans: Booleans) -> Result<T, Problems> {
         let options = serde_saphyr::options! {
             strict_booleans: booleans == Booleans::Strict,
+            budget: serde_saphyr::budget! { max_depth: DEEPEST },
+            reject_unsupported_tags: true,
             with_snippet: false,
         };
         serde_saphyr::from_str_with_options(self.text, options)
-            .map_err(|error| Problems(vec![self.problem(error.location(), message(&error))]))
+            .map_err(|error| Problems(vec![self.problem(error.location(), yaml_error::explain(&error))]))
     }
 
     /// A problem with what stands at a place of this file.
@@ -152,30 +167,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The parser's message without what only its own callers can act on.
-fn message(error: &Error) -> String {
-    match error.without_snippet() {
-        Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key {key:?} stands here for the second time")
-        }
-        Error::SerdeUnknownField { field, expected, .. } => {
-            let near = Near::to(field, expected.iter().copied());
-            match near == Near::default() {
-                true => format!("unknown field {field:?}; known here: {}", expected.join(", ")),
-                false => format!("unknown field {field:?}{near}"),
-            }
-        }
-        Error::Unexpected { expected: "mapping start", .. } => "a mapping is expected here".to_owned(),
-        Error::InvalidScalar { ty: "u8" | "u16" | "u32" | "u64", .. } => {
-            "a whole number is expected here".to_owned()
-        }
-        error => UserMessageFormatter.format_message(error).into_owned(),
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, one_line(&self.message))
     }
 }
 

@@ -15,3 +15,4 @@ pub mod roster;
 pub mod selector;
 pub mod ssh_syntax;
 pub mod ssh_target;
+pub mod yaml_error;

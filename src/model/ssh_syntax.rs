@@ -37,6 +37,9 @@ pub enum SshSyntaxError {
     /// Of a private key's path in a roster.
     #[error("{0:?} is neither an absolute path nor one below ~/")]
     UsersKeyPath(String),
+    /// The private key itself, which is not shown.
+    #[error("this is a private key itself: name the file that holds it")]
+    KeyItself,
 }
 
 /// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped. Or
@@ -67,6 +70,8 @@ pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
 /// When it is not absolute.
 pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     match text {
+        // Whatever has several lines is no path that a person writes.
+        text if text.contains('\n') => Err(SshSyntaxError::KeyItself),
         METALK8S_KEY => Ok(OWN_KEY.into()),
         path if path.starts_with('/') => Ok(path.into()),
         path => Err(SshSyntaxError::KeyPath(path.to_owned())),
@@ -80,7 +85,10 @@ pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
 pub fn users_key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     match text.strip_prefix("~/") {
         Some(below) if !below.is_empty() => Ok(text.into()),
-        _ => key_path(text).map_err(|_| SshSyntaxError::UsersKeyPath(text.to_owned())),
+        _ => key_path(text).map_err(|error| match error {
+            SshSyntaxError::KeyPath(path) => SshSyntaxError::UsersKeyPath(path),
+            other => other,
+        }),
     }
 }
 
@@ -128,7 +136,9 @@ pub fn hops(text: &str) -> Result<Vec<Hop>, SshSyntaxError> {
             None => (None, part),
         };
         let (host, port) = host_and_port(place)?;
-        let bad = user.is_some_and(str::is_empty) || host.is_empty() || part.contains(char::is_whitespace);
+        let bad = user.is_some_and(str::is_empty)
+            || host.is_empty()
+            || part.contains(|c: char| c.is_whitespace() || c == '/');
         (!bad).then(|| Hop { user: user.map(str::to_owned), host: host.to_owned(), port })
     };
     text.split(',').map(|part| hop(part.trim()).ok_or_else(wrong)).collect()

@@ -29,7 +29,9 @@ use crate::model::roster::OWN_VALUES;
 pub fn check(tree: &Tree, kinds: Kinds<'_>, shapes: &Shapes) -> Vec<StateError> {
     let (library, mut errors) = Library::of_the_correct(tree);
     let complete = errors.is_empty();
-    let templates: BTreeSet<&str> = tree.templates().map(|(name, _)| name).collect();
+    // One that is no text is there all the same.
+    let broken = tree.faults.iter().filter_map(|fault| fault.at.file.strip_prefix("templates/"));
+    let templates: BTreeSet<&str> = tree.templates().map(|(name, _)| name).chain(broken).collect();
     let known = Known { renderer: &library.renderer, templates: &templates, shapes };
     for file in library.files.values() {
         for resource in &file.resources {

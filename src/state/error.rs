@@ -7,12 +7,12 @@ use super::reference::ReferenceFault;
 use super::syntax::SyntaxFault;
 use super::top::TopFault;
 use super::yaml::YamlError;
-use crate::model::document::TextError;
+use crate::model::document::{TextError, one_line};
 use crate::render::RenderError;
 
 /// One fault. Shown as one line that begins with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{at}: {fault}")]
+#[error("{at}: {}", one_line(&fault.to_string()))]
 pub struct StateError {
     /// Where it is.
     pub at: Location,

@@ -25,7 +25,11 @@ impl Mismatch {
     }
 
     pub(super) fn hint(&self) -> Option<Hint> {
-        let written = self.written.clone()?;
+        let mut written = self.written.clone()?;
+        if self.expected == MODE {
+            // The octal digits of Python and YAML 1.2.
+            written = written.replacen("0o", "0", 1);
+        }
         let wants_text = matches!(self.expected, TEXT | TEXTS | TEXT_MAP | MODE);
         wants_text.then_some(Hint::QuoteNumber { written })
     }

@@ -339,7 +339,8 @@ impl Reader<'_> {
 
     fn expression(&mut self, key: &'static str, node: &Node) -> Option<Located<String>> {
         let Yaml::Text(value) = &node.value else {
-            self.fault(node.at, SyntaxFault::from(Mismatch::new(key, "an expression", node)));
+            let expected = if key == "each" { "a list, or an expression" } else { "an expression" };
+            self.fault(node.at, SyntaxFault::from(Mismatch::new(key, expected, node)));
             return None;
         };
         if expression::is_template(value) {

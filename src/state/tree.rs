@@ -73,8 +73,8 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Takes a file by its path: `states/etcd.yaml`.
-    pub(super) fn insert(&mut self, path: &str, bytes: Vec<u8>) {
+    /// Takes a file by its path: `states/etcd.yaml`. What is no text is a fault of the tree.
+    pub fn insert(&mut self, path: &str, bytes: Vec<u8>) {
         let Some((folder, below)) = path.split_once('/') else { return };
         match document::text(bytes) {
             Ok(text) => {

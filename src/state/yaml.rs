@@ -6,9 +6,10 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{DuplicateKeyPolicy, Error, MergeKeyPolicy, MessageFormatter, Spanned};
+use serde_saphyr::{DuplicateKeyPolicy, Error, MergeKeyPolicy, Spanned};
 
 use super::location::Position;
+use crate::model::{document, yaml_error};
 
 /// A value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +94,8 @@ pub fn parse(text: &str) -> Result<Node, YamlError> {
         duplicate_keys: DuplicateKeyPolicy::Error,
         merge_keys: MergeKeyPolicy::Error,
         strict_booleans: true,
+        budget: serde_saphyr::budget! { max_depth: document::DEEPEST },
+        reject_unsupported_tags: true,
         with_snippet: false,
     };
     let mut node: Node =
@@ -148,28 +151,12 @@ fn position(location: serde_saphyr::Location) -> Position {
 
 fn explain(text: &str, error: &Error) -> YamlError {
     let at = error.location().map(position).filter(|at| at.line > 0);
-    match error {
-        Error::DuplicateMappingKey { key: Some(key), .. } => {
-            return YamlError::DuplicateKey { key: key.clone(), at };
-        }
-        Error::MultipleDocuments { .. } => {
-            return YamlError::Malformed { reason: "a second document begins here".to_owned(), at };
-        }
-        Error::MergeKeyNotAllowed { .. } => {
-            return YamlError::Malformed {
-                reason: "<< is not read here: write the fields out".to_owned(),
-                at,
-            };
-        }
-        _ => {}
+    if let Error::DuplicateMappingKey { key: Some(key), .. } = error {
+        return YamlError::DuplicateKey { key: key.clone(), at };
     }
-    let near = at.map_or(0, |at| at.line);
-    match unquoted_expression(text, near) {
+    match unquoted_expression(text, at.map_or(0, |at| at.line)) {
         Some(at) => YamlError::UnquotedExpression { at },
-        None => {
-            let reason = serde_saphyr::DefaultMessageFormatter.format_message(error).into_owned();
-            YamlError::Malformed { reason, at }
-        }
+        None => YamlError::Malformed { reason: yaml_error::explain(error), at },
     }
 }
 
@@ -300,10 +287,10 @@ mod tests {
         "a: {{ b }}/c\n" -> Some((1, 4)) {{ }} is not quoted, so YAML reads a map here
         "a: [x, {{ b }}]\n" -> Some((1, 8)) {{ }} is not quoted, so YAML reads a map here
         "a: [x\nb: 2\n" -> Some((2, 2)) illegal placement of ':' indicator
-        "a: \"x\nb: 2\n" -> Some((2, 1)) invalid indentation in multiline quoted scalar
+        "a: \"x\nb: 2\n" -> Some((2, 1)) a quote that was opened above this line is not closed
         "base: &x {a: 1}\nb:\n  <<: *x\n" -> Some((3, 3)) << is not read here: write the fields out
         "? [a]\n: 2\n" -> None a key must be text
-        "a: .nan\n" -> Some((1, 4)) non-finite float `.nan` rejected by the configured policy
+        "a: .nan\n" -> Some((1, 4)) value `.nan` is not a finite number
         "a: 1\n---\nb: 2\n" -> Some((3, 1)) a second document begins here
         "#);
     }

@@ -140,5 +140,5 @@ fn the_corpus_is_large() {
         entries(&bad(of)).iter().filter(|path| path.extension().is_some_and(|end| end == "expected")).count()
     });
     let all = states + files.iter().sum::<usize>();
-    assert!(all >= 90, "{states} states and templates, {files:?} rosters and configurations: {all}");
+    assert!(all >= 250, "{states} states and templates, {files:?} rosters and configurations: {all}");
 }

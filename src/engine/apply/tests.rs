@@ -588,3 +588,18 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
         }
     }
 }
+
+#[test]
+fn damaged_reports_of_progress_are_read() {
+    let mark = nonce();
+    let mark = mark.as_str();
+    let seed = format!(
+        "motd\n{mark} begin 0\n{mark} done 0\nx{mark} fail 1 100 bm8=\n{mark} request 2 UEVN\n{mark} end\n"
+    );
+    let words =
+        &["\n", " ", "begin", "99999999999999999999", "-1", "fail 1 1 ", "request 1 ", "=", "\0", "end"];
+    crate::damage::run("progress", &[seed.into_bytes()], words, |bytes| {
+        let summary = Summary::of(&nonce(), bytes);
+        assert!(!summary.ended || String::from_utf8_lossy(bytes).contains("end"));
+    });
+}

@@ -21,6 +21,7 @@ type Ignored = Option<Spanned<IgnoredAny>>;
 /// The whole file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(transform = or_products)]
 pub(super) struct File {
     #[serde(rename = "apiVersion")]
     #[schemars(extend("enum" = super::ALIASES))]
@@ -44,6 +45,17 @@ pub(super) struct File {
     proxies: Ignored,
     #[schemars(with = "Option<serde_json::Value>")]
     salt: Ignored,
+}
+
+/// A schema does not know of another name: either will do.
+fn or_products(schema: &mut Schema) {
+    let archives = schema.pointer_mut("/properties/archives").cloned();
+    if let Some(properties) = schema.pointer_mut("/properties").and_then(|all| all.as_object_mut()) {
+        properties.extend(archives.map(|archives| ("products".to_owned(), archives)));
+    }
+    if let Some(required) = schema.pointer_mut("/required").and_then(|all| all.as_array_mut()) {
+        required.retain(|name| name != "archives");
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -60,7 +60,9 @@ pub(super) fn validate(
             "networks.pods {} and networks.services {} are of different IP versions",
             pods.network, services.network
         );
-        problems.push(document.problem(pods.at, message));
+        // A default has no place.
+        let at = if pods.at == Location::UNKNOWN { services.at } else { pods.at };
+        problems.push(document.problem(at, message));
     }
     let placed: Vec<&Placed> = control.iter().chain(&workload).chain(&pods).chain(&services).collect();
     overlaps(document, &placed, problems);
