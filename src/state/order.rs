@@ -8,8 +8,13 @@
 pub(super) fn execution_order(after: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order: Vec<usize> = Vec::with_capacity(after.len());
     let mut done = vec![false; after.len()];
+    // All before this one are done: most resources wait for nothing, and are not looked at again.
+    let mut from = 0;
     while order.len() < after.len() {
-        let ready = (0..after.len()).find(|&n| !done[n] && after[n].iter().all(|&before| done[before]));
+        while done.get(from) == Some(&true) {
+            from += 1;
+        }
+        let ready = (from..after.len()).find(|&n| !done[n] && after[n].iter().all(|&before| done[before]));
         let Some(next) = ready else { return Err(circle(after, &done)) };
         done[next] = true;
         order.push(next);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Task;
-use super::steps::owner;
+use super::steps::{owner, systemctl};
 use crate::engine::quote::quote_all;
 use crate::resource::step::{Step, UnitVerb};
 
@@ -26,20 +26,42 @@ pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     [make].into_iter().chain(chown).chain(chmod).collect()
 }
 
-/// Commands that enable and start all services of `tasks`, to be joined by `&&`.
-pub(super) fn services(tasks: &[Task]) -> Vec<String> {
-    [(UnitVerb::Enable, "enable"), (UnitVerb::Start, "start")]
+/// Commands that enable all services of `tasks` and give them `verb`, to be joined by `&&`.
+pub(super) fn services(tasks: &[Task], verb: UnitVerb) -> Vec<String> {
+    let units_of = |wanted: UnitVerb| -> Vec<&str> {
+        let steps = tasks.iter().flat_map(|task| &task.steps);
+        steps
+            .filter_map(|step| match step {
+                Step::Unit { name, verb } if *verb == wanted => Some(name.as_str()),
+                _ => None,
+            })
+            .collect()
+    };
+    [UnitVerb::Enable, verb]
         .into_iter()
-        .filter_map(|(wanted, verb)| {
-            let units: Vec<&str> = tasks
-                .iter()
-                .flat_map(|task| &task.steps)
-                .filter_map(|step| match step {
-                    Step::Unit { name, verb } if *verb == wanted => Some(name.as_str()),
-                    _ => None,
-                })
-                .collect();
-            (!units.is_empty()).then(|| format!("systemctl {verb} -- {}", quote_all(units)))
-        })
+        .map(|verb| (systemctl(verb), units_of(verb)))
+        .filter(|(_, units)| !units.is_empty())
+        .map(|(verb, units)| format!("systemctl {verb} -- {}", quote_all(units)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_enabled_by_one_command_and_started_by_another() {
+        let task = |name: &str, verbs: &[UnitVerb]| Task {
+            ids: Vec::new(),
+            begins: true,
+            ends: true,
+            steps: verbs.iter().map(|verb| Step::Unit { name: name.into(), verb: *verb }).collect(),
+        };
+        let both = [UnitVerb::Enable, UnitVerb::Restart];
+        let tasks = [task("a.service", &both), task("b@x y.service", &both[1..])];
+        assert_eq!(
+            services(&tasks, UnitVerb::Restart),
+            ["systemctl enable -- a.service", "systemctl restart -- a.service 'b@x y.service'"]
+        );
+    }
 }

@@ -6,7 +6,7 @@
 //! and of the kernel settings that it keeps.
 
 use super::{Task, Work};
-use crate::resource::step::{PackageVersion, Step};
+use crate::resource::step::{PackageVersion, Step, UnitVerb};
 
 /// One task for each resource, or for each run of resources that can be done together.
 pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
@@ -148,6 +148,11 @@ fn reload_late(works: &mut [Work]) {
         for step in std::mem::take(&mut work.steps).into_iter().rev() {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
+                // It reads all unit files again when it is done (systemctl(1), --no-reload).
+                Step::Unit { verb: UnitVerb::Enable, .. } => {
+                    follows = true;
+                    true
+                }
                 Step::VerifyUnit { .. }
                 | Step::WriteFile { .. }
                 | Step::Symlink { .. }
@@ -181,7 +186,7 @@ fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::{Access, UnitVerb};
+    use crate::resource::step::Access;
 
     fn work(id: &str, steps: Vec<Step>) -> Work {
         Work { id: id.to_owned(), steps }
@@ -250,7 +255,14 @@ mod tests {
             work("c", vec![unit.clone(), Step::ReloadUnitFiles]),
         ];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
-        assert_eq!(steps, [unit.clone(), reload.clone(), start, unit, reload]);
+        assert_eq!(steps, [unit.clone(), reload.clone(), start.clone(), unit.clone(), reload.clone()]);
+        let enable = Step::Unit { name: "a.service".into(), verb: UnitVerb::Enable };
+        let works = [
+            work("a", vec![unit.clone(), Step::ReloadUnitFiles]),
+            work("b", vec![enable.clone(), start.clone()]),
+        ];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        assert_eq!(steps, [unit, enable, start], "enabling reads unit files again");
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub(super) enum Manner {
     Staged,
     /// Directories, made at once.
     Directories,
-    /// Services, enabled and started at once: systemd keeps the order that their units ask for, as at boot.
-    Services,
+    /// Services, enabled and then started (or restarted) at once: systemd keeps the order that their units ask
+    /// for, as at boot.
+    Services(UnitVerb),
 }
 
 /// Cuts tasks into runs. Pure.
@@ -51,13 +52,19 @@ fn manner(task: &Task) -> Manner {
         Manner::Apart
     } else if all(|step| matches!(step, Step::MakeDirectory { .. })) {
         Manner::Directories
-    } else if all(|step| matches!(step, Step::Unit { verb: UnitVerb::Enable | UnitVerb::Start, .. })) {
-        Manner::Services
+    } else if all(|step| is_unit_step(step, UnitVerb::Start)) {
+        Manner::Services(UnitVerb::Start)
+    } else if all(|step| is_unit_step(step, UnitVerb::Restart)) {
+        Manner::Services(UnitVerb::Restart)
     } else if all(leaves_staged_files_alone) {
         Manner::Staged
     } else {
         Manner::Apart
     }
+}
+
+fn is_unit_step(step: &Step, wanted: UnitVerb) -> bool {
+    matches!(step, Step::Unit { verb, .. } if *verb == UnitVerb::Enable || *verb == wanted)
 }
 
 /// Whether what is staged before the step is as good after it: it makes no user, removes no directory, and
@@ -161,10 +168,17 @@ mod tests {
                 vec![
                     vec![unit(UnitVerb::Enable), unit(UnitVerb::Start)],
                     vec![unit(UnitVerb::Start)],
+                    vec![unit(UnitVerb::Enable), unit(UnitVerb::Restart)],
                     vec![unit(UnitVerb::Restart)],
+                    vec![unit(UnitVerb::Stop)],
                     vec![unit(UnitVerb::Start)],
                 ],
-                vec![(Services, 2), (Apart, 1), (Apart, 1)],
+                vec![
+                    (Services(UnitVerb::Start), 2),
+                    (Services(UnitVerb::Restart), 2),
+                    (Apart, 1),
+                    (Apart, 1),
+                ],
             ),
             (vec![vec![], vec![]], vec![(Apart, 1), (Apart, 1)]),
         ] {

@@ -28,7 +28,7 @@ pub(super) fn of(
         Manner::Apart => return one_by_one(begun),
         Manner::Staged => return staged(first, tasks, packages, payload),
         Manner::Directories => at_once::directories(tasks),
-        Manner::Services => at_once::services(tasks),
+        Manner::Services(verb) => at_once::services(tasks, verb),
     };
     format!(
         "{}if {{ {}; }} >\"$log\" 2>&1; then\n{}else\n{}fi\n",

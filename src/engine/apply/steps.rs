@@ -185,7 +185,8 @@ pub(super) fn place(path: &str) -> Place {
     }
 }
 
-fn systemctl(verb: UnitVerb) -> &'static str {
+/// The verb as systemctl(1) has it.
+pub(super) fn systemctl(verb: UnitVerb) -> &'static str {
     match verb {
         UnitVerb::Enable => "enable",
         UnitVerb::Disable => "disable",
