@@ -167,7 +167,7 @@ fn rows(outcomes: &Outcomes<engine::plan::Plan>) -> Vec<Row> {
             changes: changes(plan)
                 .map(|(id, differences)| ChangeRow {
                     resource: id.to_owned(),
-                    differences: diff::shown(id, differences),
+                    differences: diff::shown(differences),
                 })
                 .collect(),
             unchanged: plan.unchanged(),

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_phase_says_what_it_would_do_and_where_foresight_ends() {
-        let text_of = Difference::Text { before: String::new(), after: "a\n".to_owned() };
+        let text_of =
+            Difference::Text { path: "/etc/a".to_owned(), before: String::new(), after: "a\n".to_owned() };
         let apply = PlannedAction {
             action: Action::Apply(Layer::Base),
             changes: vec![("file:/etc/a".to_owned(), vec![text_of])],

@@ -161,6 +161,7 @@ mod tests {
             let verdict = match (parts.next(), parts.next()) {
                 (Some(before), Some(after)) => Verdict::Change(Change {
                     differences: vec![Difference::Text {
+                        path: id.to_owned(),
                         before: before.to_owned(),
                         after: after.to_owned(),
                     }],

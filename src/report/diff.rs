@@ -40,25 +40,24 @@ const RED: &str = "\u{1b}[31m";
 const CYAN: &str = "\u{1b}[36m";
 const RESET: &str = "\u{1b}[0m";
 
-/// The differences of one resource. `resource` is its id: `file:/etc/hosts`.
-pub fn shown(resource: &str, differences: &[Difference]) -> Vec<Shown> {
-    let name = resource.split_once(':').map_or(resource, |(_, name)| name);
+/// The differences of one resource.
+pub fn shown(differences: &[Difference]) -> Vec<Shown> {
     differences
         .iter()
         .map(|difference| match difference {
             Difference::Field { name, before, after } => {
                 Shown::Field { name: name.clone(), before: before.clone(), after: after.clone() }
             }
-            Difference::Text { before, after } => Shown::Diff(unified(name, before, after)),
+            Difference::Text { path, before, after } => Shown::Diff(unified(path, before, after)),
             Difference::Hidden { what } => Shown::Hidden(what.clone()),
         })
         .collect()
 }
 
-/// The same as indented lines below the resource's id.
+/// The same as indented lines below the resource's id: `file:/etc/hosts`.
 pub fn text(resource: &str, differences: &[Difference], paint: Paint) -> String {
     let mut text = format!("  {}\n", printable(resource));
-    for one in shown(resource, differences) {
+    for one in shown(differences) {
         match one {
             Shown::Field { name, before, after } => {
                 let value = |value: Option<String>| value.map_or("(none)".to_owned(), |v| printable(&v));
@@ -110,7 +109,7 @@ mod tests {
 
     fn differences() -> Vec<Difference> {
         vec![
-            Difference::Text { before: "a\nb\n".into(), after: "a\nc\n".into() },
+            Difference::Text { path: "/etc/x".into(), before: "a\nb\n".into(), after: "a\nc\n".into() },
             Difference::Field { name: "mode".into(), before: None, after: Some("0600".into()) },
             Difference::Hidden { what: "content (sensitive)".into() },
         ]
@@ -118,8 +117,8 @@ mod tests {
 
     #[test]
     fn people_see_a_unified_diff_below_the_resource() {
-        insta::assert_snapshot!(text("file:/etc/x", &differences(), Paint::Plain), @"
-          file:/etc/x
+        insta::assert_snapshot!(text("line:x is set", &differences(), Paint::Plain), @"
+          line:x is set
             --- /etc/x
             +++ /etc/x
             @@ -1,2 +1,2 @@
@@ -133,7 +132,7 @@ mod tests {
 
     #[test]
     fn programs_get_the_same() {
-        insta::assert_json_snapshot!(shown("file:/etc/x", &differences()), @r#"
+        insta::assert_json_snapshot!(shown(&differences()), @r#"
         [
           {
             "diff": "--- /etc/x\n+++ /etc/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
@@ -154,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_host_cannot_send_escape_sequences_to_the_terminal() {
-        let evil = Difference::Text { before: String::new(), after: "\u{1b}]0;x\u{7}\n".into() };
+        let evil =
+            Difference::Text { path: "/x".into(), before: String::new(), after: "\u{1b}]0;x\u{7}\n".into() };
         let text = text("file:/x", &[evil], Paint::Colours);
         assert!(text.contains("\u{1b}[32m+\\u{1b}]0;x\\u{7}\u{1b}[0m"), "{text:?}");
     }

@@ -99,7 +99,11 @@ impl AuthorizedKey {
         if before != after {
             change.differences.push(match self.sensitive {
                 true => Difference::Hidden { what: "content (sensitive)".to_owned() },
-                false => Difference::Text { before: before.to_owned(), after: after.clone() },
+                false => Difference::Text {
+                    path: keys_path(&self.user),
+                    before: before.to_owned(),
+                    after: after.clone(),
+                },
             });
         }
         if !change.differences.is_empty() {

@@ -68,6 +68,8 @@ pub enum Difference {
     },
     /// The text of a file; shown as a unified diff.
     Text {
+        /// The file: a path of the host, or one that begins with the name of the user in whose home it is.
+        path: String,
         /// Present text, empty where there is no file.
         before: String,
         /// Text to be.

@@ -90,9 +90,11 @@ impl Contents {
             return hidden(format!("too large to show, {} KiB", larger.div_ceil(1024)));
         }
         match before.map(std::str::from_utf8) {
-            Some(Ok(before)) if !before.contains('\0') => {
-                Difference::Text { before: before.to_owned(), after: self.text.clone() }
-            }
+            Some(Ok(before)) if !before.contains('\0') => Difference::Text {
+                path: self.path.clone(),
+                before: before.to_owned(),
+                after: self.text.clone(),
+            },
             _ => hidden(format!("binary, {} KiB", size.div_ceil(1024))),
         }
     }

@@ -60,7 +60,9 @@ impl Edited {
         let hidden = self.sensitive || context.pending.hides(&self.path);
         change.differences.push(match hidden {
             true => Difference::Hidden { what: "content (sensitive)".to_owned() },
-            false => Difference::Text { before: before.to_owned(), after: after.clone() },
+            false => {
+                Difference::Text { path: self.path.clone(), before: before.to_owned(), after: after.clone() }
+            }
         });
         let access = Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 };
         if present.is_none() {

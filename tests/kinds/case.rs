@@ -151,7 +151,7 @@ fn difference_text(difference: &Difference) -> String {
     let shown = |value: &Option<String>| value.as_deref().unwrap_or("(none)").to_owned();
     match difference {
         Difference::Field { name, before, after } => format!("{name}: {} → {}", shown(before), shown(after)),
-        Difference::Text { before, after } => format!("text: {before:?} → {after:?}"),
+        Difference::Text { path: _, before, after } => format!("text: {before:?} → {after:?}"),
         Difference::Hidden { what } => format!("hidden: {what}"),
     }
 }
