@@ -69,7 +69,7 @@ fn every_kind_has_cases_for_what_it_can_decide() {
         // Of these there is nothing to remove.
         let removes =
             cases.values().any(|case| case.is_removal() && matches!(case.expect, Expect::Change { .. }));
-        let lasts = !matches!(kind.name, "command" | "wait");
+        let lasts = !matches!(kind.name, "command" | "reboot" | "wait");
         assert!(removes || !lasts, "{} has no removal", kind.name);
     }
 }

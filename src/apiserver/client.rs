@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::engine::wait::Seen;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -162,6 +163,12 @@ fn whole(error: &kube::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+impl<T> From<ApiError> for Seen<T> {
+    fn from(error: ApiError) -> Self {
+        if error.is_transient() { Self::NotYet(error.to_string()) } else { Self::Never(error.to_string()) }
+    }
 }
 
 #[cfg(test)]

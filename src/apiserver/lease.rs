@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use super::wait::{Seen, WaitError, wait_for};
+use crate::engine::wait::{Seen, WaitError, wait_for};
 
 /// The Lease, in kube-system.
 pub const NAME: &str = "metalform-etcd-membership";

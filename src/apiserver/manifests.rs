@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use super::wait::{Seen, WaitError, wait_for};
+use crate::engine::wait::{Seen, WaitError, wait_for};
 
 /// How long a kind that the same text defined may take to be served.
 const KIND_LIMIT: Duration = Duration::from_secs(30);

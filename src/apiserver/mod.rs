@@ -1,7 +1,6 @@
-//! The Kubernetes API: nodes, pods, join tokens, manifests, one Lease, and waiting by name.
+//! The Kubernetes API: nodes, pods, join tokens, manifests and one Lease.
 //!
-//! [`wait::wait_for`] is the only place that sleeps. What a function tried is in its error
-//! ([`client::ApiError`]), so that nobody has to add it.
+//! What a function tried is in its error ([`client::ApiError`]), so that nobody has to add it.
 
 pub mod client;
 pub mod lease;
@@ -9,7 +8,6 @@ pub mod manifests;
 pub mod nodes;
 pub mod pods;
 pub mod tokens;
-pub mod wait;
 
 /// As whom fields are owned (KEP-555, server-side apply).
 pub const FIELD_MANAGER: &str = "metalform";

@@ -13,7 +13,7 @@ use super::{Global, setting};
 use crate::engine::Desired;
 use crate::engine::host::{Host, HostError, Looked};
 use crate::engine::roster::{self, RosterFault};
-use crate::engine::states::HostStates;
+use crate::engine::states::{HostStates, own_boot_id};
 use crate::model;
 use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
@@ -117,7 +117,7 @@ impl StateWork {
     /// # Errors
     /// Resources that their kind refuses, or that only a cluster can have.
     pub fn desired(&self, compiled: Vec<Compiled>) -> Result<HostStates, Vec<RosterFault>> {
-        roster::desired(compiled, self.now)
+        Ok(roster::desired(compiled, self.now)?.seen_from(own_boot_id()))
     }
 
     /// The hosts selected.

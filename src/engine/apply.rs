@@ -53,7 +53,7 @@ pub struct Task {
     pub begins: bool,
     /// Whether it is their last part.
     pub ends: bool,
-    /// Without [`Step::IssueCertificate`].
+    /// Without [`Step::IssueCertificate`] and [`Step::Reboot`].
     pub steps: Vec<Step>,
 }
 
@@ -83,6 +83,21 @@ impl CertificateWork {
     }
 }
 
+/// A reboot at the end of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RebootWork {
+    /// The resources that it is for.
+    pub ids: Vec<String>,
+    /// Whether it is their first part.
+    pub begins: bool,
+    /// Whether it is their last part.
+    pub ends: bool,
+    /// The boot id before.
+    pub boot_id: String,
+    /// Within which the host must be back.
+    pub seconds: u32,
+}
+
 /// What can be done in one round trip.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -90,9 +105,12 @@ pub struct Segment {
     pub tasks: Vec<Task>,
     /// Asked for after the tasks.
     pub requests: Vec<CertificateWork>,
+    /// The last that is done; a segment that has it has no requests.
+    pub reboot: Option<RebootWork>,
 }
 
-/// The work on a host as segments, with what can be done together merged. The last has no requests.
+/// The work on a host as segments, with what can be done together merged. The last has neither
+/// requests nor a reboot.
 pub fn segments(works: &[Work]) -> Vec<Segment> {
     let mut segments = segment::segments(merge::tasks(works));
     for segment in &mut segments {
@@ -128,6 +146,14 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
             "pem=$({} 2>\"$log\") || fail {number} $?\nsay request {number} \"$(printf '%s\\n' \"$pem\" | base64 -w0)\"\n",
             request(&work.request)
         ));
+    }
+    if let Some(work) = &segment.reboot {
+        let number = segment.tasks.len() + segment.requests.len();
+        if work.begins {
+            script.push_str(&format!("say begin {number}\n"));
+        }
+        script.push_str(include_str!("apply/reboot.sh"));
+        script.push_str(&format!("reboot_soon >\"$log\" 2>&1 || fail {number} $?\n"));
     }
     script.push_str("say end\n");
     script.push_str(afterwards);

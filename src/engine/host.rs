@@ -3,6 +3,7 @@
 mod converge;
 mod look;
 mod patience;
+mod reboot;
 mod work;
 
 use std::collections::BTreeSet;
@@ -93,6 +94,14 @@ pub enum HostError {
         /// Path of the certificate.
         certificate: String,
         /// What the signer said.
+        reason: String,
+    },
+    /// It was told to reboot, and did not come back in time.
+    #[error("{}: {reason}", resources.join(", "))]
+    NotBack {
+        /// The resources that the reboot was for.
+        resources: Vec<String>,
+        /// What was waited for, for how long, and what was seen last.
         reason: String,
     },
     /// Everything was done, and still these are not what they should be.

@@ -24,6 +24,7 @@ mod stale;
 pub mod states;
 pub mod stop;
 mod sysctl_path;
+pub mod wait;
 
 #[cfg(test)]
 pub(crate) mod shells;

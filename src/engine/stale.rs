@@ -98,6 +98,7 @@ impl<'a> Reach<'a> {
             // Files have other owners' names, homes come and go; what is mounted hides what was there.
             | Step::Account { .. }
             | Step::Mount { .. }
+            | Step::Reboot { .. }
             | Step::Run { .. } => self.everything = true,
         }
     }
@@ -254,6 +255,7 @@ mod tests {
                 },
                 "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty, authorized keys of a",
             ),
+            (Step::Reboot { boot_id: "1".into(), seconds: 1 }, "everything"),
             (Step::Await { condition: Condition::File { path: "/a".into() }, seconds: 1 }, "everything"),
             (Step::VerifyUnit { name: "u.service".into(), files: Vec::new(), sensitive: false }, ""),
             (Step::SwapOff, "unit u.service, swap"),

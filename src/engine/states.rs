@@ -21,6 +21,7 @@ pub struct HostStates {
     resources: Vec<Declared>,
     authorities: BTreeMap<String, String>,
     now: Timestamp,
+    own_boot_id: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -60,15 +61,33 @@ impl HostStates {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Self { resources, authorities, now }) } else { Err(faults) }
+        if faults.is_empty() {
+            Ok(Self { resources, authorities, now, own_boot_id: None })
+        } else {
+            Err(faults)
+        }
     }
+}
+
+impl HostStates {
+    /// Seen from a machine with this boot id, so that it is not rebooted by itself.
+    #[must_use]
+    pub fn seen_from(self, own_boot_id: Option<String>) -> Self {
+        Self { own_boot_id, ..self }
+    }
+}
+
+/// The boot id of this machine (random(4)).
+pub fn own_boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
 }
 
 fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
     let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
     let mut fields = compiled.fields;
-    // For a command it is one of its guards.
-    if compiled.id.kind == "command" && !only_if_changed.is_empty() {
+    // For these it is one of their guards.
+    if matches!(compiled.id.kind.as_str(), "command" | "reboot") && !only_if_changed.is_empty() {
         fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
     }
     let resource =
@@ -96,8 +115,12 @@ impl Desired for HostStates {
                     if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
                         Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
                     } else {
-                        let context =
-                            Context { now: self.now, authorities: &self.authorities, pending: &pending };
+                        let context = Context {
+                            now: self.now,
+                            authorities: &self.authorities,
+                            own_boot_id: self.own_boot_id.as_deref(),
+                            pending: &pending,
+                        };
                         one.resource.diff(observed, &context)
                     };
                 if let Verdict::Change(change) = &verdict {

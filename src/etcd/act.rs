@@ -52,7 +52,7 @@ const OVERTAKEN: &[&str] = &[
 
 impl ActError {
     /// There is no variant for a refusal that lasts: what can never be done was refused before, by deciding. A
-    /// caller observes and decides again, at a pace and up to a deadline of its own (`apiserver::wait`).
+    /// caller observes and decides again, at a pace and up to a deadline of its own (`engine::wait`).
     fn from_call(error: CallError) -> Self {
         let CallError::Failed(etcd_client::Error::GRpcStatus(status)) = &error else {
             return Self::Unconfirmed { source: error };

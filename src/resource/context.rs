@@ -13,6 +13,8 @@ pub struct Context<'a> {
     pub now: Timestamp,
     /// Certificates (PEM) of the authorities that can sign, by name.
     pub authorities: &'a BTreeMap<String, String>,
+    /// Boot id of the machine that metalform runs on; `None` where it is not known.
+    pub own_boot_id: Option<&'a str>,
     /// What the resources before this one will have changed.
     pub pending: &'a Pending,
 }

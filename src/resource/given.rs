@@ -143,6 +143,15 @@ impl Given {
         Ok(text)
     }
 
+    /// A text that stands between spaces in a configuration file.
+    pub(super) fn need_word(&self, field: &'static str) -> Result<String, FieldError> {
+        let text = self.need_line(field)?;
+        if text.contains(char::is_whitespace) {
+            return Err(self.invalid(field, "it must be one word"));
+        }
+        Ok(text)
+    }
+
     /// A text, or a number or boolean as text.
     pub(super) fn need_scalar(&self, field: &'static str) -> Result<String, FieldError> {
         match self.values.get(field) {

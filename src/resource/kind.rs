@@ -3,7 +3,7 @@
 use super::field::FieldSpec;
 use super::{
     archive, authorized_key, binary, certificate, command, directory, file, group, host_entry, image, kmod,
-    kubeconfig, line, mount, package, package_repository, route, service, static_pod, swap, symlink, sysctl,
+    kubeconfig, line, mount, package, package_repository, reboot, route, service, static_pod, swap, symlink, sysctl,
     unit, user, wait,
 };
 
@@ -80,8 +80,13 @@ const KINDS: &[KindSpec] = &[
     },
     KindSpec {
         name: "package_repository",
-        about: "A signed APT repository, by the stem of its file name.",
+        about: "A signed repository of packages, for apt or dnf, by the stem of its file name.",
         fields: package_repository::FIELDS,
+    },
+    KindSpec {
+        name: "reboot",
+        about: "A reboot when it is needed; what follows runs once the host is back. Its name is a sentence.",
+        fields: reboot::FIELDS,
     },
     KindSpec {
         name: "route",

@@ -17,12 +17,15 @@ pub mod probe;
 pub mod step;
 
 mod account_name;
+mod apt_source;
 mod contents;
+mod dnf_source;
 mod edited;
 pub(crate) mod fstab;
 mod issued;
 mod last_start;
 mod lines;
+mod package_source;
 mod path;
 mod pattern;
 mod persisted;
@@ -48,6 +51,7 @@ pub mod line;
 pub mod mount;
 pub mod package;
 pub mod package_repository;
+pub mod reboot;
 pub mod route;
 pub mod service;
 pub mod static_pod;
@@ -104,6 +108,8 @@ pub enum Resource {
     Package(package::Package),
     /// `package_repository`.
     PackageRepository(package_repository::PackageRepository),
+    /// `reboot`.
+    Reboot(reboot::Reboot),
     /// `route`.
     Route(route::Route),
     /// `service`.
@@ -166,6 +172,7 @@ impl Resource {
             "package_repository" => {
                 Self::PackageRepository(package_repository::PackageRepository::parse(name, &given)?)
             }
+            "reboot" => Self::Reboot(reboot::Reboot::parse(&given)?),
             "route" => Self::Route(route::Route::parse(name, &given)?),
             "service" => Self::Service(service::Service::parse(name, &given)?),
             "static_pod" => Self::StaticPod(static_pod::StaticPod::parse(name, &given)?),
@@ -198,6 +205,7 @@ impl Resource {
             Self::Mount(mount) => mount.probes(),
             Self::Package(package) => package.probes(),
             Self::PackageRepository(package_repository) => package_repository.probes(),
+            Self::Reboot(reboot) => reboot.probes(),
             Self::Route(route) => route.probes(),
             Self::Service(service) => service.probes(),
             Self::StaticPod(static_pod) => static_pod.probes(),
@@ -230,6 +238,7 @@ impl Resource {
             Self::Mount(mount) => mount.diff(observed, context),
             Self::Package(package) => package.diff(observed),
             Self::PackageRepository(package_repository) => package_repository.diff(observed, context),
+            Self::Reboot(reboot) => reboot.diff(observed, context),
             Self::Route(route) => route.diff(observed),
             Self::Service(service) => service.diff(observed, context),
             Self::StaticPod(static_pod) => static_pod.diff(observed, context),

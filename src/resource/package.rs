@@ -76,7 +76,9 @@ impl Package {
         let hold = self.hold.unwrap_or(held);
         let before = installed.map(|package| package.version.as_str());
         let mut change = Change::default();
-        if before.is_none() || self.version.is_some() && self.version.as_deref() != before {
+        let another =
+            self.version.as_deref().is_some_and(|version| Some(epochless(version)) != before.map(epochless));
+        if before.is_none() || another {
             change.field(
                 "version",
                 before,
@@ -111,4 +113,9 @@ impl Package {
         change.steps.push(Step::RemovePackages(vec![self.name.clone()]));
         Verdict::Change(change)
     }
+}
+
+/// An epoch of 0 means the same as none (Debian Policy 5.6.12; RPM), and package managers write either.
+fn epochless(version: &str) -> &str {
+    version.strip_prefix("0:").unwrap_or(version)
 }

@@ -17,6 +17,12 @@ pub(super) enum Refusal {
     /// A directory with content that no archive of ours was unpacked to.
     #[error("{path} is not empty, and no archive was unpacked there by metalform")]
     NotUnpacked { path: String },
+    /// The host is where metalform itself runs, or shares its kernel.
+    #[error("a reboot would end metalform, which runs on this very machine: reboot it by hand")]
+    OwnMachine,
+    /// The kernel does not number its boots.
+    #[error("the host does not say its boot id, so that its return could not be told")]
+    NoBootId,
     /// There is no such unit, and nothing will bring it.
     #[error("{unit} does not exist, and no earlier package or unit file will bring it")]
     NoUnit { unit: String },

@@ -101,6 +101,13 @@ pub enum Step {
         /// How long at most.
         seconds: u32,
     },
+    /// Reboot, and go on when the host is back. Ends a segment of the apply program.
+    Reboot {
+        /// The boot id before: another one says that it is back.
+        boot_id: String,
+        /// Within which it must be back.
+        seconds: u32,
+    },
     /// Refresh the package index from the configured repositories.
     RefreshPackageIndex,
     /// Install or change to exactly these versions, in one transaction, and set holds.

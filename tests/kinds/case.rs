@@ -85,6 +85,7 @@ impl Case {
         let context = Context {
             now: NOW.parse::<Timestamp>().unwrap(),
             authorities: authorities.certificates(),
+            own_boot_id: Some("own"),
             pending: &pending,
         };
         match resource.diff(&self.observed(&resource.probes(), authorities), &context) {
@@ -200,6 +201,7 @@ fn step_text(step: &Step) -> String {
             access_text(access),
             download_text(from)
         ),
+        Step::Reboot { boot_id, seconds } => format!("reboot {boot_id} within {seconds} s"),
         Step::Await { condition, seconds } => format!("await {seconds} s {}", condition.wish()),
         Step::VerifyUnit { name, files, sensitive } => {
             let secret = if *sensitive { " sensitive" } else { "" };

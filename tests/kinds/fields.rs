@@ -58,9 +58,10 @@ fn whole(kind: &str) -> (&'static str, Value) {
         }),
         "package" => json!({"version": "1.7.24~ds1-6+b4", "hold": true}),
         "package_repository" => json!({
-            "uri": "https://repository.example:8443/debian", "suite": "trixie", "components": ["main"],
+            "format": "deb", "uri": "https://repository.example:8443/debian", "suite": "trixie", "components": ["main"],
             "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----", "ca": "/etc/ca.crt", "exclusive": true,
         }),
+        "reboot" => json!({"when_file": "/run/x", "deadline": 5}),
         "route" => json!({"via": "10.0.0.1", "device": "eth0"}),
         "service" => json!({
             "enabled": true, "running": true, "masked": false, "restart_when_changed": ["file:/a"], "reload_when_changed": ["file:/b"],
@@ -80,7 +81,7 @@ fn whole(kind: &str) -> (&'static str, Value) {
         "authorized_key" | "command" | "line" => "Say \"hello\" to the world's end",
         "group" | "user" => "deploy",
         "host_entry" => "10.0.0.1",
-        "wait" => "the API server to be ready",
+        "reboot" | "wait" => "the API server to be ready",
         "image" => "registry.k8s.io/pause:3.10",
         "kmod" => "br_netfilter",
         "package" | "package_repository" => "containerd",
@@ -97,13 +98,18 @@ fn whole(kind: &str) -> (&'static str, Value) {
 /// Fields that cannot stand beside those of [`whole`].
 fn alternatives(kind: &str) -> Vec<Value> {
     match kind {
+        "package_repository" => vec![json!({
+            "format": "rpm", "uri": "https://a.example/", "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
+            "signed_index": false,
+        })],
+        "reboot" => vec![json!({"only_if_changed": ["file:/a"]})],
         "wait" => vec![json!({"port": "a:1"}), json!({"file": "/a"})],
         _ => Vec::new(),
     }
 }
 
 /// What happens, and cannot be taken back.
-const UNREMOVABLE: [&str; 2] = ["command", "wait"];
+const UNREMOVABLE: [&str; 3] = ["command", "reboot", "wait"];
 
 fn parse(kind: &str, name: &str, fields: &Value) -> Result<Resource, FieldError> {
     Resource::parse(kind, name, fields.as_object().unwrap().clone(), Ensure::Present, false)
@@ -180,7 +186,7 @@ fn a_value_of_another_sort_is_refused_and_so_is_nul() {
 #[test]
 fn what_was_not_observed_is_refused() {
     let (now, authorities) = (NOW.parse().unwrap(), BTreeMap::from([("a".to_owned(), String::new())]));
-    let context = Context { now, authorities: &authorities, pending: &Pending::default() };
+    let context = Context { now, authorities: &authorities, own_boot_id: None, pending: &Pending::default() };
     for kind in kinds() {
         let (name, given) = whole(kind.name);
         let verdict = parse(kind.name, name, &given).unwrap().diff(&Observed::default(), &context);

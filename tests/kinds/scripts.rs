@@ -24,7 +24,7 @@ struct Host(TempDir);
 impl Host {
     fn new() -> Self {
         let host = Self(tempfile::tempdir().unwrap());
-        for directory in ["etc/apt/sources.list.d", "var/lib/dpkg/info", "bin"] {
+        for directory in ["etc/apt/sources.list.d", "etc/yum.repos.d", "var/lib/dpkg/info", "bin"] {
             std::fs::create_dir_all(host.0.path().join(directory)).unwrap();
         }
         host
@@ -76,7 +76,10 @@ impl Host {
 
 fn diff(resource: &Resource, observed: &Observed) -> Verdict {
     let now = super::case::NOW.parse().unwrap();
-    resource.diff(observed, &Context { now, authorities: &BTreeMap::new(), pending: &Pending::default() })
+    resource.diff(
+        observed,
+        &Context { now, authorities: &BTreeMap::new(), own_boot_id: None, pending: &Pending::default() },
+    )
 }
 
 #[test]
@@ -103,6 +106,30 @@ fn other_package_sources_go_and_come_back() {
     assert_eq!(host.apply(&removed), Some(0));
     assert!(others.iter().all(|other| host.path(other).exists()));
     assert_eq!(host.apply(&removed), None);
+}
+
+#[test]
+fn other_sources_of_dnf_go_and_come_back() {
+    let host = Host::new();
+    let fields = json!({
+        "format": "rpm", "uri": "http://repository.example/", "exclusive": true,
+        "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
+    });
+    let only = resource("package_repository", "metalform", &fields, Ensure::Present);
+    for name in ["metalform", "base", "it's"] {
+        host.write(&format!("etc/yum.repos.d/{name}.repo"), "[x]\n");
+    }
+    assert_eq!(host.apply(&only), Some(0));
+    assert!(host.path("etc/yum.repos.d/metalform.repo").exists());
+    assert!(
+        !host.path("etc/yum.repos.d/base.repo").exists() && !host.path("etc/yum.repos.d/it's.repo").exists()
+    );
+    assert_eq!(host.apply(&only), None);
+    let removed = resource("package_repository", "metalform", &fields, Ensure::Absent);
+    assert_eq!(host.apply(&removed), Some(0));
+    assert!(
+        host.path("etc/yum.repos.d/base.repo").exists() && host.path("etc/yum.repos.d/it's.repo").exists()
+    );
 }
 
 /// Sets the time of writing, in seconds from now.

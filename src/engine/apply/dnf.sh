@@ -1,23 +1,28 @@
-# Package functions, dnf. Given an exact version, `install` also goes back to it (dnf(8)). Locks are left
-# aside during the transaction and set afterwards.
+# Package functions, dnf 4 and 5. Given an exact version, `install` also goes back to it (dnf(8)). Locks of the
+# packages at hand are released before a transaction and set after it; those of others hold.
 
 run_dnf() { dnf -q -y --setopt=install_weak_deps=False --setopt=clean_requirements_on_remove=False "$@" 3<&-; }
 
 refresh_index() { run_dnf makecache --refresh; }
 
 # name[-version]...
-install_packages() { run_dnf --disableplugin=versionlock install "$@"; }
+install_packages() { run_dnf install "$@"; }
 
-remove_packages() { run_dnf --disableplugin=versionlock remove "$@"; }
+remove_packages() { run_dnf remove "$@"; }
 
 hold_packages() { run_dnf versionlock add "$@"; }
 
-# Only what is locked: releasing anything else is an error to dnf.
+# Only what is locked: asking dnf for nothing takes as long as asking for something. dnf 4 has a list with lines
+# `NAME-EPOCH:VERSION-RELEASE.*`, dnf 5 tables with lines `name = "NAME"`.
 release_packages() {
-    [ -s /etc/dnf/plugins/versionlock.list ] || return 0
+    locks=$(cat /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml 2>/dev/null)
+    nl='
+'
     for package in "$@"; do
-        case $(cat /etc/dnf/plugins/versionlock.list) in
-            *"$package-"*) run_dnf versionlock delete "$package" || return ;;
+        case $nl$locks$nl in
+            *"$nl$package-"[0-9]* | *"$nl$package$nl"* | *"$nl$package-*$nl"* | *"$nl"name*"\"$package\"$nl"*)
+                run_dnf versionlock delete "$package" || return
+                ;;
         esac
     done
 }

@@ -31,7 +31,8 @@ impl PackageManager {
         }
     }
 
-    /// Commands that install all of `packages` in one transaction, then set and release holds.
+    /// Commands that install all of `packages` in one transaction, then set and release holds. dnf installs
+    /// nothing that is locked to another version, so there everything is released before.
     pub(super) fn install(self, packages: &[PackageVersion]) -> Vec<String> {
         let exact: Vec<String> = packages.iter().map(|package| self.exactly(package)).collect();
         let names = |hold: bool| -> Vec<&str> {
@@ -41,13 +42,17 @@ impl PackageManager {
                 .map(|package| package.name.as_str())
                 .collect()
         };
-        let mut commands = vec![format!("install_packages {}", quote_all(exact.iter().map(String::as_str)))];
-        for (function, names) in [("hold_packages", names(true)), ("release_packages", names(false))] {
-            if !names.is_empty() {
-                commands.push(format!("{function} {}", quote_all(names)));
-            }
-        }
-        commands
+        let install = ("install_packages", exact.iter().map(String::as_str).collect());
+        let (hold, release) = (("hold_packages", names(true)), ("release_packages", names(false)));
+        let all = packages.iter().map(|package| package.name.as_str()).collect();
+        let calls = match self {
+            Self::Apt => [install, hold, release],
+            Self::Dnf => [("release_packages", all), install, hold],
+        };
+        let call = |(function, words): (&str, Vec<&str>)| {
+            (!words.is_empty()).then(|| format!("{function} {}", quote_all(words)))
+        };
+        calls.into_iter().filter_map(call).collect()
     }
 
     /// The command that sets or releases one hold.
@@ -80,6 +85,13 @@ mod tests {
             PackageManager::Apt.install(&packages),
             ["install_packages 'kubelet=1.35.4-1' socat", "hold_packages kubelet", "release_packages socat"]
         );
-        assert_eq!(PackageManager::Dnf.install(&packages)[0], "install_packages kubelet-1.35.4-1 socat");
+        assert_eq!(
+            PackageManager::Dnf.install(&packages),
+            [
+                "release_packages kubelet socat",
+                "install_packages kubelet-1.35.4-1 socat",
+                "hold_packages kubelet"
+            ]
+        );
     }
 }

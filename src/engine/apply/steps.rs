@@ -38,7 +38,7 @@ fn placed(step: &Step, staging: Option<&Staging<'_>>) -> Option<String> {
     }
 }
 
-/// `None` for what `commands` renders by itself, and for certificates, which `segment` has cut out.
+/// `None` for what `commands` renders by itself, and for what `segment` has cut out.
 fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
     let command = match step {
         Step::WriteFile { path, content, access, sensitive: _ } => put(path, content, access, payload),
@@ -101,7 +101,9 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         }
         Step::Mount { point, verb: MountVerb::Unmount } => format!("unmount {}", quote(point)),
         Step::Run { script } => format!("sh -c {} 3<&-", quote(script)),
-        Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) => return None,
+        Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) | Step::Reboot { .. } => {
+            return None;
+        }
     };
     Some(command)
 }

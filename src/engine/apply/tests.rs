@@ -31,7 +31,7 @@ fn segment(steps: &[Step]) -> Segment {
         ends: true,
         steps: vec![step.clone()],
     });
-    Segment { tasks: tasks.collect(), requests: Vec::new() }
+    Segment { tasks: tasks.collect(), ..Segment::default() }
 }
 
 fn applied(shell: &str, steps: &[Step]) -> Summary {
@@ -602,4 +602,36 @@ fn damaged_reports_of_progress_are_read() {
         let summary = Summary::of(&nonce(), bytes);
         assert!(!summary.ended || String::from_utf8_lossy(bytes).contains("end"));
     });
+}
+
+/// dnf's own part is played by a script that notes its arguments; the files of its locks lie in a directory of
+/// the test's own.
+#[test]
+fn only_the_locks_of_the_packages_at_hand_are_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir_all(at("plugins")).unwrap();
+    fs::write(at("dnf"), format!("#!/bin/sh\nshift 4; echo \"$@\" >>{}\n", quote(&at("seen")))).unwrap();
+    fs::set_permissions(at("dnf"), fs::Permissions::from_mode(0o755)).unwrap();
+    let functions = PackageManager::Dnf.functions().replace("/etc/dnf/", &format!("{}/", at("")));
+    let four = "# Added lock\nkubelet-0:1.35.4-1.*\nother-data-0:1-1.*\n";
+    let five = "version = \"1.0\"\n\n[[packages]]\nname = \"kubelet\"\n[[packages]]\nname = \"other-data\"\n";
+    for shell in shells() {
+        for (file, locks) in [("plugins/versionlock.list", four), ("versionlock.toml", five)] {
+            fs::write(at(file), locks).unwrap();
+            let script = format!(
+                "PATH={}:$PATH\n{functions}\nrelease_packages data kubelet socat 3</dev/null\n",
+                quote(dir.path().to_str().unwrap())
+            );
+            let output = run(shell, &Program { script, payload: Vec::new() });
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
+            assert_eq!(
+                fs::read_to_string(at("seen")).unwrap(),
+                "versionlock delete kubelet\n",
+                "{shell} {file}"
+            );
+            fs::remove_file(at("seen")).unwrap();
+            fs::remove_file(at(file)).unwrap();
+        }
+    }
 }

@@ -66,7 +66,7 @@ mod tests {
         ask_once(&mut tasks);
         let nonce = Nonce::new(9);
         let output =
-            run(shell, &program(&Segment { tasks, requests: Vec::new() }, PackageManager::Apt, "", &nonce));
+            run(shell, &program(&Segment { tasks, ..Segment::default() }, PackageManager::Apt, "", &nonce));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
         let summary = Summary::of(&nonce, &output.stdout);
         assert!(summary.ended || summary.failed.is_some(), "{shell}: {output:?}");

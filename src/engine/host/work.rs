@@ -19,7 +19,7 @@ use crate::transport::{Output, Program};
 
 impl Host<'_> {
     /// Does what the plan says, in its order, up to the first failure. One round trip, and one more for each
-    /// group of certificates.
+    /// group of certificates and each reboot.
     ///
     /// # Errors
     /// When the plan refuses something (then nothing is done), a step fails, or the host is lost.
@@ -66,6 +66,9 @@ impl Host<'_> {
             let program = apply::program(&segment, packages, afterwards, &self.nonce);
             let (summary, printed) = self.run_segment(&segment, &program, events).await?;
             signed = sign(&segment, &summary, signer)?;
+            if let Some(work) = &segment.reboot {
+                self.come_back(work, events).await?;
+            }
             output = Some(printed);
         }
         match output {
@@ -198,7 +201,8 @@ impl Host<'_> {
 fn resources(segment: &Segment, number: usize) -> &[String] {
     let task = segment.tasks.get(number).map(|task| &task.ids);
     let request = || number.checked_sub(segment.tasks.len()).and_then(|number| segment.requests.get(number));
-    task.or_else(|| request().map(|work| &work.ids)).map_or(&[], Vec::as_slice)
+    let reboot = || segment.reboot.as_ref().map(|work| &work.ids);
+    task.or_else(|| request().map(|work| &work.ids)).or_else(reboot).map_or(&[], Vec::as_slice)
 }
 
 fn sign(segment: &Segment, summary: &Summary, signer: Signer<'_>) -> Result<Vec<Task>, HostError> {

@@ -35,7 +35,9 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
          elif command -v rpm >/dev/null; then rpm -q --qf '{RPM}' -- {words} 2>/dev/null\n\
          else echo none; fi\n"
     );
-    let locks = "[ ! -f /etc/dnf/plugins/versionlock.list ] || cat /etc/dnf/plugins/versionlock.list\n";
+    // Of dnf 4 and of dnf 5.
+    let locks = "for f in /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml; do\n\
+                 [ ! -f \"$f\" ] || cat \"$f\"\ndone\n";
     vec![("packages", query), ("version-locks", locks.to_owned())]
 }
 
@@ -74,10 +76,15 @@ fn installed(line: &str, name: &str, locks: &str) -> Option<InstalledPackage> {
     })
 }
 
-/// A line of versionlock.list is `NAME-EPOCH:VERSION-RELEASE.*`, or a pattern of names.
+/// A line of versionlock.list is `NAME-EPOCH:VERSION-RELEASE.*`, or a pattern of names; one of versionlock.toml
+/// is `name = "NAME"`.
 fn locked(line: &str, package: &str) -> bool {
     let line = line.trim();
+    let named = || {
+        line.strip_prefix("name")?.trim_start().strip_prefix('=')?.trim().strip_prefix('"')?.strip_suffix('"')
+    };
     line == package
+        || named() == Some(package)
         || line
             .strip_prefix(package)
             .and_then(|rest| rest.strip_prefix('-'))
@@ -102,6 +109,8 @@ mod tests {
             ("runc\tamd64\tdeinstall\tconfig-files\t1.1", "runc", "", None),
             (rpm, "kubelet", "", Some(("1.35.4-1", false))),
             (rpm, "kubelet", lock, Some(("1.35.4-1", true))),
+            (rpm, "kubelet", "[[packages]]\nname = \"kubelet\"\n", Some(("1.35.4-1", true))),
+            (rpm, "kubelet", "[[packages]]\nname = \"kubelet-extra\"\n", Some(("1.35.4-1", false))),
             (rpm, "kubelet", "kubelet-extra-0:1-1.*", Some(("1.35.4-1", false))),
             ("package kubelet is not installed", "kubelet", "", None),
         ];

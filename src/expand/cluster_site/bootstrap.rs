@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 
 use super::ClusterSite;
 use crate::apiserver::manifests::{self, Manifest, Outcome};
-use crate::apiserver::wait::{self, wait_for};
 use crate::bundle::registry;
+use crate::engine::wait::{self, wait_for};
 use crate::expand::layer::Layer;
 use crate::expand::site::{Done, Trouble};
 use crate::expand::trust;

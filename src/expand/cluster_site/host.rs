@@ -6,7 +6,7 @@ use super::ClusterSite;
 use crate::engine::apply::PackageManager;
 use crate::engine::host::Host;
 use crate::engine::plan::Plan;
-use crate::engine::states::HostStates;
+use crate::engine::states::{HostStates, own_boot_id};
 use crate::expand::layer::Layer;
 use crate::expand::site::{Done, Trouble};
 use crate::expand::survey;
@@ -118,6 +118,7 @@ impl ClusterSite {
             compile(&self.setting.library, &states, resource::kinds(), &values_of(&values))
                 .map_err(|errors| faults(lines(&errors)))?;
         HostStates::new(compiled, cluster.authorities.clone(), (self.setting.now)())
+            .map(|states| states.seen_from(own_boot_id()))
             .map_err(|errors| faults(lines(&errors)))
     }
 

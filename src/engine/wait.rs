@@ -1,10 +1,8 @@
-//! Waiting for something that has a name, until a deadline.
+//! Waiting for something that has a name, until a deadline: the only place that sleeps.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
-
-use super::client::ApiError;
 
 /// Between the first two looks; it doubles up to [`SLOWEST`].
 const FIRST: Duration = Duration::from_millis(200);
@@ -43,12 +41,6 @@ pub enum WaitError {
         /// Why.
         reason: String,
     },
-}
-
-impl<T> From<ApiError> for Seen<T> {
-    fn from(error: ApiError) -> Self {
-        if error.is_transient() { Self::NotYet(error.to_string()) } else { Self::Never(error.to_string()) }
-    }
 }
 
 /// Looks until the condition holds, at once and then every 200 ms to 1 s. It looks at least once, and a look that

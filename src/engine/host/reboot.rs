@@ -1,0 +1,220 @@
+//! A host that reboots in the middle of a plan.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{Events, Host, HostError};
+use crate::engine::apply::RebootWork;
+use crate::engine::wait::{Seen, wait_for};
+use crate::model::event::Event;
+use crate::resource::probe::{Answer, Probe};
+use crate::transport::error::TransportError;
+
+/// A look at a host that goes down while it is being asked is given up after this.
+const LOOK: Duration = Duration::from_secs(20);
+
+impl Host<'_> {
+    /// Waits until the host has another boot id than before its reboot.
+    ///
+    /// # Errors
+    /// [`HostError::NotBack`] when the deadline passes, or at once when another host answers in its place.
+    pub(super) async fn come_back(&self, work: &RebootWork, events: Events<'_>) -> Result<(), HostError> {
+        let condition = format!("{} to be back after its reboot", self.name);
+        let (began, told) = (Instant::now(), Mutex::new(None));
+        let tell = |seen: &str| {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.as_deref() != Some(seen) {
+                *told = Some(seen.to_owned());
+                events(Event::Waiting {
+                    host: self.name.clone(),
+                    condition: condition.clone(),
+                    last_seen: seen.to_owned(),
+                    elapsed: began.elapsed(),
+                });
+            }
+        };
+        let look = || async {
+            let seen = self.has_booted(&work.boot_id).await;
+            if let Seen::NotYet(seen) = &seen {
+                tell(seen);
+            }
+            seen
+        };
+        let limit = Duration::from_secs(u64::from(work.seconds));
+        wait_for(condition.as_str(), limit, look)
+            .await
+            .map_err(|error| HostError::NotBack { resources: work.ids.clone(), reason: error.to_string() })?;
+        if work.ends {
+            for resource in &work.ids {
+                events(Event::ResourceDone { host: self.name.clone(), resource: resource.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn has_booted(&self, before: &str) -> Seen<()> {
+        let probe = Probe::Sysctl { key: "kernel.random.boot_id".to_owned() };
+        match timeout(LOOK, self.observe(&BTreeSet::from([probe.clone()]))).await {
+            Err(_) => Seen::NotYet(format!("it did not answer within {} s", LOOK.as_secs())),
+            Ok(Err(HostError::Transport(error))) if is_for_good(&error) => Seen::Never(error.to_string()),
+            Ok(Err(error)) => Seen::NotYet(error.to_string()),
+            Ok(Ok(observed)) => match observed.get(&probe) {
+                Some(Answer::Sysctl(Some(now))) if now != before => Seen::Yes(()),
+                _ => Seen::NotYet("it has not gone down yet".to_owned()),
+            },
+        }
+    }
+}
+
+/// Whether the host will not answer otherwise once it has started. While it goes down and comes up, it may
+/// refuse logins and sessions (pam_nologin(8)).
+fn is_for_good(error: &TransportError) -> bool {
+    matches!(
+        error,
+        TransportError::HostKeyMismatch { .. }
+            | TransportError::HostKeyUnknown { .. }
+            | TransportError::KnownHosts { .. }
+            | TransportError::IdentityUnreadable { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::engine::apply::PackageManager;
+    use crate::engine::nonce::Nonce;
+    use crate::engine::plan::Plan;
+    use crate::engine::shells;
+    use crate::resource::change::{Change, Verdict};
+    use crate::resource::step::Step;
+    use crate::transport::{Output, Program, Progress, Replies, Transport};
+
+    /// Runs programs as this machine does, but has another boot id, or cannot be reached.
+    struct Rebooting {
+        /// What the next looks at the boot id find; the last one stays.
+        looks: Mutex<VecDeque<Result<&'static str, TransportError>>>,
+        runs: Mutex<usize>,
+    }
+
+    #[async_trait]
+    impl Transport for Rebooting {
+        async fn run(
+            &self,
+            program: &Program,
+            progress: &mut Progress<'_>,
+        ) -> Result<Output, TransportError> {
+            *self.runs.lock().unwrap() += 1;
+            // This machine stays up.
+            let mut script = program.script.replace("exec systemctl reboot", ":");
+            if script.contains("boot_id") {
+                let mut looks = self.looks.lock().unwrap();
+                let look = if looks.len() > 1 { looks.pop_front().unwrap() } else { looks[0].clone() };
+                let printed = format!("==> /proc/sys/kernel/random/boot_id <==\n{}", look?);
+                script = format!("head() {{ echo '{printed}'; }}\n{script}");
+            }
+            let output = shells::run("sh", &Program { script, ..program.clone() });
+            String::from_utf8_lossy(&output.stdout).lines().for_each(progress);
+            Ok(output)
+        }
+
+        async fn converse(
+            &self,
+            program: &Program,
+            _: Replies,
+            progress: &mut Progress<'_>,
+        ) -> Result<Output, TransportError> {
+            self.run(program, progress).await
+        }
+    }
+
+    fn unreachable() -> TransportError {
+        TransportError::Unreachable { host: "10.0.0.1:22".into(), reason: "connection refused".into() }
+    }
+
+    fn no_shell() -> TransportError {
+        TransportError::NoShell { host: "10.0.0.1:22".into(), reason: "System is booting up".into() }
+    }
+
+    fn other_host() -> TransportError {
+        let (host, found, expected) = ("10.0.0.1:22".into(), "SHA256:b".into(), "SHA256:a".into());
+        TransportError::HostKeyMismatch { host, found, expected }
+    }
+
+    /// A command, a reboot and a command: what was told, how it ended, and how many programs ran.
+    async fn rebooted(
+        looks: Vec<Result<&'static str, TransportError>>,
+    ) -> (Vec<String>, Result<(), HostError>, usize) {
+        let transport = Rebooting { looks: Mutex::new(looks.into()), runs: Mutex::new(0) };
+        let host = Host::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
+        let change = |id: &str, step| {
+            (id.to_owned(), Verdict::Change(Change { differences: Vec::new(), steps: vec![step] }))
+        };
+        let run = || Step::Run { script: "true".into() };
+        let verdicts = vec![
+            change("command:before", run()),
+            change("reboot:now", Step::Reboot { boot_id: "one".into(), seconds: 60 }),
+            change("command:after", run()),
+        ];
+        let told = Mutex::new(Vec::new());
+        let events = |event: Event| {
+            told.lock().unwrap().push(match event {
+                Event::ResourceBegun { resource, .. } => format!("begun {resource}"),
+                Event::ResourceDone { resource, .. } => format!("done {resource}"),
+                Event::Waiting { last_seen, .. } => last_seen,
+                other => panic!("{other:?}"),
+            });
+        };
+        let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());
+        let outcome = host.apply(&Plan { verdicts }, PackageManager::Apt, &nobody, &events).await;
+        (told.into_inner().unwrap(), outcome, transport.runs.into_inner().unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_a_reboot_runs_once_the_host_has_another_boot_id() {
+        let looks = vec![Ok("one"), Err(unreachable()), Err(unreachable()), Err(no_shell()), Ok("two")];
+        let (told, outcome, runs) = rebooted(looks).await;
+        assert_eq!(outcome, Ok(()));
+        let expected = [
+            "begun command:before",
+            "done command:before",
+            "begun reboot:now",
+            "it has not gone down yet",
+            "10.0.0.1:22: no SSH connection: connection refused",
+            "10.0.0.1:22: no usable shell: System is booting up",
+            "done reboot:now",
+            "begun command:after",
+            "done command:after",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(runs, 2 + 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_stays_away_is_given_up_and_nothing_follows() {
+        let began = Instant::now();
+        let (told, outcome, _) = rebooted(vec![Err(unreachable())]).await;
+        assert_eq!(
+            outcome.unwrap_err().to_string(),
+            "reboot:now: waited 60 s for node-1 to be back after its reboot: \
+             10.0.0.1:22: no SSH connection: connection refused"
+        );
+        assert_eq!(told.last().unwrap(), "10.0.0.1:22: no SSH connection: connection refused");
+        assert!(began.elapsed() >= Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_host_in_its_place_ends_the_wait_at_once() {
+        let began = Instant::now();
+        let (_, outcome, _) = rebooted(vec![Err(unreachable()), Err(other_host())]).await;
+        let message = outcome.unwrap_err().to_string();
+        assert!(message.contains("no use in waiting for node-1 to be back") && message.contains("SHA256:b"));
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}
