@@ -194,6 +194,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod fetch_tests;
 #[cfg(test)]
+mod reboot_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wait_tests;

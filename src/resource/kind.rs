@@ -21,7 +21,7 @@ pub struct KindSpec {
 const KINDS: &[KindSpec] = &[
     KindSpec {
         name: "archive",
-        about: "A directory, by its path, that a downloaded tar archive was unpacked to.",
+        about: "A directory, by its path, that a downloaded tar archive was unpacked to; one with other content is left alone.",
         fields: archive::FIELDS,
     },
     KindSpec {

@@ -2,8 +2,8 @@
 //!
 //! # Guarantees
 //! The order of effects that can be told apart stays: only resources that stand next to each other become one
-//! task, and only where they consist of nothing but package steps, or of image pulls, or of edits of one file
-//! and of the kernel settings that it keeps.
+//! task, and only where they do nothing but install packages, remove packages, pull images, or edit one file and
+//! set the kernel settings that it keeps.
 
 use super::{Task, Work};
 use crate::resource::step::{PackageVersion, Step, UnitVerb};
@@ -17,6 +17,7 @@ pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
             let steps: Vec<Step> = run.iter().flat_map(|work| work.steps.iter().cloned()).collect();
             let steps = match run.first().and_then(batch) {
                 Some(Batch::Packages) if run.len() > 1 => transaction(steps),
+                Some(Batch::Removals) => removal(steps),
                 Some(Batch::Edits(_)) => one_edit(steps),
                 Some(Batch::Keys(_)) => one_write(steps),
                 _ => steps,
@@ -29,6 +30,7 @@ pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Batch<'a> {
     Packages,
+    Removals,
     Images,
     /// Of the file at this path.
     Edits(&'a str),
@@ -40,8 +42,11 @@ fn batch(work: &Work) -> Option<Batch<'_>> {
     let package = |step: &Step| {
         matches!(step, Step::RefreshPackageIndex | Step::InstallPackages(_) | Step::HoldPackage { .. })
     };
+    let removed = |step: &Step| matches!(step, Step::RemovePackages(_) | Step::HoldPackage { .. });
     if work.steps.is_empty() {
         None
+    } else if work.steps.iter().all(removed) && work.steps.iter().any(|s| matches!(s, Step::RemovePackages(_))) {
+        Some(Batch::Removals)
     } else if work.steps.iter().all(package) {
         Some(Batch::Packages)
     } else if work.steps.iter().all(|step| matches!(step, Step::PullImage(_))) {
@@ -114,6 +119,19 @@ fn one_write(mut steps: Vec<Step>) -> Vec<Step> {
         ) => vec![Step::WriteAuthorizedKeys { user, found, content }],
         (_, last) => last.into_iter().collect(),
     }
+}
+
+/// Release holds, then remove everything at once.
+fn removal(steps: Vec<Step>) -> Vec<Step> {
+    let mut names = Vec::new();
+    let mut holds = Vec::new();
+    for step in steps {
+        match step {
+            Step::RemovePackages(more) => names.extend(more),
+            hold => holds.push(hold),
+        }
+    }
+    holds.into_iter().chain([Step::RemovePackages(names)]).collect()
 }
 
 /// Leaves out a refresh of the package index, or a reload of unit files, when nothing between it and the
@@ -222,6 +240,22 @@ mod tests {
             (ids(&["package:a", "package:b"]), vec![Step::RefreshPackageIndex, install(&["a", "b"])]),
             (ids(&["file:/x"]), vec![write("/x")]),
             (ids(&["package:c"]), vec![install(&["c"])]),
+        ];
+        assert_eq!(merged(&works), expected);
+    }
+
+    #[test]
+    fn packages_that_go_one_after_the_other_go_in_one_transaction() {
+        let remove = |names: &[&str]| Step::RemovePackages(ids(names));
+        let release = || Step::HoldPackage { name: "b".into(), hold: false };
+        let works = [
+            work("package:a", vec![remove(&["a"])]),
+            work("package:b", vec![release(), remove(&["b"])]),
+            work("package:c", vec![Step::RefreshPackageIndex, install(&["c"])]),
+        ];
+        let expected = [
+            (ids(&["package:a", "package:b"]), vec![release(), remove(&["a", "b"])]),
+            (ids(&["package:c"]), vec![Step::RefreshPackageIndex, install(&["c"])]),
         ];
         assert_eq!(merged(&works), expected);
     }
