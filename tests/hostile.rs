@@ -164,12 +164,19 @@ fn pass(host: &Host, shell: &str, variants: &[Variant], text: &str, ensure: Ensu
     let observed =
         observation(host, shell, resources.iter().flat_map(|(_, resource)| resource.probes()).collect());
     let (now, authorities) = ("2026-11-21T00:00:00Z".parse().unwrap(), BTreeMap::new());
+    let own_boot_id = metalform::engine::states::own_boot_id();
     let mut pending = Pending::default();
     // Kernel parameters and units may come with one.
     pending.record("kmod:x", Ensure::Present, &Change::default());
     let (mut together, mut alone) = (Vec::new(), Vec::new());
     for (variant, resource) in &resources {
-        let context = Context { now, authorities: &authorities, pending: &pending };
+        let context = Context {
+            now,
+            authorities: &authorities,
+            // Whatever the texts come to, this machine stays up.
+            own_boot_id: own_boot_id.as_deref(),
+            pending: &pending,
+        };
         if let Verdict::Change(change) = resource.diff(&observed, &context) {
             pending.record(variant.id(), ensure, &change);
             let work = Work { id: variant.title(), steps: change.steps };

@@ -3,8 +3,8 @@
 use super::field::FieldSpec;
 use super::{
     archive, authorized_key, binary, certificate, command, directory, file, group, host_entry, image, kmod,
-    kubeconfig, line, mount, package, package_repository, reboot, route, service, static_pod, swap, symlink, sysctl,
-    unit, user, wait,
+    kubeconfig, line, mount, package, package_repository, reboot, route, service, static_pod, swap, symlink,
+    sysctl, unit, user, wait,
 };
 
 /// A kind, for the check of state files and for the reference page.
@@ -21,7 +21,7 @@ pub struct KindSpec {
 const KINDS: &[KindSpec] = &[
     KindSpec {
         name: "archive",
-        about: "A directory, by its path, that a downloaded tar archive was unpacked to; one with other content is left alone.",
+        about: "A directory, by its path, that a downloaded tar archive was unpacked to.",
         fields: archive::FIELDS,
     },
     KindSpec {

@@ -45,7 +45,9 @@ fn batch(work: &Work) -> Option<Batch<'_>> {
     let removed = |step: &Step| matches!(step, Step::RemovePackages(_) | Step::HoldPackage { .. });
     if work.steps.is_empty() {
         None
-    } else if work.steps.iter().all(removed) && work.steps.iter().any(|s| matches!(s, Step::RemovePackages(_))) {
+    } else if work.steps.iter().all(removed)
+        && work.steps.iter().any(|s| matches!(s, Step::RemovePackages(_)))
+    {
         Some(Batch::Removals)
     } else if work.steps.iter().all(package) {
         Some(Batch::Packages)

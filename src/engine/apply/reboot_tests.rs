@@ -19,8 +19,11 @@ fn the_host_goes_down_after_its_program_has_ended() {
     for shell in shells() {
         let dir = tempfile::tempdir().unwrap();
         let (systemctl, said) = (dir.path().join("systemctl"), dir.path().join("said"));
-        std::fs::write(&systemctl, "#!/bin/sh\necho \"$@\" >\"${0%/*}/part\" && mv \"${0%/*}/part\" \"${0%/*}/said\"\n")
-            .unwrap();
+        std::fs::write(
+            &systemctl,
+            "#!/bin/sh\necho \"$@\" >\"${0%/*}/part\" && mv \"${0%/*}/part\" \"${0%/*}/said\"\n",
+        )
+        .unwrap();
         std::fs::set_permissions(&systemctl, std::fs::Permissions::from_mode(0o755)).unwrap();
         let program = program(&segment, PackageManager::Apt, "", &nonce);
         let script = format!("PATH={}:$PATH\n{}", quote(dir.path().to_str().unwrap()), program.script);
