@@ -48,6 +48,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::engine::shells::{run, shells};
@@ -117,6 +118,11 @@ mod tests {
                 run(shell, &process.end());
                 let status = child.wait().unwrap();
                 assert!(status.signal().is_some(), "{shell}: {status:?}");
+                // Killed, it may still have to be scheduled once to notice.
+                let deadline = Instant::now() + Duration::from_secs(10);
+                while !members(process.group).is_empty() && Instant::now() < deadline {
+                    std::thread::yield_now();
+                }
                 assert_eq!(members(process.group), Vec::<String>::new(), "{shell}: {stubborn}");
             }
         }
