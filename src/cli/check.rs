@@ -16,7 +16,7 @@ use crate::model::document::{Document, Problems};
 use crate::model::facts::Facts;
 use crate::model::roster::{Host, Roster};
 use crate::resource;
-use crate::state::{Library, Shapes, Tree, check, literals, open_values};
+use crate::state::{Library, Location, Shapes, Tree, check, literals, open_values};
 
 /// Check states, templates, rosters and configurations with no host present: every fault, with line and column
 ///
@@ -187,7 +187,7 @@ fn check_tree(
         }
     }
     let Some(roster) = roster else { return open_values(tree, &shapes) };
-    for (line, (hosts, hint)) in on_hosts(&library, roster) {
+    for ((_, line), (hosts, hint)) in on_hosts(&library, roster) {
         let on = if hosts.len() == roster.hosts.len() {
             String::new()
         } else {
@@ -198,22 +198,23 @@ fn check_tree(
     BTreeSet::new()
 }
 
+/// A fault by its place and its line: the hosts that have it, and what to do about it.
+type OnHosts<'a> = BTreeMap<(Location, String), (BTreeSet<&'a str>, Option<String>)>;
+
 /// What is wrong with the states of each host's roles, with the values of the roster and of ordinary machines: the hosts
 /// that have each fault.
-fn on_hosts<'a>(
-    library: &Library,
-    roster: &'a Roster,
-) -> BTreeMap<String, (BTreeSet<&'a str>, Option<String>)> {
+fn on_hosts<'a>(library: &Library, roster: &'a Roster) -> OnHosts<'a> {
     let hosts: Vec<Host> = roster.hosts.values().cloned().collect();
     let setting = roster::Setting { library, states: &[], cluster: &roster.vars, hosts: &hosts };
-    let mut faults: BTreeMap<String, (BTreeSet<&str>, Option<String>)> = BTreeMap::new();
+    let mut faults = OnHosts::new();
     for host in roster.hosts.values() {
         for facts in Facts::examples() {
             let outcome = roster::compiled(setting, host, &facts)
                 .and_then(|compiled| roster::desired(compiled, setting::now()));
             for fault in outcome.err().into_iter().flatten() {
-                let entry =
-                    faults.entry(fault.to_string()).or_insert_with(|| (BTreeSet::new(), fault.hint()));
+                let entry = faults
+                    .entry((fault.place().clone(), fault.to_string()))
+                    .or_insert_with(|| (BTreeSet::new(), fault.hint()));
                 entry.0.insert(host.name.as_str());
             }
         }

@@ -126,7 +126,7 @@ fn go_arch(machine: &str) -> String {
 fn memory(files: &BTreeMap<&str, String>) -> Option<u64> {
     let line = files.get("/proc/meminfo")?.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
+    kibibytes.checked_mul(1024)
 }
 
 fn capable(files: &BTreeMap<&str, String>) -> Option<bool> {
@@ -152,7 +152,7 @@ fn nameserver(line: &str) -> Option<std::net::IpAddr> {
 fn disk_free(file_systems: &str) -> Option<u64> {
     let mut words = file_systems.lines().last()?.split_whitespace().skip(1);
     let (blocks, size): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    Some(blocks * size)
+    blocks.checked_mul(size)
 }
 
 #[cfg(test)]

@@ -69,6 +69,15 @@ pub enum RosterFault {
 }
 
 impl RosterFault {
+    /// Where it is.
+    pub fn place(&self) -> &Location {
+        match self {
+            Self::State(error) => &error.at,
+            Self::Declare(error) => &error.at,
+            Self::NoAuthority { at, .. } => at,
+        }
+    }
+
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -91,8 +91,8 @@ fn what_we_ship_and_show_is_valid() {
         }
     }
     let readme = std::fs::read_to_string(top("README.md")).unwrap();
-    let shown = readme.split("```yaml\n").filter_map(|part| Some(part.split_once("```")?.0));
-    let configuration = shown.filter(|text| text.contains("BootstrapConfiguration")).next().unwrap();
+    let mut shown = readme.split("```yaml\n").skip(1).filter_map(|part| Some(part.split_once("```")?.0));
+    let configuration = shown.find(|text| text.contains("BootstrapConfiguration")).unwrap();
     assert_valid(&validator("configuration"), "README.md", &read(configuration.as_bytes()).unwrap());
 }
 
