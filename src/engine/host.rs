@@ -57,7 +57,8 @@ pub enum HostError {
         /// Resource ids and reasons.
         refusals: Vec<(String, String)>,
     },
-    /// A step failed; what was before it is done, what is after it is not.
+    /// A step failed; what was before it is done. What is after it is not, but for services that were started
+    /// together with the one that failed.
     #[error("{} failed with status {status}: {}", resources.join(", "), output.trim_end())]
     Failed {
         /// The resources that the step was for.
