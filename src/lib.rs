@@ -4,12 +4,12 @@
 //! A module uses only what stands to its left; `tests/layers.rs` holds it to that.
 //!
 //! ```text
-//! model → {render, pki} → resource → state → transport → engine → {bundle, etcd, apiserver} → expand
-//!       → {controller, serve, report} → cli
+//! model → {render, pki} → resource → state → transport → engine → {bundle, etcd, kube_api}
+//!       → workspace → operation → {controller, serve, report} → cli
 //! ```
 //!
 //! Everything left of `transport` is synchronous and deterministic: ordered maps, clock and randomness
-//! are arguments. Deciding is pure ([`resource`] compares desired with observed, [`expand`] says what must
+//! are arguments. Deciding is pure ([`resource`] compares desired with observed, [`operation`] says what must
 //! happen next); doing is dumb ([`engine`], [`transport`] and the two clients carry out what was decided).
 //!
 //! # Terms
@@ -37,11 +37,13 @@ pub mod transport;
 
 pub mod engine;
 
-pub mod apiserver;
 pub mod bundle;
 pub mod etcd;
+pub mod kube_api;
 
-pub mod expand;
+pub mod workspace;
+
+pub mod operation;
 
 pub mod controller;
 pub mod report;

@@ -19,12 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use metalform::engine::apply::{PackageManager, Work, program, segments};
 use metalform::engine::nonce::Nonce;
 use metalform::engine::observe;
-use metalform::resource::change::{Change, Verdict};
-use metalform::resource::context::Context;
-use metalform::resource::ensure::Ensure;
+use metalform::resource::contract::change::{Change, Verdict};
+use metalform::resource::contract::context::Context;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::pending::Pending;
+use metalform::resource::contract::probe::{Answer, Observed, PathState, Probe};
 use metalform::resource::kinds;
-use metalform::resource::pending::Pending;
-use metalform::resource::probe::{Answer, Observed, PathState, Probe};
 use proptest::prelude::*;
 
 use bases::{BASES, bases};

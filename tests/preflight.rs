@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use metalform::expand::preflight::failures;
-use metalform::expand::survey::Survey;
-use metalform::expand::world::Peer;
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
+use metalform::operation::preflight::failures;
+use metalform::operation::survey::Survey;
+use metalform::operation::world::Peer;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

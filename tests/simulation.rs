@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use metalform::expand::phase::Action;
 use metalform::model::role::Role;
+use metalform::operation::phase::Action;
 use tokio::time::{Instant, sleep};
 
 use support::attempt::{Ended, Recipe, attempt, outcome};

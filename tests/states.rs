@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
-use metalform::expand::layer::Layer;
 use metalform::model::role::Role;
+use metalform::operation::layer::Layer;
 use metalform::state::{Compiled, Library, Tree};
 use serde_json::Value as Json;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use metalform::expand::values;
+use metalform::operation::values;
 use metalform::state::{Shapes, Tree, check};
 
 fn faults(tree: &Tree, shapes: &Shapes) -> Vec<String> {

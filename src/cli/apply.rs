@@ -26,7 +26,7 @@ use crate::engine::stop::{Asked, Stop};
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::report::plain::Detail;
-use crate::resource::step::CertificateRequest;
+use crate::resource::contract::step::CertificateRequest;
 use crate::state::Compiled;
 use crate::transport::error::TransportError;
 

@@ -8,12 +8,12 @@ use clap::Args;
 use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
 use super::{Global, output, setting, summary};
-use crate::expand::cluster_site::{ClusterSite, Setting};
-use crate::expand::dry_run::dry_run;
-use crate::expand::{BOOTSTRAP, run};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::{ROLE_LABEL_PREFIX, Role};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::operation::cluster_site::{ClusterSite, Setting};
+use crate::operation::dry_run::dry_run;
+use crate::operation::{BOOTSTRAP, run};
 use crate::transport::local::LocalTransport;
 
 /// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
@@ -85,7 +85,7 @@ fn spec(setting: &Setting) -> NodeSpec {
             host: setting.subject.address.to_string(),
             port: 22,
             user: "root".to_owned(),
-            identity_files: vec![setting.home.ssh_key()],
+            identity_files: vec![setting.layout.ssh_key()],
             identities_only: true,
             sudo: false,
             host_key: HostKeyPolicy::Known,

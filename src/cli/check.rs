@@ -10,11 +10,11 @@ use super::failure::{Exit, Failure};
 use super::{Global, hosts, output, setting};
 use crate::engine::roster;
 use crate::engine::states::HostStates;
-use crate::expand::values;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::document::{Document, Problems};
 use crate::model::facts::Facts;
 use crate::model::roster::{Host, Roster};
+use crate::operation::values;
 use crate::resource;
 use crate::state::{Library, Location, Shapes, Tree, check, literals, open_values};
 

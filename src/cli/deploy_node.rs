@@ -10,16 +10,16 @@ use futures::future::join_all;
 use super::failure::{Exit, Failure, chain};
 use super::preview::{self, DryRun};
 use super::{Global, output, setting, summary};
-use crate::apiserver::{client, nodes};
-use crate::expand::cluster_site::{ClusterSite, Setting};
-use crate::expand::dry_run::dry_run;
-use crate::expand::trust::API;
-use crate::expand::{DEPLOY, run};
+use crate::kube_api::{client, nodes};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
+use crate::operation::cluster_site::{ClusterSite, Setting};
+use crate::operation::dry_run::dry_run;
+use crate::operation::{DEPLOY, run};
 use crate::transport::Transport;
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::SshTransport;
+use crate::workspace::trust::API;
 
 /// Make machines what their Node objects say, and prove it
 ///
@@ -89,7 +89,7 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
     let transport: Box<dyn Transport> = if first {
         Box::new(LocalTransport)
     } else {
-        Box::new(SshTransport::new(spec.ssh.clone(), setting.home.known_hosts()))
+        Box::new(SshTransport::new(spec.ssh.clone(), setting.layout.known_hosts()))
     };
     let report = setting.report.clone();
     let mut site = ClusterSite::new(setting, goal.clone(), spec, transport);
@@ -114,7 +114,7 @@ pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec
         Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
             .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
     };
-    let client = client::connect(&setting.home.admin_conf()).await.map_err(|error| api(&error))?;
+    let client = client::connect(&setting.layout.admin_conf()).await.map_err(|error| api(&error))?;
     let mut specs = Vec::new();
     let mut errors = Vec::new();
     for name in names {

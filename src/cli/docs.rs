@@ -9,7 +9,8 @@ use super::failure::{Exit, Failure};
 use super::output::print;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::roster::Roster;
-use crate::resource::{KindSpec, kinds};
+use crate::resource::KindSpec;
+use crate::resource::kinds;
 use crate::state::{SHARED_KEYS, expected, fields_of, schema};
 
 /// Print reference pages, in Markdown, and JSON schemas for editors

@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 use super::Global;
 use super::failure::{Exit, Failure, chain};
 use super::output::{Format, document, print, table};
-use crate::apiserver::{client, nodes};
 use crate::etcd::client::{Access, Credentials, DEADLINE};
 use crate::etcd::member::Membership;
 use crate::etcd::table::{HEADER, rows};
-use crate::expand::home::Home;
-use crate::expand::phases::node_joined::CONTROL_PLANE_IP;
+use crate::kube_api::{client, nodes};
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
+use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
+use crate::workspace::layout::Layout;
 
 /// Look at etcd's members
 #[derive(Debug, Args)]
@@ -87,21 +87,21 @@ fn healthy(membership: &Membership) -> Result<(), Failure> {
 
 /// Asks the members on this node and on all other etcd nodes, whether or not the API answers.
 async fn observe() -> Result<Membership, Failure> {
-    let home = Home::default();
+    let layout = Layout::default();
     let failed = |error: &dyn std::error::Error| {
         Failure::new(Exit::Etcd, chain(error)).hint("run it as root on the bootstrap node")
     };
-    let (certificate, key) = home.etcd_client();
-    let credentials = Credentials::read(&home.pki().join("etcd/ca.crt"), &certificate, &key)
+    let (certificate, key) = layout.etcd_client();
+    let credentials = Credentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
         .map_err(|error| failed(&error))?;
     let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
-    endpoints.extend(others(&home).await);
+    endpoints.extend(others(&layout).await);
     Access { endpoints, credentials, deadline: DEADLINE }.observe().await.map_err(|error| failed(&error))
 }
 
 /// Members on other nodes, as far as the API says; etcd is looked at above all when it does not.
-async fn others(home: &Home) -> Vec<String> {
-    let Ok(client) = client::connect(&home.admin_conf()).await else { return Vec::new() };
+async fn others(layout: &Layout) -> Vec<String> {
+    let Ok(client) = client::connect(&layout.admin_conf()).await else { return Vec::new() };
     let listed = tokio::time::timeout(DEADLINE, nodes::list(&client)).await;
     let Ok(Ok(nodes)) = listed else { return Vec::new() };
     nodes

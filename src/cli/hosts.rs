@@ -14,12 +14,11 @@ use super::deploy_node;
 use super::failure::{Exit, Failure, chain};
 use super::host_trouble::{Outcomes, outcomes};
 use super::ssh_arguments::SshArguments;
-use crate::apiserver::{client, nodes};
 use crate::engine::host::HostError;
 use crate::engine::nonce::Nonce;
 use crate::engine::roster::RosterFault;
 use crate::engine::{self, fleet};
-use crate::expand::home::Home;
+use crate::kube_api::{client, nodes};
 use crate::model::document::{self, Document};
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
@@ -32,6 +31,7 @@ use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::{SshClient, SshTransport};
+use crate::workspace::layout::Layout;
 
 /// The roster of the cluster itself.
 const KUBERNETES: &str = "kubernetes";
@@ -243,7 +243,7 @@ async fn nodes_of_the_cluster() -> Result<Roster, Failure> {
     let failed = |error: &dyn std::error::Error| {
         Failure::new(Exit::Api, chain(error)).hint("run it as root on the bootstrap node")
     };
-    let client = client::connect(&Home::default().admin_conf()).await.map_err(|error| failed(&error))?;
+    let client = client::connect(&Layout::default().admin_conf()).await.map_err(|error| failed(&error))?;
     let nodes = nodes::list(&client).await.map_err(|error| failed(&error))?;
     let mut hosts = Vec::new();
     let mut errors = Vec::new();

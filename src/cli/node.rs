@@ -11,20 +11,20 @@ use serde::Serialize;
 use super::failure::{Exit, Failure, chain};
 use super::output::{Format, document, print, table};
 use super::{Global, deploy_node, setting};
-use crate::apiserver::{client, nodes};
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
-use crate::expand::home::Home;
-use crate::expand::phases::node_joined::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
-use crate::expand::trust::API;
+use crate::kube_api::{client, nodes};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::ROLE_LABEL_PREFIX;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::operation::phases::node_joined::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts;
 use crate::transport::ssh::SshTransport;
 use crate::transport::{Output, Transport};
+use crate::workspace::layout::Layout;
+use crate::workspace::trust::API;
 
 /// Look at nodes
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ impl NodeCommand {
 
 async fn check(arguments: &Check, global: &Global) -> Result<ExitCode, Failure> {
     let setting = setting::setting(global).await?;
-    let known = setting.home.known_hosts();
+    let known = setting.layout.known_hosts();
     for spec in deploy_node::specs(&setting, &arguments.names).await? {
         let nonce = Nonce::new(rand::random());
         let mut target = spec.ssh.clone();
@@ -176,7 +176,7 @@ async fn list(arguments: &List) -> Result<ExitCode, Failure> {
         Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
             .hint("run it as root on the bootstrap node")
     };
-    let client = client::connect(&Home::default().admin_conf()).await.map_err(|error| failed(&error))?;
+    let client = client::connect(&Layout::default().admin_conf()).await.map_err(|error| failed(&error))?;
     let rows: Vec<Row> =
         nodes::list(&client).await.map_err(|error| failed(&error))?.iter().map(row).collect();
     match arguments.output {

@@ -22,7 +22,7 @@ use crate::engine::saved_plan::planned::Digested;
 use crate::model::event::HostOutcome;
 use crate::model::name::HostName;
 use crate::report::diff::{self, Paint, Shown};
-use crate::resource::change::{Difference, Verdict};
+use crate::resource::contract::change::{Difference, Verdict};
 
 /// Show what applying states would change on hosts, as diffs; changes nothing
 ///

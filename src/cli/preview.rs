@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::failure::Exit;
 use super::summary;
-use crate::expand::dry_run::{PhasePreview, PlannedAction, Preview, Unforeseen};
+use crate::operation::dry_run::{PhasePreview, PlannedAction, Preview, Unforeseen};
 use crate::report::diff::{self, Paint};
 
 /// Options of a dry run.
@@ -85,9 +85,9 @@ fn action_text(planned: &PlannedAction, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expand::layer::Layer;
-    use crate::expand::phase::{Action, Look};
-    use crate::resource::change::Difference;
+    use crate::operation::layer::Layer;
+    use crate::operation::phase::{Action, Look};
+    use crate::resource::contract::change::Difference;
 
     #[test]
     fn a_phase_says_what_it_would_do_and_where_foresight_ends() {

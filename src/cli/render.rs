@@ -14,7 +14,7 @@ use super::host_trouble;
 use super::output::{Format, document, print};
 use super::states::StateArguments;
 use crate::resource;
-use crate::resource::field::FieldSort;
+use crate::resource::fields::field::FieldSort;
 use crate::state::{Compiled, Ensure};
 
 /// Show the resources that states come to on hosts, with every value filled in; changes nothing

@@ -8,17 +8,17 @@ use clap::Args;
 
 use super::failure::{Exit, Failure};
 use super::{Global, setting};
-use crate::apiserver::client;
 use crate::controller::certificate_requests::{self, Sign};
 use crate::controller::csr_verdict::Profile;
-use crate::expand::cluster_site::{REGISTRY, Setting};
-use crate::expand::trust;
+use crate::kube_api::client;
 use crate::model::cluster::SERVE_PORT;
+use crate::operation::cluster_site::{REGISTRY, Setting};
 use crate::pki::certificate_request::parse_csr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
 use crate::serve::http::{HttpConfig, HttpServer};
 use crate::serve::notify;
+use crate::workspace::trust;
 
 /// Serve packages, images and kubelet certificates to the cluster; the unit metalform.service runs it
 #[derive(Debug, Args)]
@@ -34,13 +34,13 @@ impl Serve {
     /// When it cannot listen, or its certificate is missing.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         let setting = setting::setting(global).await?;
-        let (certificate, key) = setting.home.serve();
+        let (certificate, key) = setting.layout.serve();
         let config = HttpConfig {
             listen: SocketAddr::new(setting.subject.address, SERVE_PORT),
             certificate,
             key,
             bundle: setting.bundle_directory.clone(),
-            apt_overlay: setting.home.signed_indexes(),
+            apt_overlay: setting.layout.signed_indexes(),
             registry: REGISTRY,
         };
         let failed = |error: &dyn std::error::Error| Failure::from_error(Exit::Host, error);
@@ -57,7 +57,7 @@ async fn sign_requests(setting: Arc<Setting>) {
     let mut beat = tokio::time::interval(std::time::Duration::from_millis(500));
     let client = loop {
         beat.tick().await;
-        match client::connect(&setting.home.admin_conf()).await {
+        match client::connect(&setting.layout.admin_conf()).await {
             // A watch that fails is tried again ever later; a question that fails is just asked again.
             Ok(client) if client.apiserver_version().await.is_ok() => break client,
             Ok(_) => tracing::debug!("the API does not answer yet"),
@@ -75,7 +75,7 @@ async fn sign_requests(setting: Arc<Setting>) {
 fn sign(setting: &Setting, csr: &str, profile: Profile) -> Result<String, String> {
     let asked = parse_csr(csr).map_err(|error| error.to_string())?;
     let now = (setting.now)();
-    let trust = trust::load(&setting.home, now, &mut rand::rng()).map_err(|error| error.to_string())?;
+    let trust = trust::load(&setting.layout, now, &mut rand::rng()).map_err(|error| error.to_string())?;
     let addresses = asked.ip_addresses.iter().map(ToString::to_string);
     let leaf = Leaf {
         common_name: asked.common_name,

@@ -11,20 +11,20 @@ use super::{Global, LogFormat, hosts};
 use crate::bundle::manifest::Bundle;
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
-use crate::expand::cluster_site::Setting;
-use crate::expand::goal::{Goal, address_in};
-use crate::expand::home::Home;
-use crate::expand::trust::Subject;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::document::Document;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
+use crate::operation::cluster_site::Setting;
+use crate::operation::goal::{Goal, address_in};
 use crate::report::Reporter;
 use crate::report::plain::Detail;
 use crate::state::{Library, StateError, Tree};
 use crate::transport::Transport;
 use crate::transport::local::LocalTransport;
+use crate::workspace::layout::Layout;
+use crate::workspace::trust::Subject;
 
 /// The clock of every command.
 #[expect(clippy::disallowed_methods, reason = "here the clock enters")]
@@ -36,8 +36,8 @@ pub fn now() -> Timestamp {
 ///
 /// # Errors
 /// When it is missing or wrong; one line for each thing that is wrong, with its place.
-pub fn configuration(home: &Home) -> Result<BootstrapConfiguration, Failure> {
-    let path = home.configuration();
+pub fn configuration(layout: &Layout) -> Result<BootstrapConfiguration, Failure> {
+    let path = layout.configuration();
     let file = path.display().to_string();
     let text = hosts::read_text(&path)
         .map_err(|failure| failure.hint("the bootstrap node is described there; README.md has an example"))?;
@@ -109,8 +109,8 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
         return Err(Failure::new(Exit::Configuration, "this command needs root on the bootstrap node")
             .hint("sudo metalform ..."));
     }
-    let home = Home::default();
-    let configuration = configuration(&home)?;
+    let layout = Layout::default();
+    let configuration = configuration(&layout)?;
     let facts = own_facts().await?;
     let subject_address =
         address_in(&facts, &configuration.networks.control_plane).map(|(_, ip)| ip).ok_or_else(|| {
@@ -139,7 +139,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
     let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
     let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
     Ok(Arc::new(Setting {
-        home,
+        layout,
         configuration,
         bundle,
         bundle_directory,
@@ -195,7 +195,7 @@ pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: I
         networks: setting.configuration.networks.clone(),
         codenames: codenames(&setting.bundle),
         architectures: BTreeSet::from([setting.bundle.architecture.as_str().to_owned()]),
-        authority: std::fs::read_to_string(setting.home.pki().join("ca.crt")).ok(),
+        authority: std::fs::read_to_string(setting.layout.pki().join("ca.crt")).ok(),
         clock: (setting.now)().as_second(),
     }
 }

@@ -1,9 +1,9 @@
 //! How an expansion ended: the table of phases, the counts, the errors.
 
 use super::failure::{Exit, Failure, chain};
-use crate::expand::phase::Blocker;
-use crate::expand::run::{RunError, Summary};
-use crate::expand::site::Class;
+use crate::operation::phase::Blocker;
+use crate::operation::run::{RunError, Summary};
+use crate::operation::site::Class;
 use crate::report::plain::seconds;
 
 /// The table of phases with their times, and the counts that the operator looks for.

@@ -20,8 +20,8 @@ use serde_json::json;
 
 use super::csr_facts::CsrFacts;
 use super::csr_verdict::{NodeIdentity, Profile, Verdict, claimed_node, verdict};
-use crate::apiserver::client::ApiError;
-use crate::apiserver::{FIELD_MANAGER, nodes};
+use crate::kube_api::client::ApiError;
+use crate::kube_api::{FIELD_MANAGER, nodes};
 
 /// After a failure a request is looked at again.
 const RETRY: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
 use super::csr_facts::CsrFacts;
-use crate::apiserver::tokens;
+use crate::kube_api::tokens;
 use crate::model::name::HostName;
 
 /// Signs what a kubelet is a client of the API with.

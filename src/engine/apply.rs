@@ -28,7 +28,7 @@ use flate2::write::GzEncoder;
 pub use self::packages::PackageManager;
 use self::runs::Manner;
 use super::nonce::Nonce;
-use crate::resource::step::{CertificateRequest, Step};
+use crate::resource::contract::step::{CertificateRequest, Step};
 use crate::transport::Program;
 use crate::transport::shell::quote;
 

@@ -1,7 +1,7 @@
 //! Conditions as calls of shell functions, for the program that looks and for the one that waits.
 
 use crate::engine::quote::quote_all;
-use crate::resource::condition::Condition;
+use crate::resource::contract::condition::Condition;
 
 /// What the calls below need.
 pub(super) const FUNCTIONS: &str = include_str!("conditions.sh");

@@ -20,9 +20,9 @@ use super::stop::Asked;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
-use crate::resource::change::Verdict;
-use crate::resource::probe::{Observed, Probe};
-use crate::resource::step::CertificateRequest;
+use crate::resource::contract::change::Verdict;
+use crate::resource::contract::probe::{Observed, Probe};
+use crate::resource::contract::step::CertificateRequest;
 use crate::transport::error::TransportError;
 use crate::transport::{Output, Program, Transport};
 

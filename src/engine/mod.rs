@@ -29,8 +29,8 @@ pub mod wait;
 #[cfg(test)]
 pub(crate) mod shells;
 
-use crate::resource::change::Verdict;
-use crate::resource::probe::{Observed, Probe};
+use crate::resource::contract::change::Verdict;
+use crate::resource::contract::probe::{Observed, Probe};
 
 /// One resource, as far as asking about it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

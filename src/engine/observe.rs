@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::frame::{self, FrameError, Section, Sections};
 use super::nonce::Nonce;
-use crate::resource::probe::{Answer, Observed, Probe};
+use crate::resource::contract::probe::{Answer, Observed, Probe};
 use crate::transport::{Output, Program};
 
 /// Why an observation cannot be used.

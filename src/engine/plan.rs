@@ -1,7 +1,7 @@
 //! What is to be done on one host.
 
 use super::apply::Work;
-use crate::resource::change::Verdict;
+use crate::resource::contract::change::Verdict;
 
 /// The verdict on every resource, in the order of execution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

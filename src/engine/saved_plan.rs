@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use self::key::{Digest, Key};
 use super::plan::Plan;
-use crate::resource::change::Verdict;
+use crate::resource::contract::change::Verdict;
 use crate::state::Compiled;
 
 /// What was planned for one host.
@@ -146,8 +146,8 @@ pub fn declared(compiled: &Compiled, key: &Key) -> Digest {
 mod tests {
     use super::key::SALT;
     use super::*;
-    use crate::resource::change::{Change, Difference};
-    use crate::resource::step::Step;
+    use crate::resource::contract::change::{Change, Difference};
+    use crate::resource::contract::step::Step;
 
     /// `id=desired` or `id=desired>before>after`, separated by blanks.
     fn host(machine: &str, text: &str) -> SavedHost {

@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 
 use super::Item;
-use crate::resource::probe::Probe;
-use crate::resource::step::{Step, UnitVerb};
+use crate::resource::contract::probe::Probe;
+use crate::resource::contract::step::{Step, UnitVerb};
 
 /// The probes whose answers `steps` may have changed, and all probes of the resources in `changed`, whose
 /// success is to be proved. Pure.
@@ -153,9 +153,9 @@ fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::condition::Condition;
-    use crate::resource::download::Download;
-    use crate::resource::step::{Access, AccountTool, MountVerb, PackageVersion};
+    use crate::resource::contract::condition::Condition;
+    use crate::resource::contract::download::Download;
+    use crate::resource::contract::step::{Access, AccountTool, MountVerb, PackageVersion};
 
     fn asked() -> Vec<Probe> {
         let path = |path: &str| Probe::Path { path: path.into(), unless_sha256: None };

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{Desired, Item};
 use crate::resource::Resource;
-use crate::resource::change::Verdict;
-use crate::resource::context::Context;
-use crate::resource::ensure::Ensure;
-use crate::resource::given::FieldError;
-use crate::resource::pending::Pending;
-use crate::resource::probe::Observed;
+use crate::resource::contract::change::Verdict;
+use crate::resource::contract::context::Context;
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::pending::Pending;
+use crate::resource::contract::probe::Observed;
+use crate::resource::fields::given::FieldError;
 use crate::state::{Compiled, Location};
 
 /// The resources of one host, in the order of execution.

@@ -7,7 +7,7 @@
 //! - Only our own learner is ever taken out, which costs no vote.
 //!
 //! # Assumptions
-//! The caller holds the Lease of `crate::apiserver::lease`, and observes again after every move.
+//! The caller holds the Lease of `crate::kube_api::lease`, and observes again after every move.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use similar::TextDiff;
 
-use crate::resource::change::Difference;
+use crate::resource::contract::change::Difference;
 
 /// A difference as programs get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,74 +4,27 @@
 //! Each kind is a file with its fields, its probes and its `diff`. The set is closed: [`Resource`] is an
 //! enum, so a new kind does not compile until every question about it is answered.
 
-pub mod change;
-pub mod condition;
-pub mod context;
-pub mod download;
-pub mod ensure;
-pub mod field;
-pub mod given;
-pub mod kind;
-pub mod pending;
-pub mod probe;
-pub mod step;
-
-mod account_name;
-mod apt_source;
-mod contents;
-mod dnf_source;
-mod edited;
-pub(crate) mod fstab;
-mod issued;
-mod last_start;
-mod lines;
-mod package_source;
-mod path;
-mod pattern;
-mod persisted;
-mod refusal;
-mod seen;
-mod shell;
-mod unit_name;
-mod url;
-
-pub mod archive;
-pub mod authorized_key;
-pub mod binary;
-pub mod certificate;
-pub mod command;
-pub mod directory;
-pub mod file;
-pub mod group;
-pub mod host_entry;
-pub mod image;
-pub mod kmod;
-pub mod kubeconfig;
-pub mod line;
-pub mod mount;
-pub mod package;
-pub mod package_repository;
-pub mod reboot;
-pub mod route;
-pub mod service;
-pub mod static_pod;
-pub mod swap;
-pub mod symlink;
-pub mod sysctl;
-pub mod unit;
-pub mod user;
-pub mod wait;
+pub mod contract;
+pub mod fields;
+pub mod kinds;
+pub(crate) mod text;
 
 use serde_json::{Map, Value};
 
-use self::change::Verdict;
-use self::context::Context;
-use self::ensure::Ensure;
-use self::given::{FieldError, Given};
-use self::probe::{Observed, Probe};
+use self::contract::change::Verdict;
+use self::contract::context::Context;
+use self::contract::ensure::Ensure;
+use self::contract::probe::{Observed, Probe};
+use self::fields::given::{FieldError, Given};
+use self::kinds::{
+    archive, authorized_key, binary, certificate, command, directory, file, group, host_entry, image, kmod,
+    kubeconfig, line, mount, package, package_repository, reboot, route, service, static_pod, swap, symlink,
+    sysctl, unit, user, wait,
+};
 use crate::model::near::Near;
+use crate::resource::fields::kind;
 
-pub use self::kind::{KindSpec, fields, kinds};
+pub use self::fields::kind::{KindSpec, fields, kinds};
 
 /// One thing on a host, as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use super::{Compiled, Ensure, Library, Shapes, StateError, Tree, check, compile};
 use crate::render::{Value, values_of};
 use crate::resource::KindSpec;
-use crate::resource::field::FieldSort::{self, Any, Boolean, Integer, Mode, Text, TextList, TextMap};
-use crate::resource::field::FieldSpec;
+use crate::resource::fields::field::FieldSort::{self, Any, Boolean, Integer, Mode, Text, TextList, TextMap};
+use crate::resource::fields::field::FieldSpec;
 
 const fn field(name: &'static str, sort: FieldSort) -> FieldSpec {
     FieldSpec { name, sort, required: false, about: "" }

@@ -16,7 +16,7 @@ use super::name::{ResourceId, StateName};
 use super::top::{self, TopFault};
 use crate::model::near::Near;
 use crate::render::Value;
-use crate::resource::ensure::Ensure;
+use crate::resource::contract::ensure::Ensure;
 
 /// One resource of one host.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,8 +8,8 @@ use super::syntax::Resource;
 use super::yaml::{Node, Yaml};
 use crate::model::near::Near;
 use crate::resource::KindSpec;
-use crate::resource::ensure::Ensure;
-use crate::resource::field::{FieldSort, FieldSpec};
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::fields::field::{FieldSort, FieldSpec};
 
 /// What is known of kinds.
 pub type Kinds<'a> = &'a [KindSpec];

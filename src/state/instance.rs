@@ -14,8 +14,8 @@ use super::reference::{AFTER, ONLY_IF_CHANGED, REACTIONS, ReferenceFault};
 use super::syntax::{Each, Resource};
 use super::yaml::{Node, Yaml};
 use crate::render::{RenderError, Renderer, Value, values_of, with_value};
-use crate::resource::ensure::Ensure;
-use crate::resource::field::{FieldSort, FieldSpec};
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::fields::field::{FieldSort, FieldSpec};
 
 /// What the values of a host are applied with.
 #[derive(Debug)]

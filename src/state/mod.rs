@@ -31,7 +31,7 @@ mod yaml;
 #[cfg(test)]
 mod cases;
 
-pub use crate::resource::ensure::Ensure;
+pub use crate::resource::contract::ensure::Ensure;
 pub use check::{check, open_values};
 pub use compile::{Compiled, compile};
 pub use error::{Fault, StateError};

@@ -6,7 +6,7 @@ use super::field;
 use super::syntax::{FILE_KEYS, SHARED_KEYS};
 use super::top::ROLES;
 use crate::resource::KindSpec;
-use crate::resource::field::{FieldSort, FieldSpec};
+use crate::resource::fields::field::{FieldSort, FieldSpec};
 
 /// What both say of themselves.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";

@@ -10,7 +10,7 @@ use super::mismatch::{self, Located, Mismatch};
 use super::name::{NameError, StateName};
 use super::yaml::{self, Key, Node, Yaml};
 use crate::model::near::Near;
-use crate::resource::ensure::Ensure;
+use crate::resource::contract::ensure::Ensure;
 
 /// One file of `states/`.
 #[derive(Debug, Clone, PartialEq)]

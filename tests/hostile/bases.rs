@@ -2,8 +2,8 @@
 //! directory of the test.
 
 use metalform::resource::Resource;
-use metalform::resource::ensure::Ensure;
-use metalform::resource::given::FieldError;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::fields::given::FieldError;
 use serde_json::{Map, Value};
 
 use crate::play::Host;

@@ -1,9 +1,9 @@
 //! A text in every place of every kind, one place at a time.
 
 use metalform::resource::Resource;
-use metalform::resource::ensure::Ensure;
-use metalform::resource::field::FieldSort;
-use metalform::resource::given::FieldError;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::fields::field::FieldSort;
+use metalform::resource::fields::given::FieldError;
 use metalform::resource::kinds;
 use serde_json::{Value, json};
 

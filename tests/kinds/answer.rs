@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use metalform::resource::probe::{
+use metalform::resource::contract::probe::{
     Account, Answer, GroupEntry, GroupState, InstalledPackage, KeysState, MountState, PasswordState,
     PathState, Probe, UnitState, UserState,
 };

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use metalform::resource::Resource;
-use metalform::resource::change::{Change, Difference, Verdict};
-use metalform::resource::context::Context;
-use metalform::resource::download::Download;
-use metalform::resource::ensure::Ensure;
-use metalform::resource::given::FieldError;
-use metalform::resource::pending::Pending;
-use metalform::resource::probe::{Observed, Probe};
-use metalform::resource::step::{Access, Step};
+use metalform::resource::contract::change::{Change, Difference, Verdict};
+use metalform::resource::contract::context::Context;
+use metalform::resource::contract::download::Download;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::pending::Pending;
+use metalform::resource::contract::probe::{Observed, Probe};
+use metalform::resource::contract::step::{Access, Step};
+use metalform::resource::fields::given::FieldError;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -211,7 +211,7 @@ fn step_text(step: &Step) -> String {
         }
         Step::RefreshPackageIndex => "refresh package index".to_owned(),
         Step::InstallPackages(packages) => {
-            let one = |package: &metalform::resource::step::PackageVersion| {
+            let one = |package: &metalform::resource::contract::step::PackageVersion| {
                 let version =
                     package.version.as_ref().map(|version| format!("={version}")).unwrap_or_default();
                 format!("{}{version}{}", package.name, if package.hold { " held" } else { "" })

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use metalform::model::near::Near;
+use metalform::resource::KindSpec;
 use metalform::resource::Resource;
-use metalform::resource::change::Verdict;
-use metalform::resource::context::Context;
-use metalform::resource::ensure::Ensure;
-use metalform::resource::field::{FieldSort, FieldSpec};
-use metalform::resource::given::FieldError;
-use metalform::resource::pending::Pending;
-use metalform::resource::probe::Observed;
-use metalform::resource::{KindSpec, fields, kinds};
+use metalform::resource::contract::change::Verdict;
+use metalform::resource::contract::context::Context;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::pending::Pending;
+use metalform::resource::contract::probe::Observed;
+use metalform::resource::fields;
+use metalform::resource::fields::field::{FieldSort, FieldSpec};
+use metalform::resource::fields::given::FieldError;
+use metalform::resource::kinds;
 use serde_json::{Map, Value, json};
 
 use super::case::NOW;

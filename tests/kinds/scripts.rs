@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use metalform::resource::Resource;
-use metalform::resource::change::Verdict;
-use metalform::resource::context::Context;
-use metalform::resource::ensure::Ensure;
-use metalform::resource::pending::Pending;
-use metalform::resource::probe::{Answer, Observed, PathState, Probe, UnitState};
-use metalform::resource::step::Step;
+use metalform::resource::contract::change::Verdict;
+use metalform::resource::contract::context::Context;
+use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::pending::Pending;
+use metalform::resource::contract::probe::{Answer, Observed, PathState, Probe, UnitState};
+use metalform::resource::contract::step::Step;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use metalform::cli::docs;
 use metalform::engine::states::HostStates;
-use metalform::expand::values;
+use metalform::operation::values;
 use metalform::resource::kinds;
 use metalform::state::{Library, Tree, check, compile};
 

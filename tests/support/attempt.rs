@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use metalform::expand::phase::Blocker;
-use metalform::expand::run::{RunError, Summary, run};
-use metalform::expand::{BOOTSTRAP, DEPLOY};
 use metalform::model::event::Event;
+use metalform::operation::phase::Blocker;
+use metalform::operation::run::{RunError, Summary, run};
+use metalform::operation::{BOOTSTRAP, DEPLOY};
 use tokio::sync::Notify;
 
 use super::fault::Faults;

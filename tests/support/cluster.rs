@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use metalform::apiserver::pods::ExpectedPod;
-use metalform::expand::phases::control_plane::API_SERVER;
-use metalform::expand::phases::node_joined::CONTROL_PLANE_IP;
-use metalform::expand::world::{NodeView, Peer, Reach};
+use metalform::kube_api::pods::ExpectedPod;
 use metalform::model::role::Role;
+use metalform::operation::phases::control_plane::API_SERVER;
+use metalform::operation::phases::node_joined::CONTROL_PLANE_IP;
+use metalform::operation::world::{NodeView, Peer, Reach};
 use tokio::time::Instant;
 
 use super::etcd::Etcd;
@@ -17,7 +17,7 @@ use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, P
 
 /// How long anything takes that starts.
 const START: Duration = Duration::from_millis(400);
-/// As `metalform::apiserver::lease::EXPIRY`.
+/// As `metalform::kube_api::lease::EXPIRY`.
 const EXPIRY: Duration = Duration::from_secs(30);
 
 pub struct Lease {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use metalform::apiserver::lease::LeaseError;
-use metalform::expand::phase::Action;
-use metalform::expand::site::{Done, Trouble};
-use metalform::expand::world::World;
+use metalform::kube_api::lease::LeaseError;
+use metalform::operation::phase::Action;
+use metalform::operation::site::{Done, Trouble};
+use metalform::operation::world::World;
 use tokio::time::{Instant, sleep};
 
 use super::cluster::{Lease, ReachPod};

@@ -1,10 +1,10 @@
 //! What can go wrong with an action, and what it fails with.
 
-use metalform::apiserver::client::{ApiError, Attempt};
 use metalform::engine::host::HostError;
 use metalform::etcd::act::ActError;
-use metalform::expand::phase::Action;
-use metalform::expand::site::Trouble;
+use metalform::kube_api::client::{ApiError, Attempt};
+use metalform::operation::phase::Action;
+use metalform::operation::site::Trouble;
 use metalform::transport::error::TransportError;
 
 /// What goes wrong with one.

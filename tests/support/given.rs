@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
 
-use metalform::expand::goal::Goal;
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
+use metalform::operation::goal::Goal;
 
 /// What the simulated bootstrap node signs with.
 pub const AUTHORITY: &str = "AUTHORITY";

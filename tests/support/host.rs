@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metalform::expand::layer::Layer;
-use metalform::expand::survey::Survey;
-use metalform::expand::values::Values;
-use metalform::expand::world::LayerPlan;
 use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
+use metalform::operation::layer::Layer;
+use metalform::operation::survey::Survey;
+use metalform::operation::values::Values;
+use metalform::operation::world::LayerPlan;
 use metalform::state::{Library, Tree};
 use tokio::time::Instant;
 

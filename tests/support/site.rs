@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use metalform::apiserver::client::{ApiError, Attempt};
-use metalform::expand::goal::Goal;
-use metalform::expand::layer::Layer;
-use metalform::expand::phase::{Action, Look};
-use metalform::expand::site::{Done, Site, Trouble};
-use metalform::expand::values::{Given, Values, values};
-use metalform::expand::world::{Proxies, Seen, World};
+use metalform::kube_api::client::{ApiError, Attempt};
 use metalform::model::cluster;
+use metalform::operation::goal::Goal;
+use metalform::operation::layer::Layer;
+use metalform::operation::phase::{Action, Look};
+use metalform::operation::site::{Done, Site, Trouble};
+use metalform::operation::values::{Given, Values, values};
+use metalform::operation::world::{Proxies, Seen, World};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -14,8 +14,8 @@ use super::progress::Summary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
-use crate::resource::download::Download;
-use crate::resource::step::{Access, Step};
+use crate::resource::contract::download::Download;
+use crate::resource::contract::step::{Access, Step};
 use crate::transport::Program;
 use crate::transport::shell::quote;
 

@@ -2,7 +2,7 @@
 
 use super::PackageManager;
 use crate::engine::conditions;
-use crate::resource::step::Step;
+use crate::resource::contract::step::Step;
 
 /// The functions that `steps` call.
 pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(

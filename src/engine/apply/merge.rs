@@ -6,7 +6,7 @@
 //! set the kernel settings that it keeps.
 
 use super::{Task, Work};
-use crate::resource::step::{PackageVersion, Step, UnitVerb};
+use crate::resource::contract::step::{PackageVersion, Step, UnitVerb};
 
 /// One task for each resource, or for each run of resources that can be done together.
 pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
@@ -206,7 +206,7 @@ fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::Access;
+    use crate::resource::contract::step::Access;
 
     fn work(id: &str, steps: Vec<Step>) -> Work {
         Work { id: id.to_owned(), steps }

@@ -1,7 +1,7 @@
 //! Which package manager a host has, and how package steps are written for it.
 
 use crate::engine::quote::quote_all;
-use crate::resource::step::PackageVersion;
+use crate::resource::contract::step::PackageVersion;
 use crate::transport::shell::quote;
 
 /// A package manager.

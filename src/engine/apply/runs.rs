@@ -5,7 +5,7 @@
 //! The order of effects that can be told apart stays. Each resource is still begun, done or failed by itself.
 
 use super::Task;
-use crate::resource::step::{Step, UnitVerb};
+use crate::resource::contract::step::{Step, UnitVerb};
 
 /// As many files as are staged at a time: their names are arguments of one process.
 const LARGEST: usize = 200;
@@ -110,7 +110,7 @@ fn writes(run: &[Task]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::{Access, UnitFile};
+    use crate::resource::contract::step::{Access, UnitFile};
 
     fn access() -> Access {
         Access { owner: "root".into(), group: "root".into(), mode: 0o644 }

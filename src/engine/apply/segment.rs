@@ -2,7 +2,7 @@
 //! return of a host that reboots is seen from our side.
 
 use super::{CertificateWork, RebootWork, Segment, Task};
-use crate::resource::step::Step;
+use crate::resource::contract::step::Step;
 
 /// Tasks as segments. Each ends with certificate requests or with a reboot, except the last.
 pub(super) fn segments(tasks: Vec<Task>) -> Vec<Segment> {
@@ -73,7 +73,7 @@ fn parts(task: Task) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::step::{Access, CertificateRequest};
+    use crate::resource::contract::step::{Access, CertificateRequest};
 
     fn issue(name: &str) -> Step {
         Step::IssueCertificate(CertificateRequest {

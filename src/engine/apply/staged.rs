@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Task;
 use super::steps::{Place, owner, place};
-use crate::resource::step::{Access, Step};
+use crate::resource::contract::step::{Access, Step};
 use crate::transport::shell::quote;
 
 /// Functions that the text below calls.

@@ -7,8 +7,8 @@ use super::units;
 use crate::engine::conditions;
 use crate::engine::quote::quote_all;
 use crate::engine::sysctl_path::sysctl_path;
-use crate::resource::download::Download;
-use crate::resource::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
+use crate::resource::contract::download::Download;
+use crate::resource::contract::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
 use crate::transport::shell::quote;
 
 /// Commands, to be joined by `&&`. The files in `staging` are made already.

@@ -11,8 +11,8 @@ use super::progress::{self, Summary};
 use super::*;
 use crate::engine::observe;
 use crate::engine::shells::{run, shells};
-use crate::resource::probe::{Answer, PathState, Probe};
-use crate::resource::step::{Access, AccountTool, MountVerb, PackageVersion, UnitVerb};
+use crate::resource::contract::probe::{Answer, PathState, Probe};
+use crate::resource::contract::step::{Access, AccountTool, MountVerb, PackageVersion, UnitVerb};
 
 fn nonce() -> Nonce {
     Nonce::new(5)

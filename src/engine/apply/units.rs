@@ -3,7 +3,7 @@
 use super::Task;
 use super::steps::payload_of;
 use crate::engine::quote::quote_all;
-use crate::resource::step::{Step, UnitFile};
+use crate::resource::contract::step::{Step, UnitFile};
 use crate::transport::shell::quote;
 
 /// Moves every question about a unit file to the first of them, since asking costs as much for one as for

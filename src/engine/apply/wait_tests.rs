@@ -7,8 +7,8 @@ use super::progress::Summary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
-use crate::resource::condition::Condition;
-use crate::resource::step::Step;
+use crate::resource::contract::condition::Condition;
+use crate::resource::contract::step::Step;
 
 /// What the wait said when it gave up; `None` when it did not.
 fn awaited(shell: &str, condition: Condition, seconds: u32) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
 use crate::model::facts::Facts;
-use crate::resource::change::Verdict;
+use crate::resource::contract::change::Verdict;
 
 /// Some changes cannot be known before others are done (a package brings a unit, which is then enabled); a
 /// chain of more than three is a fault of the states.

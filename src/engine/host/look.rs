@@ -9,7 +9,7 @@ use crate::engine::frame::{self, FrameError, Sections};
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, facts, observe, second_part};
 use crate::model::facts::Facts;
-use crate::resource::probe::{Observed, Probe};
+use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::Program;
 
 /// A host, seen.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::{Duration, Instant, timeout_at};
 
 use super::HostError;
-use crate::resource::probe::Probe;
+use crate::resource::contract::probe::Probe;
 
 /// For what every host is asked, seconds: a slow one over a slow line needs a hundredth of it, one that hangs
 /// (a dead network file system, a disk that fails) has no end.

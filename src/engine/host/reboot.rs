@@ -10,7 +10,7 @@ use super::{Events, Host, HostError};
 use crate::engine::apply::RebootWork;
 use crate::engine::wait::{Seen, wait_for};
 use crate::model::event::Event;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::error::TransportError;
 
 /// A look at a host that goes down while it is being asked is given up after this.
@@ -92,8 +92,8 @@ mod tests {
     use crate::engine::nonce::Nonce;
     use crate::engine::plan::Plan;
     use crate::engine::shells;
-    use crate::resource::change::{Change, Verdict};
-    use crate::resource::step::Step;
+    use crate::resource::contract::change::{Change, Verdict};
+    use crate::resource::contract::step::Step;
     use crate::transport::{Output, Program, Progress, Replies, Transport};
 
     /// Runs programs as this machine does, but has another boot id, or cannot be reached.

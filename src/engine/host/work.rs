@@ -14,7 +14,7 @@ use crate::engine::process::Process;
 use crate::engine::share::LARGE;
 use crate::engine::stop::Asked;
 use crate::model::event::Event;
-use crate::resource::probe::{Observed, Probe};
+use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::{Output, Program};
 
 impl Host<'_> {

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
-use crate::resource::probe::{Account, Answer, GroupEntry, GroupState, PasswordState, Probe, UserState};
+use crate::resource::contract::probe::{
+    Account, Answer, GroupEntry, GroupState, PasswordState, Probe, UserState,
+};
 use crate::transport::shell::quote;
 
 fn users(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
 use crate::engine::quote::quote_all;
-use crate::resource::probe::{Answer, KeysState, PathState, Probe};
+use crate::resource::contract::probe::{Answer, KeysState, PathState, Probe};
 
 /// The largest file that travels.
 const CONTENT_LIMIT: usize = 1024 * 1024;

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Answers, ObserveError, Section};
 use crate::engine::conditions;
 use crate::engine::frame::Sections;
-use crate::resource::condition::Condition;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::condition::Condition;
+use crate::resource::contract::probe::{Answer, Probe};
 
 fn conditions(probes: &BTreeSet<Probe>) -> Vec<&Condition> {
     probes

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
 fn paths(probes: &BTreeSet<Probe>) -> Vec<&str> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
 /// A guard is a question, and questions are quick.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 
 /// Where containerd does not run, or does not answer, no image is usable: pulling will say why.
 const LIST: &str = "[ ! -S /run/containerd/containerd.sock ] || \

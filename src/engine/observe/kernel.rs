@@ -6,7 +6,7 @@ use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::headed;
 use crate::engine::sysctl_path::sysctl_path;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
 pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {

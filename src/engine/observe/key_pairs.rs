@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
 fn pairs(probes: &BTreeSet<Probe>) -> Vec<(&str, &str)> {

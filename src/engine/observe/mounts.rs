@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
-use crate::resource::fstab::unescaped;
-use crate::resource::probe::{Answer, MountState, Probe};
+use crate::resource::contract::probe::{Answer, MountState, Probe};
+use crate::resource::text::fstab::unescaped;
 
 fn mounts(probes: &BTreeSet<Probe>) -> Vec<(&str, Option<&str>)> {
     probes

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
-use crate::resource::probe::{Answer, InstalledPackage, Probe};
+use crate::resource::contract::probe::{Answer, InstalledPackage, Probe};
 
 /// A line: name, architecture, hold, status, version.
 const DPKG: &str = r"${Package}\t${Architecture}\t${db:Status-Want}\t${db:Status-Status}\t${Version}\n";

@@ -8,7 +8,7 @@ use super::sum_line::{parse_sum, sum_line};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
 use crate::engine::quote::quote_all;
-use crate::resource::probe::{Answer, PathState, Probe};
+use crate::resource::contract::probe::{Answer, PathState, Probe};
 use crate::transport::shell::quote;
 
 /// The largest content that travels.

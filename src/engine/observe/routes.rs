@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::resource::probe::{Answer, Probe};
+use crate::resource::contract::probe::{Answer, Probe};
 
 fn destinations(probes: &BTreeSet<Probe>) -> Vec<&str> {
     probes

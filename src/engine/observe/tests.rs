@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::*;
 use crate::engine::shells::{run, shells};
-use crate::resource::probe::{Account, PasswordState, PathState, UnitState, UserState};
+use crate::resource::contract::probe::{Account, PasswordState, PathState, UnitState, UserState};
 
 fn nonce() -> Nonce {
     Nonce::new(3)

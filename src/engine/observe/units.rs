@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
-use crate::resource::probe::{Answer, Probe, UnitState};
+use crate::resource::contract::probe::{Answer, Probe, UnitState};
 
 fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {
     probes

@@ -6,8 +6,8 @@ use super::key::{Digest, Key};
 use super::{SavedHost, change, declared};
 use crate::engine::states::HostStates;
 use crate::engine::{Desired, Item};
-use crate::resource::change::Verdict;
-use crate::resource::probe::Observed;
+use crate::resource::contract::change::Verdict;
+use crate::resource::contract::probe::Observed;
 use crate::state::Compiled;
 
 /// What a host should be, with a digest of each resource.

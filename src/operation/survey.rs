@@ -1,0 +1,156 @@
+//! What is on a host that could be in the way, or is ours already: asked in one round trip.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::resource::contract::probe::{Answer, Observed, Probe};
+
+/// Packages that bring another container runtime or another distribution of Kubernetes.
+const CONFLICTING_PACKAGES: &[&str] =
+    &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
+/// Services that rewrite the firewall behind kube-proxy's back, or are another kubelet.
+const CONFLICTING_SERVICES: &[&str] =
+    &["firewalld.service", "ufw.service", "k3s.service", "rke2-server.service"];
+
+const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
+const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
+
+/// The answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Conflicting packages that are installed.
+    pub packages: BTreeSet<String>,
+    /// Conflicting services that run or are enabled.
+    pub services: BTreeSet<String>,
+    /// TCP ports of ours that something listens on.
+    pub busy_ports: BTreeSet<u16>,
+    /// The authority of the cluster that the host belongs to, PEM.
+    pub authority: Option<String>,
+    /// Whether the kubelet has a certificate of that authority which has not expired.
+    pub joined: bool,
+    /// The etcd member's flags, by name, when its static pod is there.
+    pub etcd_flags: Option<BTreeMap<String, String>>,
+    /// Whether there is data of an etcd member.
+    pub etcd_data: bool,
+    /// Whether openssl is there.
+    pub openssl: bool,
+    /// Modules that are neither loaded nor loadable.
+    pub missing_modules: BTreeSet<String>,
+}
+
+impl Survey {
+    /// Whether an etcd member is, or was, on the host.
+    pub fn has_member(&self) -> bool {
+        self.etcd_data || self.etcd_flags.is_some()
+    }
+}
+
+/// Ports that a node listens on, for all its roles.
+pub const PORTS: &[u16] = &[2379, 2380, 2381, 5000, 6443, 7443, 8443, 10249, 10250, 10256, 10257, 10259];
+
+/// What to ask.
+pub fn probes() -> BTreeSet<Probe> {
+    let mut probes = BTreeSet::from([
+        Probe::Content { path: AUTHORITY.to_owned() },
+        Probe::Content { path: ETCD_MANIFEST.to_owned() },
+        guard_joined(),
+        guard_etcd_data(),
+        guard_openssl(),
+    ]);
+    probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
+    probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
+    probes.extend(PORTS.iter().map(|port| guard_port(*port)));
+    probes.extend(MODULES.iter().map(|name| guard_module(name)));
+    probes
+}
+
+/// Modules that the pod network and the runtime need.
+const MODULES: &[&str] = &["overlay", "br_netfilter", "nf_tables"];
+
+fn guard(script: String) -> Probe {
+    Probe::Guard { script }
+}
+
+fn guard_joined() -> Probe {
+    guard(format!(
+        "openssl verify -CAfile {AUTHORITY} {KUBELET_CERTIFICATE} >/dev/null 2>&1 && openssl x509 -checkend 60 -noout -in {KUBELET_CERTIFICATE} >/dev/null"
+    ))
+}
+
+fn guard_etcd_data() -> Probe {
+    guard("test -d /var/lib/etcd/member".to_owned())
+}
+
+fn guard_openssl() -> Probe {
+    guard("command -v openssl >/dev/null".to_owned())
+}
+
+fn guard_port(port: u16) -> Probe {
+    guard(format!("ss -Hltn 'sport = :{port}' | grep -q ."))
+}
+
+/// Loaded, built in, or loadable. The directories and files are those that each is known by when it is built in.
+fn guard_module(name: &str) -> Probe {
+    let known_by = match name {
+        "overlay" => "grep -qw overlay /proc/filesystems",
+        "br_netfilter" => "test -e /proc/sys/net/bridge",
+        _ => "test -e /proc/net/netfilter || test -e /sys/module/nf_tables",
+    };
+    guard(format!("test -e /sys/module/{name} || {known_by} || modprobe -n {name} 2>/dev/null"))
+}
+
+/// What the answers mean. A probe that failed counts as "not so": preflight names what is missing.
+pub fn read(observed: &Observed) -> Survey {
+    let held = |probe: Probe| matches!(observed.get(&probe), Some(Answer::Guard(0)));
+    let content = |path: &str| match observed.get(&Probe::Content { path: path.to_owned() }) {
+        Some(Answer::Content(Some(bytes))) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    };
+    Survey {
+        packages: named(CONFLICTING_PACKAGES, |name| {
+            matches!(observed.get(&Probe::Package { name: name.to_owned() }), Some(Answer::Package(Some(_))))
+        }),
+        services: named(CONFLICTING_SERVICES, |name| {
+            matches!(observed.get(&Probe::Unit { name: name.to_owned() }),
+                Some(Answer::Unit(unit)) if unit.active == "active" || unit.unit_file == "enabled")
+        }),
+        busy_ports: PORTS.iter().copied().filter(|port| held(guard_port(*port))).collect(),
+        authority: content(AUTHORITY),
+        joined: held(guard_joined()),
+        etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),
+        etcd_data: held(guard_etcd_data()),
+        openssl: held(guard_openssl()),
+        missing_modules: named(MODULES, |name| !held(guard_module(name))),
+    }
+}
+
+fn named(names: &[&str], is: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    names.iter().filter(|name| is(name)).map(|&name| name.to_owned()).collect()
+}
+
+/// `- --name=value` lines of a static pod.
+fn flags(manifest: &str) -> BTreeMap<String, String> {
+    manifest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- --")?.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_from_a_static_pod() {
+        let manifest = "command:\n  - etcd\n  - --name=a\n  - --initial-cluster=a=https://192.0.2.1:2380\n";
+        assert_eq!(flags(manifest)["initial-cluster"], "a=https://192.0.2.1:2380");
+        assert_eq!(flags(manifest).len(), 2);
+    }
+
+    #[test]
+    fn nothing_observed_is_a_host_with_nothing_on_it() {
+        let survey = read(&Observed::default());
+        assert!(!survey.joined && survey.packages.is_empty() && survey.authority.is_none());
+    }
+}

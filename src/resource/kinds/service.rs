@@ -1,0 +1,214 @@
+//! `service`: whether a systemd unit runs, now and after a reboot.
+
+use crate::resource::contract::change::{Change, Verdict};
+use crate::resource::contract::context::Context;
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::last_start::{self, Moment};
+use crate::resource::contract::probe::{Observed, Probe, UnitState};
+use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::step::{Step, UnitVerb};
+use crate::resource::fields::field::{FieldSort, FieldSpec};
+use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::unit_name;
+
+/// Its fields.
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec {
+        name: "enabled",
+        sort: FieldSort::Boolean,
+        required: false,
+        about: "Whether it starts at boot, true by default.",
+    },
+    FieldSpec {
+        name: "running",
+        sort: FieldSort::Boolean,
+        required: false,
+        about: "Whether it runs now, true by default.",
+    },
+    FieldSpec {
+        name: "masked",
+        sort: FieldSort::Boolean,
+        required: false,
+        about: "Whether it cannot be started by anything; true goes with neither `enabled` nor `running`. When not given, it is unmasked where it must be enabled or running.",
+    },
+    FieldSpec {
+        name: "restart_when_changed",
+        sort: FieldSort::TextList,
+        required: false,
+        about: "Ids of earlier resources (`kind:name`) whose change needs a restart.",
+    },
+    FieldSpec {
+        name: "reload_when_changed",
+        sort: FieldSort::TextList,
+        required: false,
+        about: "Ids of earlier resources whose change needs a reload.",
+    },
+];
+
+/// A service. Absent means neither enabled nor running.
+///
+/// A oneshot service that does not remain active is never running: say `running: false` of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    unit: String,
+    enabled: bool,
+    running: bool,
+    /// `None` where it does not matter.
+    masked: Option<bool>,
+    restart_when_changed: Vec<String>,
+    reload_when_changed: Vec<String>,
+}
+
+impl Service {
+    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+        let present = given.ensure == Ensure::Present;
+        let masked = given.optional_boolean("masked").filter(|_| present);
+        let by_default = present && masked != Some(true);
+        let [enabled, running] =
+            ["enabled", "running"].map(|field| present && given.boolean(field, by_default));
+        if masked == Some(true) && (enabled || running) {
+            return Err(given.invalid("masked", "what is masked can be neither enabled nor running"));
+        }
+        Ok(Self {
+            unit: unit_name::named("service", name)?,
+            enabled,
+            running,
+            masked: masked.or((enabled || running).then_some(false)),
+            restart_when_changed: given.list("restart_when_changed"),
+            reload_when_changed: given.list("reload_when_changed"),
+        })
+    }
+
+    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+        let mut probes = vec![self.unit_probe()];
+        if self.running {
+            probes.extend(self.owed(Moment::Start));
+            probes.extend(self.owed(Moment::Reload));
+        }
+        probes
+    }
+
+    fn unit_probe(&self) -> Probe {
+        Probe::Unit { name: self.unit.clone() }
+    }
+
+    fn reasons(&self, moment: Moment) -> &[String] {
+        match moment {
+            Moment::Start => &self.restart_when_changed,
+            Moment::Reload => &self.reload_when_changed,
+        }
+    }
+
+    fn owed(&self, moment: Moment) -> Option<Probe> {
+        last_start::owed(&self.unit, moment, self.reasons(moment))
+    }
+
+    pub(in crate::resource) fn diff(
+        &self,
+        observed: &Observed,
+        context: &Context<'_>,
+    ) -> Result<Verdict, Refusal> {
+        let unit = observed.unit(self.unit_probe())?;
+        let rewritten = context.pending.brings_unit_file(&self.unit);
+        match unit.load.as_str() {
+            "loaded" | "masked" => {}
+            "not-found" if self.masked == Some(true) => {}
+            "not-found" if !self.enabled && !self.running => {
+                return Ok(Verdict::NoChange { reason: "does not exist".to_owned() });
+            }
+            "not-found" if !context.pending.may_bring_unit(&self.unit) => {
+                return Err(Refusal::NoUnit { unit: self.unit.clone() });
+            }
+            "not-found" => {}
+            _ if context.pending.may_bring_unit(&self.unit) => {}
+            load => return Err(Refusal::BrokenUnit { unit: self.unit.clone(), load: load.to_owned() }),
+        }
+        let mut change = Change::default();
+        if unit.needs_daemon_reload || rewritten {
+            change.field("read by systemd", Some("older unit files"), Some("these unit files"));
+            change.steps.push(Step::ReloadUnitFiles);
+        }
+        self.compare_enabled(unit, &mut change);
+        self.compare_running(unit, observed, context, &mut change)?;
+        if self.masked == Some(true) && unit.load != "masked" {
+            change.field("masked", Some("false"), Some("true"));
+            change.steps.push(self.step(UnitVerb::Mask));
+        }
+        Ok(change.or(match (self.enabled, self.running) {
+            _ if self.masked == Some(true) => format!("is masked, and {}", unit.active),
+            (true, true) => format!("is {}, and {} at boot", unit.active, unit.unit_file),
+            _ => format!("is {}, and {} at boot, as it should be", unit.active, or_disabled(&unit.unit_file)),
+        }))
+    }
+
+    fn compare_enabled(&self, unit: &UnitState, change: &mut Change) {
+        let masked = unit.load == "masked";
+        if masked && self.masked == Some(false) {
+            change.field("masked", Some("true"), Some("false"));
+            change.steps.push(self.step(UnitVerb::Unmask));
+        }
+        // `systemctl is-enabled` in systemctl(1): what is not listed here has no [Install] to act upon.
+        let verb = match unit.unit_file.as_str() {
+            "enabled" if !self.enabled => UnitVerb::Disable,
+            "enabled-runtime" | "linked" | "linked-runtime" if self.enabled => UnitVerb::Enable,
+            "disabled" | "masked" | "masked-runtime" | "bad" | "" if self.enabled => UnitVerb::Enable,
+            _ => return,
+        };
+        change.field("enabled", Some(&(!self.enabled).to_string()), Some(&self.enabled.to_string()));
+        change.steps.push(self.step(verb));
+    }
+
+    fn compare_running(
+        &self,
+        unit: &UnitState,
+        observed: &Observed,
+        context: &Context<'_>,
+        change: &mut Change,
+    ) -> Result<(), Refusal> {
+        // `activating` includes the pause before an automatic restart: systemd is at it.
+        let up = matches!(unit.active.as_str(), "active" | "activating" | "reloading" | "refreshing");
+        if !self.running {
+            if up || unit.active == "deactivating" {
+                change.field("active", Some(&unit.active), Some("inactive"));
+                change.steps.push(self.step(UnitVerb::Stop));
+            }
+            return Ok(());
+        }
+        let restart = self.reaction(Moment::Start, observed, context)?;
+        if !up {
+            change.field("active", Some(&unit.active), Some("active"));
+            // A package may start it before its configuration is written, and then a start does nothing.
+            let verb = if restart.is_some() { UnitVerb::Restart } else { UnitVerb::Start };
+            change.steps.push(self.step(verb));
+        } else if let Some(reason) = restart {
+            change.field("restart", None, Some(&reason));
+            change.steps.push(self.step(UnitVerb::Restart));
+        } else if let Some(reason) = self.reaction(Moment::Reload, observed, context)? {
+            change.field("reload", None, Some(&reason));
+            change.steps.push(self.step(UnitVerb::ReloadOrRestart));
+        }
+        Ok(())
+    }
+
+    /// Why it must be restarted or reloaded, if it must.
+    fn reaction(
+        &self,
+        moment: Moment,
+        observed: &Observed,
+        context: &Context<'_>,
+    ) -> Result<Option<String>, Refusal> {
+        if let Some(id) = context.pending.first_of(self.reasons(moment)) {
+            return Ok(Some(format!("{id} changes")));
+        }
+        let owed = self.owed(moment).map_or(Ok(false), |probe| observed.holds(probe))?;
+        Ok(owed.then(|| "something changed since its last start".to_owned()))
+    }
+
+    fn step(&self, verb: UnitVerb) -> Step {
+        Step::Unit { name: self.unit.clone(), verb }
+    }
+}
+
+fn or_disabled(unit_file: &str) -> &str {
+    if unit_file.is_empty() { "disabled" } else { unit_file }
+}

@@ -1,0 +1,132 @@
+//! `sysctl`: a kernel parameter, live and after a reboot (`/etc/sysctl.d/90-metalform-<key>.conf`, or a line of
+//! a file that several parameters share).
+
+use crate::resource::contract::change::{Change, Verdict};
+use crate::resource::contract::context::Context;
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::probe::{Observed, Probe};
+use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::step::Step;
+use crate::resource::fields::field::{FieldSort, FieldSpec};
+use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::text::edited::Edited;
+use crate::resource::text::persisted::Persisted;
+
+/// Its fields.
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec { name: "value", sort: FieldSort::Any, required: true, about: "A text or a number." },
+    FieldSpec {
+        name: "file",
+        sort: FieldSort::Text,
+        required: false,
+        about: "A file in /etc/sysctl.d of which it is one line; a file of its own by default.",
+    },
+];
+
+/// A kernel parameter. When it should be absent its file or line goes, and the live value stays until a reboot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysctl {
+    key: String,
+    /// `None` when it should be absent.
+    value: Option<String>,
+    persisted: Persisted,
+}
+
+impl Sysctl {
+    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
+        let empty_part = name.split('.').any(str::is_empty);
+        if empty_part || !name.chars().all(allowed) || name.starts_with('-') {
+            let reason = "write it dotted, as net.ipv4.ip_forward";
+            return Err(FieldError::Name { kind: "sysctl", name: name.to_owned(), reason });
+        }
+        let value = match given.ensure {
+            Ensure::Absent => None,
+            Ensure::Present => Some(given.need_scalar("value")?),
+        };
+        if value.as_ref().is_some_and(|value| value.trim().is_empty() || value.contains('\n')) {
+            return Err(given.invalid("value", "it must be one line of text"));
+        }
+        let line = value.as_ref().map(|value| format!("{name} = {value}"));
+        let own = format!("90-metalform-{name}.conf");
+        let persisted = Persisted::parse(given, "/etc/sysctl.d", &own, line)?;
+        Ok(Self { key: name.to_owned(), value, persisted })
+    }
+
+    pub(in crate::resource) fn file(&self) -> Option<&Edited> {
+        self.persisted.file()
+    }
+
+    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+        let live = self.value.as_ref().map(|_| self.live_probe());
+        self.persisted.probes().into_iter().chain(live).collect()
+    }
+
+    fn live_probe(&self) -> Probe {
+        Probe::Sysctl { key: self.key.clone() }
+    }
+
+    pub(in crate::resource) fn diff(
+        &self,
+        observed: &Observed,
+        context: &Context<'_>,
+    ) -> Result<Verdict, Refusal> {
+        let persisted = |observed| {
+            self.persisted.compare(observed, context, |line| key_of(line).as_deref() == Some(&self.key))
+        };
+        let Some(value) = &self.value else {
+            return Ok(persisted(observed)?.or("is not set by metalform"));
+        };
+        let live = observed.line(self.live_probe())?;
+        if live.is_none() && !context.pending.brings("kmod") {
+            return Err(Refusal::NoParameter { key: self.key.clone() });
+        }
+        let mut change = Change::default();
+        // The kernel separates the numbers of one parameter by tabs; sysctl(8) takes any white space.
+        if !live.is_some_and(|live| live.split_whitespace().eq(value.split_whitespace())) {
+            change.field("value", live.map(str::trim_end), Some(value));
+            change.steps.push(Step::SetSysctl { key: self.key.clone(), value: value.clone() });
+        }
+        change.append(persisted(observed)?);
+        Ok(change.or(format!("is {value}, live and after a reboot")))
+    }
+}
+
+/// The dotted key that a line of sysctl.d(5) sets; `None` for a comment. Where the first separator is a slash,
+/// dots and slashes have changed places.
+fn key_of(line: &str) -> Option<String> {
+    let line = line.trim_start();
+    if line.starts_with(['#', ';']) {
+        return None;
+    }
+    let (key, _) = line.strip_prefix('-').unwrap_or(line).split_once('=')?;
+    let key = key.trim();
+    if key.find(['.', '/']).is_some_and(|first| key[first..].starts_with('/')) {
+        let swapped = key.chars().map(|c| match c {
+            '.' => '/',
+            '/' => '.',
+            other => other,
+        });
+        return Some(swapped.collect());
+    }
+    Some(key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_however_it_is_written() {
+        for line in ["net.ipv4.ip_forward = 1", "  -net.ipv4.ip_forward=0", "net/ipv4/ip_forward = 1"] {
+            assert_eq!(key_of(line).as_deref(), Some("net.ipv4.ip_forward"), "{line}");
+        }
+        assert_eq!(
+            key_of("net.ipv4.conf.eth0/1.rp_filter = 1").as_deref(),
+            Some("net.ipv4.conf.eth0/1.rp_filter")
+        );
+        for line in ["# net.ipv4.ip_forward = 1", "; a = b", "", "text"] {
+            assert_eq!(key_of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A text file that others own too: some lines of it are ours, all else stays as it is.
+//!
+//! What is written is a whole new text, made from the one that was observed, and only if the file on the host
+//! is still that one. Owner, mode and attributes stay. A link is refused rather than followed or replaced: what
+//! it points to usually belongs to a program that writes it anew (`/etc/resolv.conf`), and an operator who
+//! means that file can name it.
+
+use crate::resource::contract::change::{Change, Difference};
+use crate::resource::contract::context::Context;
+use crate::resource::contract::probe::{Observed, PathState, Probe};
+use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::step::{Access, Step};
+use crate::resource::text::contents::{access_differences, occupied};
+
+/// What differs from every digest: the text is needed whatever it is.
+const ALWAYS: &str = "";
+
+/// The file, as far as it is not ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::resource) struct Edited {
+    pub path: String,
+    /// Whether it is made when it is missing.
+    pub create: bool,
+    /// Whether its text must never be shown.
+    pub sensitive: bool,
+}
+
+impl Edited {
+    pub fn probe(&self) -> Probe {
+        Probe::Path { path: self.path.clone(), unless_sha256: Some(ALWAYS.to_owned()) }
+    }
+
+    /// The text that the file will have when the turn of the resource comes; `None` where there is no file.
+    pub fn text<'a>(
+        &self,
+        observed: &'a Observed,
+        context: &Context<'a>,
+    ) -> Result<Option<Text<'a>>, Refusal> {
+        match observed.path(self.probe(), context.pending)? {
+            PathState::Absent => Ok(None),
+            PathState::File { content: None, .. } => Err(Refusal::TooLarge { path: self.path.clone() }),
+            PathState::File { content: Some(content), sha256, .. } => match std::str::from_utf8(content) {
+                Ok(text) if !text.contains('\0') => Ok(Some(Text { text, sha256 })),
+                _ => Err(Refusal::NotText { path: self.path.clone() }),
+            },
+            PathState::Symlink { target } => {
+                Err(Refusal::Link { path: self.path.clone(), target: target.clone() })
+            }
+            other => Err(occupied(&self.path, other, "a file")),
+        }
+    }
+
+    /// The change from `present` to the text `after`; none when it is the same, or when there is neither.
+    pub fn change(&self, present: Option<Text<'_>>, after: String, context: &Context<'_>) -> Change {
+        let mut change = Change::default();
+        let before = present.map_or("", |present| present.text);
+        if before == after {
+            return change;
+        }
+        let hidden = self.sensitive || context.pending.hides(&self.path);
+        change.differences.push(match hidden {
+            true => Difference::Hidden { what: "content (sensitive)".to_owned() },
+            false => {
+                Difference::Text { path: self.path.clone(), before: before.to_owned(), after: after.clone() }
+            }
+        });
+        let access = Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 };
+        if present.is_none() {
+            access_differences(None, &access, &mut change);
+        }
+        change.steps.push(Step::EditFile {
+            path: self.path.clone(),
+            found: present.map(|present| present.sha256.to_owned()),
+            content: after.into_bytes(),
+            access,
+            sensitive: hidden,
+        });
+        change
+    }
+}
+
+/// The text of a file and its digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::resource) struct Text<'a> {
+    pub text: &'a str,
+    pub sha256: &'a str,
+}

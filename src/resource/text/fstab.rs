@@ -1,0 +1,97 @@
+//! Lines of `/etc/fstab` (fstab(5)).
+
+use crate::resource::text::edited::Edited;
+
+/// One file system, its fields without the escapes of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::resource) struct Entry {
+    pub source: String,
+    pub point: String,
+    pub sort: String,
+    pub options: Vec<String>,
+    pub dump: u32,
+    pub pass: u32,
+}
+
+impl Entry {
+    /// `None` for comments and for what is no entry.
+    pub fn of(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [source, point, sort, rest @ ..] = fields.as_slice() else { return None };
+        let number = |at: usize| rest.get(at).map_or(Some(0), |text| text.parse().ok());
+        let options = rest.first().copied().unwrap_or("defaults");
+        (!source.starts_with('#')).then_some(())?;
+        Some(Self {
+            source: unescaped(source),
+            point: unescaped(point),
+            sort: (*sort).to_owned(),
+            options: options.split(',').map(unescaped).collect(),
+            dump: number(1)?,
+            pass: number(2)?,
+        })
+    }
+
+    pub fn line(&self) -> String {
+        let options: Vec<String> = self.options.iter().map(|option| escaped(option)).collect();
+        let [source, point] = [escaped(&self.source), escaped(&self.point)];
+        format!("{source}\t{point}\t{}\t{}\t{} {}", self.sort, options.join(","), self.dump, self.pass)
+    }
+}
+
+/// The file itself. Nothing makes it: a host without it has no file systems to speak of, a container.
+pub(in crate::resource) fn file(create: bool, sensitive: bool) -> Edited {
+    Edited { path: "/etc/fstab".to_owned(), create, sensitive }
+}
+
+/// What separates fields, or begins a comment or an escape, as three octal digits.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| match c {
+        ' ' | '\t' | '\n' | '\\' | '#' => format!("\\{:03o}", u32::from(c)),
+        c => c.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+/// Reads the escapes of fstab(5), which are those of `/proc/self/mountinfo` (proc_pid_mountinfo(5)) too.
+pub(crate) fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|digits| digits.iter().all(|digit| (b'0'..=b'7').contains(digit)));
+        let value = digits.map(|digits| digits.iter().fold(0u32, |value, c| value * 8 + u32::from(c - b'0')));
+        match value.and_then(|value| u8::try_from(value).ok()) {
+            Some(byte) if *first == b'\\' => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_name_survives_the_file() {
+        for name in ["/a", "/with space", "/it's\t\"x\"\n", "/back\\slash\\040", "/ä", "#x"] {
+            assert_eq!(unescaped(&escaped(name)), name);
+            assert!(!escaped(name).contains(char::is_whitespace));
+        }
+    }
+
+    #[test]
+    fn an_entry_may_leave_its_last_fields_out() {
+        let entry = Entry::of("UUID=a\t/srv/with\\040space  ext4").unwrap();
+        assert_eq!(entry.line(), "UUID=a\t/srv/with\\040space\text4\tdefaults\t0 0");
+        assert_eq!(Entry::of(&entry.line()), Some(entry));
+        for line in ["", "# /dev/a /b ext4", "/dev/a /b", "/dev/a /b ext4 defaults x 0"] {
+            assert_eq!(Entry::of(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Where things lie on the bootstrap node.
+
+use std::path::PathBuf;
+
+/// The paths, below a root that is `/` except in tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self::below("/")
+    }
+}
+
+impl Layout {
+    /// With another root.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// What the operator writes.
+    pub fn configuration(&self) -> PathBuf {
+        self.path("etc/metalform/bootstrap.yaml")
+    }
+
+    /// The authorities.
+    pub fn pki(&self) -> PathBuf {
+        self.path("etc/kubernetes/pki")
+    }
+
+    /// The key that package indexes are signed with.
+    pub fn repository_key(&self) -> PathBuf {
+        self.path("var/lib/metalform/repository.key")
+    }
+
+    /// The key that secrets are encrypted with at rest.
+    pub fn encryption_key(&self) -> PathBuf {
+        self.pki().join("encryption.key")
+    }
+
+    /// The key that hosts are reached with.
+    pub fn ssh_key(&self) -> PathBuf {
+        self.path("etc/metalform/pki/ssh")
+    }
+
+    /// The kubeconfig of the administrator.
+    pub fn admin_conf(&self) -> PathBuf {
+        self.path("etc/kubernetes/admin.conf")
+    }
+
+    /// Certificate and key with which metalform talks to etcd.
+    pub fn etcd_client(&self) -> (PathBuf, PathBuf) {
+        (self.pki().join("etcd/metalform.crt"), self.pki().join("etcd/metalform.key"))
+    }
+
+    /// Certificate and key of `metalform serve`.
+    pub fn serve(&self) -> (PathBuf, PathBuf) {
+        (self.path("var/lib/metalform/serve.crt"), self.path("var/lib/metalform/serve.key"))
+    }
+
+    /// Signed indexes of the package repositories, laid over the bundle's.
+    pub fn signed_indexes(&self) -> PathBuf {
+        self.path("var/lib/metalform/repository")
+    }
+
+    /// The signed index of one repository.
+    pub fn signed_index(&self, codename: &str) -> PathBuf {
+        self.signed_indexes().join("dists").join(codename).join("InRelease")
+    }
+
+    /// Keys of hosts that were accepted.
+    pub fn known_hosts(&self) -> PathBuf {
+        self.path("var/lib/metalform/known_hosts")
+    }
+}
