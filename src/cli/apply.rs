@@ -18,7 +18,7 @@ use super::recap::{self, Records, Row};
 use super::states::{Making, SeenHost, StateArguments, StateWork};
 use super::{Global, plan, setting};
 use crate::engine::Desired;
-use crate::engine::host::{HostError, Outcome};
+use crate::engine::host::{Convergence, HostError};
 use crate::engine::roster::RosterFault;
 use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::planned::Planned;
@@ -105,7 +105,7 @@ impl Apply {
         &self,
         hosts: BTreeSet<HostName>,
         (global, stop): (&Global, &Stop),
-        doing: impl AsyncFnOnce(&Conduct<'_>) -> Outcomes<Outcome>,
+        doing: impl AsyncFnOnce(&Conduct<'_>) -> Outcomes<Convergence>,
     ) -> Result<ExitCode, Failure> {
         let reporter = setting::reporter(global, Detail::Resources);
         let records = Mutex::new(Records::default());
@@ -142,7 +142,7 @@ async fn apply<D: Desired + Send>(
     work: &StateWork,
     conduct: &Conduct<'_>,
     making: Making<impl Fn(&HostName, Vec<Compiled>) -> Result<D, Vec<RosterFault>> + Sync>,
-) -> Outcomes<Outcome> {
+) -> Outcomes<Convergence> {
     // States with certificates were refused when they were compiled.
     let nobody = |_: &CertificateRequest, _: &str| Err("there is no authority outside a cluster".to_owned());
     let on_one =
@@ -153,7 +153,7 @@ async fn apply<D: Desired + Send>(
             }
             result => result,
         };
-    let judge = |done: &Outcome| match done.changed.len() {
+    let judge = |done: &Convergence| match done.changed.len() {
         0 => (HostOutcome::Unchanged, 0),
         changed => (HostOutcome::Changed, changed),
     };

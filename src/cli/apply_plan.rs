@@ -10,7 +10,7 @@ use super::host_trouble::{self, HostTrouble, Outcomes};
 use super::plan_file::PlanFile;
 use super::states::StateWork;
 use super::{Global, plan};
-use crate::engine::host::Outcome;
+use crate::engine::host::Convergence;
 use crate::engine::saved_plan::key::Key;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::stop::Stop;
@@ -27,7 +27,7 @@ pub struct CheckedPlan {
     /// The hosts that are as they were.
     pub same: BTreeSet<HostName>,
     /// Those that could not be reached now: set aside.
-    pub unreachable: Outcomes<Outcome>,
+    pub unreachable: Outcomes<Convergence>,
 }
 
 /// Plans again, as the plan's own command line says, and compares.
@@ -57,7 +57,7 @@ pub async fn checked(
     for (host, outcome) in plan::planned(&work, &conduct, &key, true).await {
         match outcome {
             Ok((_, now)) => {
-                let differences = file.hosts.get(&host).zip(now).map(|(planned, now)| planned.moved(&now));
+                let differences = file.hosts.get(&host).zip(now).map(|(planned, now)| planned.drift(&now));
                 match differences.unwrap_or_default()[..] {
                     [] => drop(same.insert(host)),
                     ref all => moved.extend(all.iter().map(|one| format!("{host}: {one}"))),

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
+use super::ssh_arguments::SshArguments;
 use super::{Global, output, setting, summary};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::{ROLE_LABEL_PREFIX, Role};
@@ -14,13 +15,14 @@ use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{BOOTSTRAP, run};
-use crate::transport::local::LocalTransport;
 
 /// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
 ///
 /// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is right.
 #[derive(Debug, Args)]
 pub struct Bootstrap {
+    #[command(flatten)]
+    ssh: SshArguments,
     #[command(flatten)]
     dry: DryRun,
 }
@@ -36,12 +38,12 @@ impl Bootstrap {
     /// # Errors
     /// What stands in the way, all at once where it can be known at once.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global).await?;
+        let setting = setting::setting(global, &self.ssh).await?;
         verify(&setting)?;
         let spec = spec(&setting);
         let goal = setting::goal(&setting, &spec, true, setting.subject.address);
         let report = setting.report.clone();
-        let mut site = ClusterSite::new(setting, goal.clone(), spec, Box::new(LocalTransport));
+        let mut site = ClusterSite::new(setting, goal.clone(), spec);
         if self.dry.dry_run {
             let preview = dry_run(BOOTSTRAP, &goal, &mut site).await;
             let preview = preview.map_err(|error| summary::failure(goal.name.as_str(), &error))?;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::engine::fleet::amount::{Amount, AmountError};
 use crate::engine::fleet::schedule::Rules;
-use crate::engine::host::Events;
+use crate::engine::host::EventSink;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::stop::Stop;
 use crate::model::name::HostName;
@@ -54,14 +54,14 @@ pub struct Conduct<'a> {
     /// What its hosts share.
     pub share: Share,
     /// Who is told.
-    pub events: Events<'a>,
+    pub events: EventSink<'a>,
     /// Of the hosts selected, only these.
     pub only: Option<BTreeSet<HostName>>,
 }
 
 impl FleetArguments {
     /// Of a run that can be stopped.
-    pub fn conduct<'a>(&self, limit: NonZeroUsize, stop: &Stop, events: Events<'a>) -> Conduct<'a> {
+    pub fn conduct<'a>(&self, limit: NonZeroUsize, stop: &Stop, events: EventSink<'a>) -> Conduct<'a> {
         let rules = Rules {
             limit,
             batch: self.serial,

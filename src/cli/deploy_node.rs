@@ -9,6 +9,7 @@ use futures::future::join_all;
 
 use super::failure::{Exit, Failure, chain};
 use super::preview::{self, DryRun};
+use super::ssh_arguments::SshArguments;
 use super::{Global, output, setting, summary};
 use crate::kube_api::{client, nodes};
 use crate::model::name::HostName;
@@ -16,9 +17,6 @@ use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{DEPLOY, run};
-use crate::transport::Transport;
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::SshTransport;
 use crate::workspace::trust::API;
 
 /// Make machines what their Node objects say, and prove it
@@ -32,6 +30,8 @@ pub struct DeployNode {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
     #[command(flatten)]
+    ssh: SshArguments,
+    #[command(flatten)]
     dry: DryRun,
 }
 
@@ -44,7 +44,7 @@ impl DeployNode {
     /// # Errors
     /// For each node that is not what it should be, one line.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global).await?;
+        let setting = setting::setting(global, &self.ssh).await?;
         let specs = specs(&setting, &self.names).await?;
         let dry = self.dry.dry_run;
         let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry))).await;
@@ -86,13 +86,8 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
     let first = spec.name == setting.subject.name;
     let address = if first { setting.subject.address } else { address(&spec).await? };
     let goal = setting::goal(&setting, &spec, first, address);
-    let transport: Box<dyn Transport> = if first {
-        Box::new(LocalTransport)
-    } else {
-        Box::new(SshTransport::new(spec.ssh.clone(), setting.layout.known_hosts()))
-    };
     let report = setting.report.clone();
-    let mut site = ClusterSite::new(setting, goal.clone(), spec, transport);
+    let mut site = ClusterSite::new(setting, goal.clone(), spec);
     let name = goal.name.as_str();
     if dry {
         let preview = dry_run(DEPLOY, &goal, &mut site).await;

@@ -91,9 +91,9 @@ impl HostTrouble {
     fn exit(&self) -> Exit {
         match self {
             Self::Unreachable(_) => Exit::Ssh,
-            Self::Failed(error) if error.way().is_some() => Exit::Ssh,
+            Self::Failed(error) if error.connection().is_some() => Exit::Ssh,
             Self::Failed(HostError::Refused { .. }) => Exit::Refused,
-            Self::Failed(HostError::Stopped) | Self::NotBegun(Halt::Asked) => Exit::Interrupted,
+            Self::Failed(HostError::Stopped) | Self::NotBegun(Halt::Cancelled) => Exit::Interrupted,
             Self::Failed(_) => Exit::Host,
             Self::States(_) => Exit::Configuration,
             // Those that failed say what went wrong.
@@ -145,7 +145,7 @@ impl HostTrouble {
             Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
                 vec!["the login user may not do that: user: root or sudo: true in the roster".to_owned()]
             }
-            Self::Failed(HostError::Silent { .. }) => vec![
+            Self::Failed(HostError::TimedOut { .. }) => vec![
                 "something hangs there (a network file system, a disk, a guard); nothing was changed"
                     .to_owned(),
             ],

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::Value;
@@ -27,10 +26,8 @@ use crate::model::role::Role;
 use crate::model::roster::{Host, Roster};
 use crate::model::selector::Selector;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::transport::Transport;
 use crate::transport::error::TransportError;
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::{SshClient, SshTransport};
+use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 
 /// The roster of the cluster itself.
@@ -63,10 +60,7 @@ pub struct Selected {
     pub hosts: Vec<Host>,
     /// The `cluster` of templates.
     pub cluster: BTreeMap<String, Value>,
-    /// Which of the hosts is this machine.
-    local: Option<HostName>,
-    /// What the connections have in common.
-    client: Arc<SshClient>,
+    pool: ConnectionPool,
 }
 
 impl HostArguments {
@@ -104,7 +98,7 @@ impl HostArguments {
                 return Err(Failure::new(Exit::Configuration, error).hint("--on NAME selects one"));
             }
         };
-        Ok(Selected { hosts, cluster: roster.vars, local, client: self.ssh.client().await? })
+        Ok(Selected { hosts, cluster: roster.vars, pool: self.ssh.pool(local).await? })
     }
 
     /// This machine where nothing else is said.
@@ -136,9 +130,8 @@ impl HostArguments {
         };
         Ok(Selected {
             cluster: BTreeMap::new(),
-            local: Some(host.name.clone()),
+            pool: self.ssh.pool(Some(host.name.clone())).await?,
             hosts: vec![host],
-            client: self.ssh.client().await?,
         })
     }
 
@@ -207,7 +200,7 @@ impl Selected {
             let Some(host) = hosts.get(&name) else { return Ok(Err(Vec::new())) };
             (conduct.events)(Event::HostBegun { host: name.clone() });
             let began = Instant::now();
-            let transport = self.transport(host);
+            let transport = self.pool.transport(&host.name, &host.ssh);
             let nonce = Nonce::new(rand::random());
             let engine = engine::host::Host::new(name.clone(), transport.as_ref(), nonce);
             let result = work(host, engine.sharing(&conduct.share)).await;
@@ -229,13 +222,6 @@ impl Selected {
         };
         let names = hosts.keys().copied().cloned().collect();
         outcomes(fleet::run(names, &conduct.rules, &conduct.share.stop, on_one, well).await)
-    }
-
-    fn transport(&self, host: &Host) -> Box<dyn Transport> {
-        if self.local.as_ref() == Some(&host.name) {
-            return Box::new(LocalTransport);
-        }
-        Box::new(SshTransport::of(Arc::clone(&self.client), host.ssh.clone()))
     }
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure, chain};
 use super::output::{Format, document, print, table};
+use super::ssh_arguments::SshArguments;
 use super::{Global, deploy_node, setting};
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
@@ -49,6 +50,8 @@ struct Check {
     /// Accept the host's key if it has this fingerprint, and remember it, also in place of another
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Option<String>,
+    #[command(flatten)]
+    ssh: SshArguments,
 }
 
 #[derive(Debug, Args)]
@@ -72,19 +75,19 @@ impl NodeCommand {
 }
 
 async fn check(arguments: &Check, global: &Global) -> Result<ExitCode, Failure> {
-    let setting = setting::setting(global).await?;
+    let setting = setting::setting(global, &arguments.ssh).await?;
     let known = setting.layout.known_hosts();
     for spec in deploy_node::specs(&setting, &arguments.names).await? {
         let nonce = Nonce::new(rand::random());
         let mut target = spec.ssh.clone();
-        let mut answer = ask(&target, &known, &nonce).await;
+        let mut answer = ask(&setting.pool.ssh(&target), &nonce).await;
         if let Some(expected) = &arguments.accept_host_key {
             vouch(&spec, &known, expected, &nonce, &answer).await?;
             target.host_key = match target.host_key {
                 HostKeyPolicy::Known => HostKeyPolicy::AcceptNew,
                 pinned => pinned,
             };
-            answer = ask(&target, &known, &nonce).await;
+            answer = ask(&setting.pool.ssh(&target), &nonce).await;
         }
         let output = answer.map_err(|error| refused(spec.name.as_str(), &error))?;
         let facts = facts::parse(&nonce, &output)
@@ -112,7 +115,7 @@ async fn vouch(
 ) -> Result<(), Failure> {
     // To whom no host is known a host tells its key, and nothing more happens.
     let stranger = SshTarget { host_key: HostKeyPolicy::Known, ..spec.ssh.clone() };
-    let found = match ask(&stranger, Path::new("/dev/null"), nonce).await {
+    let found = match ask(&SshTransport::new(stranger, "/dev/null".into()), nonce).await {
         Err(TransportError::HostKeyUnknown { found, .. }) => found,
         Err(error) => return Err(refused(spec.name.as_str(), &error)),
         Ok(_) => {
@@ -134,8 +137,8 @@ async fn vouch(
     Ok(())
 }
 
-async fn ask(target: &SshTarget, known: &Path, nonce: &Nonce) -> Result<Output, TransportError> {
-    SshTransport::new(target.clone(), known.to_owned()).run(&facts::program(nonce), &mut |_| {}).await
+async fn ask(transport: &SshTransport, nonce: &Nonce) -> Result<Output, TransportError> {
+    transport.run(&facts::program(nonce), &mut |_| {}).await
 }
 
 fn refused(name: &str, error: &TransportError) -> Failure {

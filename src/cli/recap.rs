@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::host_trouble::HostTrouble;
-use crate::engine::host::{HostError, Outcome};
+use crate::engine::host::{Convergence, HostError};
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::report::diff::printable;
@@ -86,7 +86,7 @@ pub struct Row {
 }
 
 /// What is told of a host.
-pub fn row(host: &HostName, outcome: &Result<Outcome, HostTrouble>, record: &Record) -> Row {
+pub fn row(host: &HostName, outcome: &Result<Convergence, HostTrouble>, record: &Record) -> Row {
     let done: BTreeSet<&String> = record.changed.iter().collect();
     let not_done = record.planned.iter().filter(|id| !done.contains(id)).cloned().collect();
     let mut row = Row {
@@ -213,12 +213,12 @@ mod tests {
     fn rows() -> Vec<Row> {
         let output = (0..20).map(|n| format!("line {n}\n")).collect();
         let failed = HostError::Failed { resources: ids(&["command:x"]), status: 1, output };
-        let well = Outcome { changed: ids(&["file:/a"]), unchanged: 12 };
+        let well = Convergence { changed: ids(&["file:/a"]), unchanged: 12 };
         let halted = Halt::Failures { failed: 1, allowed: 0 };
         let outcomes = [
             (name("node-1"), Err(HostTrouble::Failed(failed))),
             (name("node-10"), Ok(well)),
-            (name("node-2"), Ok(Outcome { changed: Vec::new(), unchanged: 13 })),
+            (name("node-2"), Ok(Convergence { changed: Vec::new(), unchanged: 13 })),
             (name("node-3"), Err(HostTrouble::NotBegun(halted))),
         ];
         let records = records();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::failure::{Exit, Failure};
+use super::ssh_arguments::SshArguments;
 use super::{Global, LogFormat, hosts};
 use crate::bundle::manifest::Bundle;
 use crate::engine::facts;
@@ -15,6 +16,7 @@ use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::document::Document;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
+use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::Setting;
 use crate::operation::goal::{Goal, address_in};
@@ -104,7 +106,7 @@ pub async fn own_facts() -> Result<Facts, Failure> {
 ///
 /// # Errors
 /// The first part that is missing or wrong.
-pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
+pub async fn setting(global: &Global, ssh: &SshArguments) -> Result<Arc<Setting>, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::new(Exit::Configuration, "this command needs root on the bootstrap node")
             .hint("sudo metalform ..."));
@@ -122,7 +124,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
             )
             .hint("correct networks.controlPlane.cidr in /etc/metalform/bootstrap.yaml")
         })?;
-    let name = facts.hostname.parse().map_err(|error| {
+    let name: HostName = facts.hostname.parse().map_err(|error| {
         Failure::from_error(Exit::Configuration, &error)
             .hint("hostnamectl set-hostname NAME gives this machine one")
     })?;
@@ -138,6 +140,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
     let reporter = reporter(global, Detail::Phases);
     let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
     let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
+    let pool = Arc::new(ssh.pool(Some(name.clone())).await?);
     Ok(Arc::new(Setting {
         layout,
         configuration,
@@ -146,6 +149,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
         library: library(global)?,
         subject: Subject { name, address: subject_address, indexes },
         metalform,
+        pool,
         now,
         report,
     }))

@@ -8,7 +8,9 @@ use clap::Args;
 use super::failure::{Exit, Failure};
 use super::setting;
 use super::terminal::{Terminal, secret_from};
-use crate::transport::secret::{Given, Prompter, Secret};
+use crate::model::name::HostName;
+use crate::transport::pool::ConnectionPool;
+use crate::transport::secret::{FixedPrompter, Prompter, Secret};
 use crate::transport::ssh::SshClient;
 
 /// Where root's commands remember host keys.
@@ -19,7 +21,7 @@ const USERS: &str = ".ssh/known_hosts";
 const MACHINES: &str = "/etc/ssh/ssh_known_hosts";
 
 /// Options that say how hosts are logged in to.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct SshArguments {
     /// Where keys of new hosts are remembered [default: /var/lib/metalform/known_hosts for root, else
     /// ~/.ssh/known_hosts]. The known hosts of ssh count too
@@ -38,11 +40,11 @@ pub struct SshArguments {
 }
 
 impl SshArguments {
-    /// The client of one run.
+    /// The connections of one run; `local` is the host that is this machine.
     ///
     /// # Errors
     /// When a file that is named cannot be read.
-    pub async fn client(&self) -> Result<Arc<SshClient>, Failure> {
+    pub async fn pool(&self, local: Option<HostName>) -> Result<ConnectionPool, Failure> {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let users = home.as_ref().map(|home| home.join(USERS));
         let own = self.known_hosts.clone().unwrap_or_else(|| match &users {
@@ -52,7 +54,7 @@ impl SshArguments {
         let more: Vec<PathBuf> =
             users.into_iter().chain([MACHINES.into()]).filter(|path| *path != own).collect();
         let prompter: Arc<dyn Prompter> = match &self.key_passphrase_file {
-            Some(path) => Arc::new(Given(secret_from(path)?)),
+            Some(path) => Arc::new(FixedPrompter(secret_from(path)?)),
             None => Arc::new(Terminal::default()),
         };
         let sudo = match (&self.sudo_password_file, self.ask_sudo_password) {
@@ -68,7 +70,7 @@ impl SshArguments {
             .with_clock(setting::now)
             .with_prompter(prompter)
             .with_sudo_password(sudo);
-        Ok(Arc::new(client))
+        Ok(ConnectionPool::new(client, local))
     }
 }
 

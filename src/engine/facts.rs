@@ -6,7 +6,7 @@ mod os_release;
 use std::collections::BTreeMap;
 
 use super::frame::{self, FrameError, Section, Sections};
-use super::headed;
+use super::head_v;
 use super::nonce::Nonce;
 use crate::model::facts::Facts;
 use crate::transport::{Output, Program};
@@ -54,7 +54,7 @@ pub fn program(nonce: &Nonce) -> Program {
 /// What prints them.
 pub(super) fn ask() -> Vec<Section> {
     vec![
-        ("files", headed::head(FILES)),
+        ("files", head_v::head(FILES)),
         ("machine", "uname -m\nnproc\ndate +%s\n".to_owned()),
         ("file-systems", "stat -f -c '%T %a %S' /sys/fs/cgroup /var\n".to_owned()),
         ("container", "systemd-detect-virt --container --quiet && echo yes\n".to_owned()),
@@ -73,7 +73,7 @@ pub fn parse(nonce: &Nonce, output: &Output) -> Result<Facts, FactsError> {
 /// The facts in what was printed.
 pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
     let text = sections.text("files")?;
-    let files = headed::split(&text, FILES);
+    let files = head_v::split(&text, FILES);
     let machine = sections.text("machine")?;
     let [arch, cpus, clock] = machine.lines().collect::<Vec<_>>()[..] else {
         return Err(FactsError::Unknown("machine"));

@@ -10,37 +10,37 @@ use std::num::NonZeroUsize;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
-use self::schedule::{End, Halt, Next, Rules, Schedule};
+use self::schedule::{Halt, HostEnd, Rules, Schedule, ScheduleStep};
 use super::host::HostError;
 use super::stop::{Asked, Stop};
 use crate::model::name::HostName;
 use crate::transport::error::TransportError;
 
-/// As many hosts as are worked on at the same time where nothing else is said: each has a connection and
-/// holds what its program prints.
+/// The default number of hosts that run at the same time: each has a connection, and holds the output of its program in
+/// memory.
 pub const LIMIT: NonZeroUsize = NonZeroUsize::new(32).expect("32 is not zero");
 
-/// What became of each host, in the order in which they were given.
+/// The result of each host, in the given order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetOutcome<T> {
-    /// Hosts that could be reached, and what their work gave.
+    /// Hosts that were reached, and the results of their work.
     pub reached: Vec<(HostName, Result<T, HostError>)>,
-    /// Hosts that could not; they are nobody's failure but theirs.
+    /// Hosts that were not reached.
     pub unreachable: Vec<(HostName, TransportError)>,
-    /// Hosts that nothing was begun with.
+    /// Hosts that were not begun.
     pub not_begun: Vec<HostName>,
-    /// Why not.
+    /// Why they were not begun.
     pub halted: Option<Halt>,
 }
 
-/// Runs `work` for each host as the rules say, until all are done or a stop is asked for. `well` tells
-/// whether work that came to its end did what it was for.
+/// Runs `work` for each host by the rules, until all are done or the run is cancelled. `succeeded` is whether work that
+/// returned a result did succeed.
 pub async fn run<T, F>(
     hosts: Vec<HostName>,
     rules: &Rules,
     stop: &Stop,
     work: impl Fn(HostName) -> F,
-    well: impl Fn(&T) -> bool,
+    succeeded: impl Fn(&T) -> bool,
 ) -> FleetOutcome<T>
 where
     F: Future<Output = Result<T, HostError>>,
@@ -53,18 +53,18 @@ where
     let mut stopped = false;
     loop {
         if stop.asked() >= Asked::AfterResource {
-            schedule.stop();
+            schedule.cancel();
         }
         match schedule.next() {
-            Next::Over => break,
-            Next::Begin(at) => {
+            ScheduleStep::Finished => break,
+            ScheduleStep::Begin(at) => {
                 schedule.begin();
                 let done = work(hosts[at].clone());
                 running.push(async move { (at, done.await) });
             }
-            Next::Wait => tokio::select! {
+            ScheduleStep::Wait => tokio::select! {
                 Some((at, result)) = running.next() => {
-                    schedule.end(end(&result, &well));
+                    schedule.end(end(&result, &succeeded));
                     results.insert(at, result);
                 }
                 () = &mut asked, if !stopped => stopped = true,
@@ -89,11 +89,11 @@ where
     outcome
 }
 
-fn end<T>(result: &Result<T, HostError>, well: impl Fn(&T) -> bool) -> End {
+fn end<T>(result: &Result<T, HostError>, succeeded: impl Fn(&T) -> bool) -> HostEnd {
     match result {
-        Ok(done) if well(done) => End::Well,
-        Err(HostError::Transport(TransportError::Unreachable { .. })) => End::Unreachable,
-        Ok(_) | Err(_) => End::Failed,
+        Ok(done) if succeeded(done) => HostEnd::Succeeded,
+        Err(HostError::Transport(TransportError::Unreachable { .. })) => HostEnd::Unreachable,
+        Ok(_) | Err(_) => HostEnd::Failed,
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hosts_come_back_in_their_order_and_the_unreachable_ones_apart() {
+    async fn results_are_in_the_given_order_and_unreachable_hosts_apart() {
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let rules = Rules::side_by_side(NonZeroUsize::new(3).unwrap());
         let work = |host: HostName| {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_that_failed_is_the_last_one() {
+    async fn no_batch_follows_one_that_failed() {
         let batches = Rules { batch: Some(Amount::Hosts(2)), ..Rules::side_by_side(LIMIT) };
         let work = |host: HostName| async move { Ok(number(&host)) };
         let outcome = run(hosts(), &batches, &Stop::never(), work, |number| *number != 2).await;
@@ -168,6 +168,6 @@ mod tests {
         };
         let outcome = run(hosts(), &rules, &stop, work, |()| true).await;
         assert_eq!((outcome.reached.len(), outcome.not_begun.len()), (2, 7));
-        assert_eq!(outcome.halted, Some(Halt::Asked));
+        assert_eq!(outcome.halted, Some(Halt::Cancelled));
     }
 }

@@ -5,11 +5,12 @@
 //! becomes progress ([`apply`]), and [`host`] goes round until nothing differs.
 
 pub mod apply;
+pub mod backoff;
 mod conditions;
 pub mod facts;
 pub mod fleet;
 mod frame;
-mod headed;
+mod head_v;
 pub mod host;
 pub mod nonce;
 pub mod observe;
@@ -18,12 +19,12 @@ mod process;
 mod quote;
 pub mod roster;
 pub mod saved_plan;
-mod second_part;
 pub mod share;
 mod stale;
 pub mod states;
 pub mod stop;
 mod sysctl_path;
+mod two_stage;
 pub mod wait;
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::engine::host::{Events, Host, Outcome};
+    use crate::engine::host::{Convergence, EventSink, Host};
     use crate::engine::nonce::Nonce;
     use crate::model::event::Event;
     use crate::state::ResourceId;
@@ -176,11 +176,11 @@ mod tests {
         assert_eq!(converged(&states, &count).await.changed, ["line:a", "line:b", "line:c"]);
         assert_eq!(*passes.lock().unwrap(), 1);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "# theirs\nb = 1\na = 1\nc = 1\n");
-        let again = Outcome { changed: Vec::new(), unchanged: 3 };
+        let again = Convergence { changed: Vec::new(), unchanged: 3 };
         assert_eq!(converged(&states, &count).await, again);
     }
 
-    async fn converged(states: &HostStates, events: Events<'_>) -> Outcome {
+    async fn converged(states: &HostStates, events: EventSink<'_>) -> Convergence {
         let host = Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
         let looked = host.look(Some(states.clone()), |_| Err(())).await.unwrap().unwrap();
         let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());

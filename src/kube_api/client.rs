@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::engine::wait::Seen;
+use crate::engine::wait::WaitStatus;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -165,7 +165,7 @@ fn whole(error: &kube::Error) -> String {
     text
 }
 
-impl<T> From<ApiError> for Seen<T> {
+impl<T> From<ApiError> for WaitStatus<T> {
     fn from(error: ApiError) -> Self {
         if error.is_transient() { Self::NotYet(error.to_string()) } else { Self::Never(error.to_string()) }
     }

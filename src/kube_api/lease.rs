@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use crate::engine::wait::{Seen, WaitError, wait_for};
+use crate::engine::wait::{WaitError, WaitStatus, wait_for};
 
 /// The Lease, in kube-system.
 pub const NAME: &str = "metalform-etcd-membership";
@@ -127,11 +127,11 @@ impl<'a> MembershipLease<'a> {
         let lease = Self { api: Api::namespaced(client.clone(), NAMESPACE), me: me.to_owned(), clock };
         wait_for("the lease of etcd's membership", limit, || async {
             match lease.try_take().await {
-                Ok(Take::HeldBy { who, left }) => Seen::NotYet(format!(
+                Ok(Take::HeldBy { who, left }) => WaitStatus::NotYet(format!(
                     "held by {who}, who was heard less than {} s ago",
                     (EXPIRY.saturating_sub(left)).as_secs() + 1
                 )),
-                Ok(Take::Ours | Take::Free) => Seen::Yes(()),
+                Ok(Take::Ours | Take::Free) => WaitStatus::Holds(()),
                 Err(error) => error.into(),
             }
         })

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use crate::engine::wait::{Seen, WaitError, wait_for};
+use crate::engine::wait::{WaitError, WaitStatus, wait_for};
 
 /// How long a kind that the same text defined may take to be served.
 const KIND_LIMIT: Duration = Duration::from_secs(30);
@@ -198,11 +198,11 @@ async fn kind(client: &Client, kind: &GroupVersionKind) -> Result<(ApiResource, 
     let condition = format!("the API to serve {} of {}", kind.kind, kind.api_version());
     wait_for(condition, KIND_LIMIT, || async {
         match pinned_kind(client, kind).await {
-            Ok((resource, capabilities)) => Seen::Yes((resource, capabilities.scope)),
-            Err(kube::Error::Discovery(error)) => Seen::NotYet(error.to_string()),
+            Ok((resource, capabilities)) => WaitStatus::Holds((resource, capabilities.scope)),
+            Err(kube::Error::Discovery(error)) => WaitStatus::NotYet(error.to_string()),
             Err(error) => match ApiError::new("discover", &kind.kind, error) {
                 ApiError::NotFound { .. } => {
-                    Seen::NotYet("it does not serve this group and version".to_owned())
+                    WaitStatus::NotYet("it does not serve this group and version".to_owned())
                 }
                 error => error.into(),
             },

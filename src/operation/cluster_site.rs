@@ -27,6 +27,7 @@ use crate::model::event::Event;
 use crate::model::node::NodeSpec;
 use crate::state::Library;
 use crate::transport::Transport;
+use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::{Subject, Trust};
 pub use bootstrap::REGISTRY;
@@ -48,6 +49,8 @@ pub struct Setting {
     pub subject: Subject,
     /// This binary.
     pub metalform: PathBuf,
+    /// Every SSH connection of the run.
+    pub pool: Arc<ConnectionPool>,
     /// The clock.
     pub now: fn() -> Timestamp,
     /// Who is told what happens.
@@ -59,7 +62,7 @@ pub struct ClusterSite {
     setting: Arc<Setting>,
     goal: Goal,
     spec: NodeSpec,
-    transport: Box<dyn Transport>,
+    transport: Arc<dyn Transport>,
     token: BootstrapToken,
     trust: Option<Trust>,
     client: Option<Client>,
@@ -68,8 +71,9 @@ pub struct ClusterSite {
 }
 
 impl ClusterSite {
-    /// A site for one node. `transport` reaches its host.
-    pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec, transport: Box<dyn Transport>) -> Self {
+    /// A site for one node.
+    pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec) -> Self {
+        let transport = setting.pool.transport(&spec.name, &spec.ssh);
         let token = BootstrapToken::from_random(rand::random());
         Self { setting, goal, spec, transport, token, trust: None, client: None, lease: None, plan: None }
     }

@@ -85,7 +85,7 @@ impl Trouble {
     /// The class of the error, for the exit code.
     pub fn class(&self) -> Class {
         match self {
-            Self::Host(error) if error.way().is_some() => Class::Ssh,
+            Self::Host(error) if error.connection().is_some() => Class::Ssh,
             Self::Host(_) | Self::Registry(_) => Class::Host,
             Self::States { .. } | Self::Trust(_) => Class::Configuration,
             Self::EtcdClient(_) | Self::EtcdAct(_) => Class::Etcd,

@@ -1,13 +1,13 @@
 //! The text of a run of tasks, in the manner in which it is carried out.
 
 use super::packages::PackageManager;
-use super::runs::Manner;
+use super::runs::Batching;
 use super::staged::Staging;
 use super::{Task, at_once, functions, steps};
 
 /// The text of `tasks`, of which the first has the number `first`.
 pub(super) fn of(
-    manner: Manner,
+    batching: Batching,
     first: usize,
     tasks: &[Task],
     packages: PackageManager,
@@ -24,11 +24,11 @@ pub(super) fn of(
             })
             .collect()
     };
-    let commands = match manner {
-        Manner::Apart => return one_by_one(begun),
-        Manner::Staged => return staged(first, tasks, packages, payload),
-        Manner::Directories => at_once::directories(tasks),
-        Manner::Services(verb) => at_once::services(tasks, verb),
+    let commands = match batching {
+        Batching::Apart => return one_by_one(begun),
+        Batching::Staged => return staged(first, tasks, packages, payload),
+        Batching::Directories => at_once::directories(tasks),
+        Batching::Services(verb) => at_once::services(tasks, verb),
     };
     format!(
         "{}if {{ {}; }} >\"$log\" 2>&1; then\n{}else\n{}fi\n",

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
@@ -11,38 +12,9 @@ use crate::resource::contract::probe::{
 };
 use crate::transport::shell::quote;
 
-fn users(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::User { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn groups(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Group { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn passwords(probes: &BTreeSet<Probe>) -> Vec<(&str, Option<&str>)> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Password { user, hash } => Some((user.as_str(), hash.as_deref())),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let (users, groups, passwords) = (users(probes), groups(probes), passwords(probes));
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let users: BTreeSet<&str> = questions.users.iter().map(|(name, _)| *name).collect();
+    let groups: BTreeSet<&str> = questions.groups.iter().map(|(name, _)| *name).collect();
     let mut sections = Vec::new();
     if !users.is_empty() || !groups.is_empty() {
         sections.push(("users", "cat /etc/passwd\n".to_owned()));
@@ -55,8 +27,8 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         sections.push(("groups-elsewhere", also("group", &groups)));
         sections.push(("login", "printf '%s\\n' \"${SUDO_USER:-$(id -un)}\"\n".to_owned()));
     }
-    if !passwords.is_empty() {
-        sections.push(("passwords", ask_passwords(&passwords)));
+    if !questions.passwords.is_empty() {
+        sections.push(("passwords", ask_passwords(&questions.passwords)));
     }
     sections
 }
@@ -87,27 +59,25 @@ fn ask_passwords(passwords: &[(&str, Option<&str>)]) -> String {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    if !users(probes).is_empty() || !groups(probes).is_empty() {
+    if !questions.users.is_empty() || !questions.groups.is_empty() {
         let files = Files::read(sections)?;
-        for probe in probes {
-            let answer = match probe {
-                Probe::User { name, uid } => files.user(name, *uid),
-                Probe::Group { name, gid } => files.group(name, *gid),
-                _ => continue,
-            };
-            answers.insert(probe.clone(), answer);
+        for (name, uid) in questions.users.iter().copied() {
+            answers.insert(Probe::User { name: name.to_owned(), uid }, files.user(name, uid));
+        }
+        for (name, gid) in questions.groups.iter().copied() {
+            answers.insert(Probe::Group { name: name.to_owned(), gid }, files.group(name, gid));
         }
     }
-    if !passwords(probes).is_empty() {
+    if !questions.passwords.is_empty() {
         let text = sections.text("passwords")?;
         let states: BTreeMap<&str, PasswordState> = text.lines().filter_map(password).collect();
-        for probe in probes {
-            let Probe::Password { user, .. } = probe else { continue };
-            answers.insert(probe.clone(), Answer::Password(states.get(user.as_str()).copied()));
+        for (user, hash) in questions.passwords.iter().copied() {
+            let probe = Probe::Password { user: user.to_owned(), hash: hash.map(str::to_owned) };
+            answers.insert(probe, Answer::Password(states.get(user).copied()));
         }
     }
     Ok(())

@@ -3,10 +3,11 @@
 //! A home belongs to its user, who may put links, pipes and devices in it: only a regular file that is reached
 //! without a link is read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
 use crate::engine::quote::quote_all;
@@ -21,24 +22,10 @@ const SEPARATOR: &str = "/proc/sys/kernel/random/boot_id";
 /// Sort and mode (hexadecimal), owner, group, size, name.
 const STAT: &str = r"%f\0%U\0%G\0%s\0%n\0";
 
-fn users(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::AuthorizedKeys { user } => Some(user.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let users = users(probes);
-    if users.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let entries = format!(
         "entries=$(getent passwd -- {} 2>/dev/null)\nprintf '%s\\n' \"$entries\"\n",
-        quote_all(users)
+        quote_all(questions.authorized_keys.iter().copied())
     );
     // In the second round only the files that may be read, each between separators, after a line of users.
     let each =
@@ -58,20 +45,16 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let users = users(probes);
-    if users.is_empty() {
-        return Ok(());
-    }
     let homes = sections.text("homes")?;
     let homes: BTreeMap<&str, &str> =
         homes.lines().filter_map(|line| Some((line.split(':').next()?, line.split(':').nth(5)?))).collect();
     let stats = stats(&sections.text("homes-stat")?)?;
     let contents = contents(sections.bytes("authorized-keys")?)?;
-    for user in users {
+    for user in questions.authorized_keys.iter().copied() {
         let home = homes.get(user).filter(|home| !home.is_empty());
         let state = home.map(|home| {
             let directory = format!("{home}/.ssh");

@@ -1,31 +1,17 @@
 //! Conditions that may be waited for: each is looked at by a process of its own, all at once, so that together
 //! they take no longer than one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::conditions;
 use crate::engine::frame::Sections;
-use crate::resource::contract::condition::Condition;
 use crate::resource::contract::probe::{Answer, Probe};
 
-fn conditions(probes: &BTreeSet<Probe>) -> Vec<&Condition> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Condition(condition) => Some(condition),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let conditions = conditions(probes);
-    if conditions.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = conditions::FUNCTIONS.to_owned();
-    for (number, condition) in conditions.into_iter().enumerate() {
+    for (number, condition) in questions.conditions.iter().copied().enumerate() {
         // One short line is written at once, so that the lines of several do not mix (pipe(7)).
         script.push_str(&format!(
             "{{ {}; printf '%s %s %s\\n' {number} $? \"$seen\"; }} &\n",
@@ -37,17 +23,13 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let conditions = conditions(probes);
-    if conditions.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("conditions")?;
     let lines: BTreeMap<usize, (&str, &str)> = text.lines().filter_map(parse).collect();
-    for (number, condition) in conditions.into_iter().enumerate() {
+    for (number, condition) in questions.conditions.iter().copied().enumerate() {
         let answer = match lines.get(&number) {
             Some(("0", _)) => Answer::Condition(None),
             Some(("1", seen)) => Answer::Condition(Some((*seen).to_owned())),
@@ -66,6 +48,7 @@ fn parse(line: &str) -> Option<(usize, (&str, &str))> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
@@ -73,6 +56,7 @@ mod tests {
     use crate::engine::nonce::Nonce;
     use crate::engine::observe::{parse as parse_all, program};
     use crate::engine::shells::{run, shells};
+    use crate::resource::contract::condition::Condition;
 
     fn observed(shell: &str, conditions: &[Condition]) -> Vec<Answer> {
         let probes: BTreeSet<Probe> = conditions.iter().cloned().map(Probe::Condition).collect();

@@ -2,21 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
 use crate::resource::contract::probe::{Answer, MountState, Probe};
 use crate::resource::text::fstab::unescaped;
-
-fn mounts(probes: &BTreeSet<Probe>) -> Vec<(&str, Option<&str>)> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Mount { point, source } => Some((point.as_str(), source.as_deref())),
-            _ => None,
-        })
-        .collect()
-}
 
 /// The path that a source of fstab(5) stands for, of those that are devices.
 fn device(source: &str) -> Option<String> {
@@ -41,15 +32,12 @@ fn encoded(value: &str) -> String {
     value.chars().map(|c| if plain(c) { c.to_string() } else { format!("\\x{:02x}", u32::from(c)) }).collect()
 }
 
-fn devices(probes: &BTreeSet<Probe>) -> BTreeSet<String> {
-    mounts(probes).into_iter().filter_map(|(_, source)| device(source?)).collect()
+fn devices(questions: &Questions<'_>) -> BTreeSet<String> {
+    questions.mounts.iter().filter_map(|(_, source)| device((*source)?)).collect()
 }
 
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    if mounts(probes).is_empty() {
-        return Vec::new();
-    }
-    let devices = devices(probes);
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let devices = devices(questions);
     let mut sections = vec![("mounts", "cat /proc/self/mountinfo\n".to_owned())];
     if !devices.is_empty() {
         let links = format!("readlink -m -z -- {}\n", quote_all(devices.iter().map(String::as_str)));
@@ -63,18 +51,14 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let mounts = mounts(probes);
-    if mounts.is_empty() {
-        return Ok(());
-    }
     let table = sections.text("mounts")?;
     // What was mounted last at a point hides what was there before.
     let live: BTreeMap<String, MountState> = table.lines().filter_map(mount).collect();
-    let devices = devices(probes);
+    let devices = devices(questions);
     let (mut led, mut mapped): (BTreeMap<String, String>, BTreeMap<String, String>) = Default::default();
     if !devices.is_empty() {
         let (links, names) = (sections.text("devices")?, sections.text("mapped-devices")?);
@@ -87,7 +71,7 @@ pub(super) fn answer(
             .map(|(name, target)| ((*name).to_owned(), (*target).to_owned()))
             .collect();
     }
-    for (point, source) in mounts {
+    for (point, source) in questions.mounts.iter().copied() {
         let state = live.get(point).cloned().map(|mut state| {
             if let Some(target) = mapped.get(&state.device) {
                 state.device.clone_from(target);

@@ -1,7 +1,6 @@
 //! Packages: one query of dpkg's or rpm's database.
 
-use std::collections::BTreeSet;
-
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::quote::quote_all;
@@ -14,22 +13,8 @@ const DPKG: &str = r"${Package}\t${Architecture}\t${db:Status-Want}\t${db:Status
 /// dnf takes it.
 const RPM: &str = r"%{NAME}\t%{ARCH}\tinstall\tinstalled\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n";
 
-fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Package { name } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let words = quote_all(names);
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let words = quote_all(questions.packages.iter().copied());
     let query = format!(
         "if command -v dpkg-query >/dev/null; then dpkg-query -W -f='{DPKG}' -- {words} 2>/dev/null\n\
          elif command -v rpm >/dev/null; then rpm -q --qf '{RPM}' -- {words} 2>/dev/null\n\
@@ -42,16 +27,12 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Ok(());
-    }
     let (text, locks) = (sections.text("packages")?, sections.text("version-locks")?);
-    for name in names {
+    for name in questions.packages.iter().copied() {
         let answer = if text.trim() == "none" {
             Answer::Failed("the host has neither dpkg nor rpm".to_owned())
         } else {

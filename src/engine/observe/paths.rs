@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
+use super::questions::Questions;
 use super::sum_line::{parse_sum, sum_line};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
@@ -23,8 +24,9 @@ const STAT: &str = r"%f\0%u\0%g\0%s\0%U\0%G\0%n\0";
 const STAT_FIELDS: usize = 7;
 
 /// Paths asked for what they are; links are not followed.
-fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
+fn stated<'p>(questions: &Questions<'p>) -> BTreeSet<&'p str> {
+    questions
+        .paths
         .iter()
         .filter_map(|probe| match probe {
             Probe::Path { path, .. } => Some(path.as_str()),
@@ -34,18 +36,17 @@ fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
 }
 
 /// Probes that may bring content back, in the order in which it is asked.
-fn readings(probes: &BTreeSet<Probe>) -> Vec<&Probe> {
-    probes
+fn readings<'p>(questions: &Questions<'p>) -> Vec<&'p Probe> {
+    questions
+        .paths
         .iter()
+        .copied()
         .filter(|probe| matches!(probe, Probe::Path { unless_sha256: Some(_), .. } | Probe::Content { .. }))
         .collect()
 }
 
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let (stated, readings) = (stated(probes), readings(probes));
-    if stated.is_empty() && readings.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let (stated, readings) = (stated(questions), readings(questions));
     let paths = quote_all(stated.iter().copied());
     let mut sections = Vec::new();
     if !stated.is_empty() {
@@ -101,18 +102,15 @@ fn ask_contents(readings: &[&Probe]) -> String {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let (stated, readings) = (stated(probes), readings(probes));
-    if stated.is_empty() && readings.is_empty() {
-        return Ok(());
-    }
+    let (stated, readings) = (stated(questions), readings(questions));
     let sums: BTreeMap<String, String> = sections.text("sums")?.lines().filter_map(parse_sum).collect();
     let contents = if readings.is_empty() { BTreeMap::new() } else { contents(sections, &readings)? };
     let stats = if stated.is_empty() { BTreeMap::new() } else { stats(sections, &stated)? };
-    for probe in probes {
+    for probe in questions.paths.iter().copied() {
         let answer = match probe {
             Probe::Path { path, .. } => {
                 let Some(stat) = stats.get(path.as_str()) else { continue };

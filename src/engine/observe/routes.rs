@@ -1,45 +1,26 @@
 //! Routes of the main table, both families.
 
-use std::collections::BTreeSet;
-
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::resource::contract::probe::{Answer, Probe};
 
-fn destinations(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Route { destination } => Some(destination.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let destinations = destinations(probes);
-    if destinations.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = "ip -4 route show table main 2>&1 || echo failed\n".to_owned();
-    if destinations.iter().any(|destination| destination.contains(':')) {
+    if questions.routes.iter().any(|destination| destination.contains(':')) {
         script.push_str("echo inet6\nip -6 route show table main 2>&1 || echo failed\n");
     }
     vec![("routes", script)]
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let destinations = destinations(probes);
-    if destinations.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("routes")?;
     let (v4, v6) = text.split_once("inet6\n").unwrap_or((text.as_str(), ""));
-    for destination in destinations {
+    for destination in questions.routes.iter().copied() {
         let table = if destination.contains(':') { v6 } else { v4 };
         let answer = match table.trim_end().strip_suffix("failed") {
             Some(said) => Answer::Failed(said.trim().to_owned()),

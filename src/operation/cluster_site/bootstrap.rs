@@ -49,8 +49,8 @@ impl ClusterSite {
         // systemd has started it; it needs a moment to listen.
         let listening = wait_for("the registry to listen", Duration::from_secs(20), || async {
             match TcpStream::connect(REGISTRY).await {
-                Ok(_) => wait::Seen::Yes(()),
-                Err(error) => wait::Seen::NotYet(error.to_string()),
+                Ok(_) => wait::WaitStatus::Holds(()),
+                Err(error) => wait::WaitStatus::NotYet(error.to_string()),
             }
         });
         listening.await.map_err(manifests::ManifestError::from)?;

@@ -24,8 +24,6 @@ use crate::operation::layer::Layer;
 use crate::operation::phase::Look;
 use crate::operation::site::{Done, Site, Trouble};
 use crate::operation::world::{Proxies, Reach, Seen, World};
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::SshTransport;
 
 /// Where the pod answers.
 const PORT: u16 = 8080;
@@ -211,14 +209,9 @@ async fn proxy_of(
     apply: bool,
 ) -> Result<usize, HostError> {
     let first = spec.name == setting.subject.name;
-    let transport: Box<dyn crate::transport::Transport> = if first {
-        Box::new(LocalTransport)
-    } else {
-        Box::new(SshTransport::new(spec.ssh.clone(), setting.layout.known_hosts()))
-    };
     let peer_goal =
         Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, control_plane_ip, ..goal.clone() };
-    let mut site = ClusterSite::new(setting, peer_goal.clone(), spec, transport);
+    let mut site = ClusterSite::new(setting, peer_goal.clone(), spec);
     let mut world = World::default();
     for look in [Look::Facts, Look::Node, Look::Peers, Look::Plan(Layer::Proxy)] {
         let seen = site.look(&look, &world).await.map_err(host_error)?;

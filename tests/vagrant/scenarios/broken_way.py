@@ -81,7 +81,7 @@ def breaks(what):
         mend()
     running.stdout, running.stderr = out, err
     expect(since < patience, f"known only after {since:.1f} s\n{err}")
-    expect_failure(running, SSH, HOST, "connection was lost", "command:Take long")
+    expect_failure(running, SSH, HOST, "connection lost", "command:Take long")
     expect_equal(f"what was done\n{out}", changed(running), {HOST: 1})
     _state["tree"].converge()
     expect_equal("files", shell(HOST, "cd /srv/way && echo *").split(), ["after", "before", "long"])
