@@ -1,13 +1,13 @@
-//! Conditions as calls of shell functions, for the program that looks and for the one that waits.
+//! Conditions as calls of shell functions, for observations and for waits.
 
 use crate::engine::quote::quote_all;
 use crate::resource::contract::condition::Condition;
 
-/// What the calls below need.
+/// The shell functions of [`call`].
 pub(super) const FUNCTIONS: &str = include_str!("conditions.sh");
 
-/// The call that looks once. It fails with 1 where the condition does not hold and with 2 where the host cannot
-/// tell, and leaves one line about it in the variable `seen`.
+/// The call that checks a condition once. It fails with 1 where the condition does not hold and with 2 where the host
+/// cannot check it, and sets the variable `seen` to one line about it.
 pub(super) fn call(condition: &Condition) -> String {
     match condition {
         Condition::Port { host, port } => {

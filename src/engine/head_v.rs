@@ -1,22 +1,22 @@
 //! Many small files of /proc and /etc through one process.
 //!
-//! `head -v` names each file before its content. Used for files whose content cannot look like such a
-//! heading followed by a path of ours: kernel parameters and system identification. The shell's own `read`
-//! is no substitute: dash reads byte by byte, and files below /proc/sys answer only the first read.
+//! `head -v` prints the name of each file before its content. Used for files whose content cannot look like such a
+//! heading: kernel parameters and system identification. The shell's own `read` is no substitute: dash reads byte by
+//! byte, and files below /proc/sys return data only for the first read.
 
 use std::collections::BTreeMap;
 
 use super::quote::quote_all;
 
-/// More than any of these files holds.
+/// More than the size of any of these files, in bytes.
 const LIMIT: usize = 256 * 1024;
 
-/// The command; files that are missing or cannot be read are left out of its output.
+/// The command; its output lacks files that are missing or cannot be read.
 pub(super) fn head<'a>(paths: impl IntoIterator<Item = &'a str>) -> String {
     format!("head -v -c {LIMIT} -- {} 2>/dev/null\n", quote_all(paths))
 }
 
-/// Content by path, for those of `paths` that are there.
+/// Content by path, of those `paths` that exist.
 pub(super) fn split<'a>(text: &str, paths: impl IntoIterator<Item = &'a str>) -> BTreeMap<&'a str, String> {
     let headings: BTreeMap<String, &str> =
         paths.into_iter().map(|path| (format!("==> {path} <=="), path)).collect();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_apart_by_their_headings() {
+    fn headings_separate_files() {
         let text = "==> /a <==\n1\n\n==> /b <==\n\n==> /c <==\nx\ty\n";
         let split = split(text, ["/a", "/b", "/c", "/d"]);
         assert_eq!(split["/a"].trim(), "1");

@@ -2,7 +2,7 @@
 
 use crate::transport::shell::quote;
 
-/// Each text as one word, separated by spaces.
+/// Each string as one word, separated by spaces.
 pub(super) fn quote_all<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Compiled states as something that a host can be compared with.
+//! Compiled states as the desired state of a host.
 
 use std::collections::BTreeMap;
 
@@ -32,22 +32,22 @@ struct Declared {
     only_if_changed: Vec<String>,
 }
 
-/// A resource whose values its kind does not take.
+/// A resource with values that its kind does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {fault}")]
 pub struct DeclareError {
-    /// Where it is written.
+    /// Its place in a file.
     pub at: Location,
-    /// What is wrong.
+    /// From the kind.
     pub fault: Box<FieldError>,
 }
 
 impl HostStates {
-    /// Takes what states came to for one host. `authorities` are the certificates (PEM) of those who can sign,
-    /// by name; `now` is what certificates' expiry is measured by.
+    /// From the compiled states of one host. `authorities` are the certificates (PEM) of the CAs, by name; the expiry of
+    /// certificates is measured from `now`.
     ///
     /// # Errors
-    /// Every resource that its kind refuses.
+    /// Every resource that its kind does not accept.
     pub fn new(
         compiled: Vec<Compiled>,
         authorities: BTreeMap<String, String>,
@@ -70,7 +70,7 @@ impl HostStates {
 }
 
 impl HostStates {
-    /// Seen from a machine with this boot id, so that it is not rebooted by itself.
+    /// Sets the boot id of the machine that metalform runs on, which must not reboot itself.
     #[must_use]
     pub fn seen_from(self, own_boot_id: Option<String>) -> Self {
         Self { own_boot_id, ..self }
@@ -86,7 +86,7 @@ pub fn own_boot_id() -> Option<String> {
 fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
     let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
     let mut fields = compiled.fields;
-    // For these it is one of their guards.
+    // For these kinds it is one of their guards.
     if matches!(compiled.id.kind.as_str(), "command" | "reboot") && !only_if_changed.is_empty() {
         fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
     }
@@ -113,7 +113,7 @@ impl Desired for HostStates {
             .map(|one| {
                 let verdict =
                     if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
-                        Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
+                        Verdict::NoChange { reason: "none of its dependencies changes".to_owned() }
                     } else {
                         let context = Context {
                             now: self.now,
@@ -183,7 +183,7 @@ mod tests {
     async fn converged(states: &HostStates, events: EventSink<'_>) -> Convergence {
         let host = Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
         let looked = host.look(Some(states.clone()), |_| Err(())).await.unwrap().unwrap();
-        let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());
-        host.converge(looked, &nobody, events).await.unwrap()
+        let no_signer = |_: &_, _: &str| Err("no signer".to_owned());
+        host.converge(looked, &no_signer, events).await.unwrap()
     }
 }

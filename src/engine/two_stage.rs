@@ -1,8 +1,7 @@
-//! Two programs in one shell, on one channel: what the second is depends on what the first printed.
+//! Two programs in one shell, on one channel: the second depends on the output of the first.
 //!
-//! After the first the shell waits on its standard input for a line with the length and the mark of the
-//! second, and for the second itself, which ends in the mark: one that does not arrive whole does not run.
-//! When nothing comes it ends.
+//! After the first, the shell reads from its standard input a line with the length and the mark of the second, and the
+//! second itself, which ends in the mark: it runs only when it arrived whole. At the end of its input the shell exits.
 
 use std::mem;
 
@@ -18,8 +17,8 @@ const WAIT: &str = "read -r length mark || exit 0\n\
                     part=$(head -c \"$length\")\n\
                     case $part in *\"$mark\") eval \"$part\" ;; *) exit 126 ;; esac\n";
 
-/// Runs `first`, which prints one frame, and then the script that `second` makes of this frame; `None` ends it
-/// there. The output is that of both.
+/// Runs `first`, which prints one frame, and then the script that `second` makes from this frame; `None` ends the run.
+/// The output is that of both.
 ///
 /// # Errors
 /// As [`Transport::converse`].
@@ -42,7 +41,7 @@ pub(super) async fn run(
             && let Some((sender, second)) = waiting.take()
             && let Some(script) = second(&mem::take(&mut printed))
         {
-            // A program that has ended meanwhile takes no more; its output tells.
+            // Fails when the program has ended; its output shows why.
             let _unheard = sender.send(part(&script));
         }
     };
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_second_is_made_of_what_the_first_printed() {
+    async fn the_second_is_made_from_the_output_of_the_first() {
         let (nonce, script) = first();
         let second = |printed: &[u8]| {
             let sections = frame::Sections::parse(&nonce, 0, printed).unwrap();
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_second_the_shell_ends() {
+    async fn without_a_second_the_shell_exits() {
         let (nonce, script) = first();
         let output = run(&LocalTransport, &nonce, script, |_| None).await.unwrap();
         assert_eq!(output.status, 0);
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_that_is_cut_off_does_not_run() {
+    async fn a_truncated_second_does_not_run() {
         let mut cut = part("echo ran");
         cut.pop();
         let program = Program { script: WAIT.to_owned(), payload: cut };

@@ -20,11 +20,11 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["apply", "--local", "--serial", "0"],
-        "invalid value '0' for '--serial <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+        "invalid value '0' for '--serial <N|P%>': expected a number of hosts or a percentage up to 100%",
     ),
     (
         &["apply", "--local", "--max-failures", "half"],
-        "invalid value 'half' for '--max-failures <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+        "invalid value 'half' for '--max-failures <N|P%>': expected a number of hosts or a percentage up to 100%",
     ),
     (
         &["plan", "--local", "Bad_Name"],

@@ -214,7 +214,7 @@ fn a_batch_begins_only_when_the_one_before_ended_well() {
         failed.stdout,
         "a: unreachable  TIME\nb: not begun\nc: not begun\n3 hosts: 1 unreachable, 2 not begun\n"
     );
-    let last = "error: not begun, because 1 failed, where 0 may (--max-failures): b, c";
+    let last = "error: not begun, because 1 failed, more than --max-failures=0 allows: b, c";
     assert!(failed.stderr.lines().any(|line| line == last), "{}", failed.stderr);
     let patient =
         sandbox.run(&[&arguments[..], &["--unreachable", "fail", "--max-failures", "50%"]].concat());

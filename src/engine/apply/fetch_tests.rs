@@ -175,7 +175,7 @@ fn tar(members: &[(&str, &str)]) -> Vec<u8> {
             header.set_link_name(target).unwrap();
         }
         header.set_size(text.len() as u64);
-        // The builder refuses what leads out of the tree, so the name is put there directly.
+        // The builder refuses names outside the tree, so the name is set directly.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         builder.append(&header, text.as_bytes()).unwrap();
@@ -200,14 +200,14 @@ fn a_download_is_there_whole_with_its_access_or_not_at_all() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o750);
 
         fs::write(dir.at("old"), "old").unwrap();
-        for (from, says) in [
-            (&wrong, format!("what was downloaded has the sha256 {}, not {}", good.sha256, wrong.sha256)),
+        for (from, message) in [
+            (&wrong, format!("the downloaded file has the sha256 {}, not {}", good.sha256, wrong.sha256)),
             (&missing, "404".to_owned()),
             (&cut, "curl: (18)".to_owned()),
         ] {
             let output = applied(shell, dir.bring(from, "old")).unwrap_err();
-            assert!(output.contains(&says), "{shell}: {output}");
-            assert_eq!(fs::read(dir.at("old")).unwrap(), b"old", "{shell}: {says}");
+            assert!(output.contains(&message), "{shell}: {output}");
+            assert_eq!(fs::read(dir.at("old")).unwrap(), b"old", "{shell}: {message}");
         }
         assert_eq!(dir.names(), ["dir", "old"], "{shell}: nothing is left beside");
         symlink("/nonexistent", dir.at("link")).unwrap();
@@ -245,7 +245,7 @@ fn an_archive_takes_the_place_of_the_one_before_as_a_whole() {
         assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o7777, 0o751);
         let old = fs::metadata(place.join("old")).unwrap();
         assert_eq!(old.uid(), fs::metadata(dir.0.path()).unwrap().uid(), "not the archive's user");
-        assert_eq!(old.mode() & 0o22, 0, "nobody else may write");
+        assert_eq!(old.mode() & 0o22, 0, "only the owner may write");
 
         fs::write(place.join("by hand"), "").unwrap();
         assert_eq!(applied(shell, dir.unpack(&second, NAME, 1)), Ok(()), "{shell}");
@@ -256,7 +256,7 @@ fn an_archive_takes_the_place_of_the_one_before_as_a_whole() {
         assert_eq!(dir.names(), [NAME], "{shell}: nothing is left beside");
 
         let nothing = applied(shell, dir.unpack(&second, NAME, 3)).unwrap_err();
-        assert_eq!(nothing, "nothing in the archive lies below 3 directories\n");
+        assert_eq!(nothing, "the archive contains nothing below 3 directories\n");
         assert_eq!(names(&place), [".metalform-archive", "bin"]);
     }
 }

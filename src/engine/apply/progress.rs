@@ -1,4 +1,4 @@
-//! The lines that an apply program prints about itself.
+//! The progress lines of an apply program.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use base64::prelude::BASE64_STANDARD;
 use crate::engine::nonce::Nonce;
 use crate::engine::process::Process;
 
-/// One line. Numbers are those of tasks, then those of certificate requests.
+/// One line. Numbers count tasks, then certificate requests, then the reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Work on a task begins.
+    /// A task begins.
     Begin(usize),
     /// The task is done.
     Done(usize),
@@ -22,19 +22,19 @@ pub(crate) enum Line {
         /// The end of what the task printed.
         output: String,
     },
-    /// The task waits for something that another process holds.
+    /// The task waits for a lock of another process.
     Wait { number: usize, reason: String },
     /// A certificate signing request, PEM.
     Request { number: usize, pem: String },
     /// Everything was done.
     End,
-    /// The program can be found as this process.
+    /// The process of the program.
     At(Process),
-    /// The program stopped where it was asked to, before the next task.
+    /// The program stopped before the next task, as it was signalled to.
     Stopped,
 }
 
-/// Reads one line; `None` when it is not one of ours.
+/// Parses one line; `None` when it is not a progress line.
 pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<Line> {
     let (_, ours) = line.split_once(nonce.as_str())?;
     let words: Vec<&str> = ours.split_whitespace().collect();
@@ -61,21 +61,21 @@ fn decoded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&BASE64_STANDARD.decode(text).ok()?).into_owned())
 }
 
-/// What a program that has ended said in all.
+/// The summary of a program that has ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     /// The task that failed: its number, status and output.
     pub(crate) failed: Option<(usize, i32, String)>,
     /// Requests by number.
     pub(crate) requests: BTreeMap<usize, String>,
-    /// Whether it came to its end.
+    /// Whether it reached its end.
     pub(crate) ended: bool,
-    /// Whether it stopped where it was asked to.
+    /// Whether it stopped because it was signalled to.
     pub(crate) stopped: bool,
 }
 
 impl Summary {
-    /// Of all that the program printed.
+    /// From the standard output of the program.
     pub(crate) fn of(nonce: &Nonce, stdout: &[u8]) -> Self {
         let mut summary = Self::default();
         for line in String::from_utf8_lossy(stdout).lines().filter_map(|line| parse(nonce, line)) {

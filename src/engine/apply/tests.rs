@@ -18,7 +18,7 @@ fn nonce() -> Nonce {
     Nonce::new(5)
 }
 
-/// Owned by whoever runs the test.
+/// Owned by the user that runs the test.
 fn access(dir: &Path, mode: u32) -> Access {
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).unwrap();
     Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode }
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn the_first_failure_ends_the_program_and_says_what_was_printed() {
+fn the_first_failure_ends_the_program_and_reports_its_output() {
     let dir = tempfile::tempdir().unwrap();
     let long = "for i in 0 1 2 3 4 5 6 7 8 9; do printf '%0999d' 1; done; echo the end >&2; exit 9";
     let steps = [
@@ -157,7 +157,7 @@ fn a_payload_that_breaks_off_leaves_the_old_file() {
     }
 }
 
-/// Nobody has this name.
+/// With an owner that does not exist.
 fn of_nobody(dir: &Path, name: &str) -> Step {
     let Step::WriteFile { path, content, access, sensitive } = write(dir, name, b"x") else { panic!() };
     let access = Access { owner: "no such user".into(), ..access };
@@ -180,7 +180,7 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
             ]
         };
         let (two, all) = (BTreeSet::from(["a", "a.b", "in the way"].map(str::to_owned)), 6);
-        for (third, said) in [
+        for (third, message) in [
             (of_nobody(dir.path(), "c"), "invalid user"),
             (write(dir.path(), "in the way", b"x"), "in the way"),
             (write(dir.path(), "a/c", b"x"), "File exists"),
@@ -188,7 +188,7 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
             let failed = applied(shell, &files(third.clone())).failed;
             let (number, status, output) = failed.unwrap_or_else(|| panic!("{shell}: {third:?}"));
             assert_eq!((number, status), (2, 1), "{shell}: {output}");
-            assert!(output.contains(said), "{shell}: {output}");
+            assert!(output.contains(message), "{shell}: {output}");
             assert_eq!(names(dir.path()), two, "{shell}: {third:?}");
         }
         let mut cut =
@@ -391,14 +391,14 @@ fn a_users_keys_are_written_with_the_rights_of_the_user() {
         };
         assert_eq!(mode_and_owner(&file), (0o600, uid), "{shell}");
         assert_eq!(mode_and_owner(file.parent().unwrap()), (0o700, uid), "{shell}");
-        let (_, _, said) = applied(&[keys(Some("a\n"), "c\n")]).failed.unwrap();
-        assert!(said.contains("authorized_keys has changed since it was read"), "{shell}: {said}");
+        let (_, _, message) = applied(&[keys(Some("a\n"), "c\n")]).failed.unwrap();
+        assert!(message.contains("authorized_keys has changed since it was read"), "{shell}: {message}");
         assert_eq!(names(file.parent().unwrap()).len(), 1, "{shell}: nothing else is left");
 
         fs::rename(home.join(".ssh"), dir.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), home.join(".ssh")).unwrap();
-        let (_, _, said) = applied(&[keys(Some("a\nb\n"), "c\n")]).failed.unwrap();
-        assert!(said.contains(".ssh is a link"), "{shell}: {said}");
+        let (_, _, message) = applied(&[keys(Some("a\nb\n"), "c\n")]).failed.unwrap();
+        assert!(message.contains(".ssh is a link"), "{shell}: {message}");
     }
 }
 
@@ -439,8 +439,8 @@ fn a_mount_comes_as_fstab_says_and_who_holds_it_is_named() {
 
     let hold = format!("mount -t tmpfs none {0}\nexec 9>{0}/file\n", quote(point.to_str().unwrap()));
     let (summary, output) = in_namespace(&hold, &[step(MountVerb::Unmount)]);
-    let (_, _, said) = summary.failed.unwrap_or_else(|| panic!("{output:?}"));
-    assert!(said.contains("it is held by process "), "{said}");
+    let (_, _, message) = summary.failed.unwrap_or_else(|| panic!("{output:?}"));
+    assert!(message.contains("it is held by process "), "{message}");
 }
 
 #[test]
@@ -548,7 +548,7 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     }
 }
 
-/// As apt and dpkg say it (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
+/// Messages of apt and dpkg (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
 #[test]
 fn a_lock_of_another_is_waited_for_and_its_holder_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -566,14 +566,14 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
         prelude = include_str!("prelude.sh"),
         functions = PackageManager::Apt.functions(),
     );
-    let told = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
+    let lock = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
     for shell in shells() {
         for (left, fails) in [(0, false), (1, false), (9, true)] {
             fs::write(dir.path().join("left"), format!("{left}\n")).unwrap();
             let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
             let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
             let waits: Vec<_> = stdout.lines().filter_map(|line| progress::parse(&nonce(), line)).collect();
-            let wait = progress::Line::Wait { number: 3, reason: told.to_owned() };
+            let wait = progress::Line::Wait { number: 3, reason: lock.to_owned() };
             assert_eq!(
                 waits.iter().filter(|line| **line == wait).count(),
                 usize::from(left > 0),
@@ -581,9 +581,9 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
             );
             let failed = Summary::of(&nonce(), &output.stdout).failed;
             assert_eq!(failed.is_some(), fails, "{shell} {left}: {failed:?}");
-            if let Some((_, status, said)) = failed {
+            if let Some((_, status, message)) = failed {
                 assert_eq!(status, 100, "{shell}");
-                assert!(said.ends_with(&format!("{told}; waited for 1 s\n")), "{shell}: {said}");
+                assert!(message.ends_with(&format!("{lock}; waited for 1 s\n")), "{shell}: {message}");
             }
         }
     }

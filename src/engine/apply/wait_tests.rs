@@ -10,7 +10,7 @@ use crate::engine::shells::{run, shells};
 use crate::resource::contract::condition::Condition;
 use crate::resource::contract::step::Step;
 
-/// What the wait said when it gave up; `None` when it did not.
+/// The message of a wait that gave up; `None` when it did not.
 fn awaited(shell: &str, condition: Condition, seconds: u32) -> Option<String> {
     let steps = vec![Step::Await { condition, seconds }];
     let task = Task { ids: vec!["wait:x".to_owned()], begins: true, ends: true, steps };
@@ -36,8 +36,8 @@ fn a_wait_ends_when_its_condition_holds_and_not_before() {
 fn a_wait_that_is_in_vain_says_what_it_saw_last() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for shell in shells() {
-        let said = awaited(shell, Condition::Port { host: "127.0.0.1".to_owned(), port }, 1);
+        let message = awaited(shell, Condition::Port { host: "127.0.0.1".to_owned(), port }, 1);
         let line = format!("waited 1 s for 127.0.0.1:{port} to accept connections: Connection refused\n");
-        assert_eq!(said, Some(line), "{shell}");
+        assert_eq!(message, Some(line), "{shell}");
     }
 }

@@ -14,8 +14,8 @@ fn rules(limit: usize, batch: &str, max_failures: &str) -> Rules {
     }
 }
 
-/// Plays a script: `b` a host begins, `w`, `f`, `u` one ends well, failed, unreachable, `s` a stop is asked for.
-/// Before every `b` the schedule must say so, and nothing may begin before anything else.
+/// Runs a script: `b` a host begins; `w`, `f`, `u` one succeeds, fails, is unreachable; `s` the run is cancelled. Before
+/// every `b` the schedule must decide to begin a host, and before anything else it must not.
 fn played(rules: &Rules, total: usize, script: &str) -> Schedule {
     let mut schedule = Schedule::new(rules, total);
     for (at, event) in script.chars().enumerate() {
@@ -40,7 +40,7 @@ fn hosts_begin_as_the_rules_say() {
         (2, "", "", 0, "", ScheduleStep::Finished),
         (2, "", "", 3, "bb", ScheduleStep::Wait),
         (2, "", "", 3, "bbwbww", ScheduleStep::Finished),
-        // Failures hold up nobody where nothing is said.
+        // By default failures stop no host.
         (2, "", "", 3, "bbfbff", ScheduleStep::Finished),
         (1, "", "0", 3, "bf", ScheduleStep::Finished),
         (2, "", "0", 3, "bbf", ScheduleStep::Wait),
@@ -59,7 +59,7 @@ fn hosts_begin_as_the_rules_say() {
         (1, "2", "", 5, "bwbwb", ScheduleStep::Wait),
         (9, "40%", "", 5, "bb", ScheduleStep::Wait),
         (9, "1%", "", 5, "bwb", ScheduleStep::Wait),
-        // A stop lets those under way end.
+        // Running hosts finish after a cancellation.
         (2, "", "", 5, "bbs", ScheduleStep::Wait),
         (2, "", "", 5, "bbsww", ScheduleStep::Finished),
         (2, "", "", 5, "s", ScheduleStep::Finished),
@@ -99,7 +99,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Hosts end in any order and in any way; the rules hold all the same, and every run ends.
+    /// The rules hold for any order and any result of hosts, and every run ends.
     #[test]
     fn rules_hold_whatever_becomes_of_the_hosts(
         rules in any_rules(),
@@ -134,7 +134,7 @@ proptest! {
                     schedule.begin();
                 }
                 ScheduleStep::Wait => {
-                    prop_assert!(!running.is_empty(), "it waits for nobody");
+                    prop_assert!(!running.is_empty(), "it waits, but no host is running");
                     let (which, end) = fates.next().unwrap();
                     let host = *running.iter().nth(which % running.len()).unwrap();
                     running.remove(&host);

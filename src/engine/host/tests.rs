@@ -188,7 +188,7 @@ async fn a_host_is_observed_by_one_program() {
     let files = Files(vec![touch(&at(dir.path(), "a"))]);
     let observed = host().look(Some(files.clone()), |_| Err("facts")).await.unwrap().unwrap();
     assert_eq!(observed.facts, None, "nothing requires them");
-    let by_facts = |facts: &Facts| (facts.hostname != "nobody's").then(|| files.clone()).ok_or("no");
+    let by_facts = |facts: &Facts| (facts.hostname != "another").then(|| files.clone()).ok_or("no");
     let mut looked = host().look(None, by_facts).await.unwrap().unwrap();
     assert!(looked.facts.take().is_some_and(|facts| facts.memory > 0));
     assert_eq!(looked.observed, observed.observed);
@@ -205,7 +205,7 @@ async fn output_that_is_no_observation_is_an_error() {
         Ok(Output { status: 0, stdout: b"This account is disabled.\n".to_vec(), stderr: Vec::new() })
     });
     let host = Host::new("here".parse().unwrap(), &fake, Nonce::new(11));
-    let expected = "the host answered \"This account is disabled.\\n\" instead of an observation";
+    let expected = "the host returned \"This account is disabled.\\n\" instead of an observation";
     for known in [Some(Files(Vec::new())), None] {
         let error = host.look(known, |_| Err(())).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -260,11 +260,11 @@ async fn a_large_payload_waits_for_an_upload_slot() {
     let plan = Plan { verdicts: vec![(format!("file:{path}"), change)] };
     let share = Share::new(Stop::never(), std::num::NonZeroUsize::MIN);
     let taken = share.free_turn().unwrap();
-    let (told, waiting) = tokio::sync::oneshot::channel();
-    let told = Mutex::new(Some(told));
+    let (reported, waiting) = tokio::sync::oneshot::channel();
+    let reported = Mutex::new(Some(reported));
     let events = |event: Event| {
         if let Event::Waiting { condition, last_seen, .. } = event {
-            told.lock().unwrap().take().unwrap().send((condition, last_seen)).unwrap();
+            reported.lock().unwrap().take().unwrap().send((condition, last_seen)).unwrap();
         }
     };
     let host = host().sharing(&share);

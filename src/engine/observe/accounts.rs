@@ -1,5 +1,5 @@
-//! Users and groups: the host's own files whole, and what other sources (nsswitch.conf(5)) know under the names
-//! that were asked for. Of passwords only what was asked travels back: whether it is this one.
+//! Users and groups: the host's own files, and the entries of other sources (nsswitch.conf(5)) for the probed names. Of
+//! passwords only the result of the comparison is returned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     sections
 }
 
-/// A line for each user that there is: its name, and which of `same`, `locked` and `hash` hold.
+/// Prints a line for each existing user: its name, and those of `same`, `locked` and `hash` that apply.
 fn ask_passwords(passwords: &[(&str, Option<&str>)]) -> String {
     let names = quote_all(passwords.iter().map(|(user, _)| *user));
     let same: Vec<String> = passwords
@@ -90,7 +90,7 @@ fn password(line: &str) -> Option<(&str, PasswordState)> {
     (!name.is_empty()).then_some((name, state))
 }
 
-/// The files and what else was said, by line.
+/// The entries of all sources.
 struct Files {
     users: Vec<User>,
     groups: Vec<Group>,
@@ -120,7 +120,7 @@ impl Files {
     fn read(sections: &Sections) -> Result<Self, ObserveError> {
         let mut files =
             Self { users: Vec::new(), groups: Vec::new(), login: sections.text("login")?.trim().to_owned() };
-        // The host's own files come first: what is in both is local.
+        // The host's own files come first: an entry in both is local.
         for (section, local) in [("users", true), ("users-elsewhere", false)] {
             let text = sections.text(section)?;
             files.users.extend(text.lines().filter_map(|line| User::of(line, local)));

@@ -1,5 +1,4 @@
-//! Conditions that may be waited for: each is looked at by a process of its own, all at once, so that together
-//! they take no longer than one.
+//! Conditions of waits: each is checked by a process of its own, all at once, so that they take no longer than one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +11,7 @@ use crate::resource::contract::probe::{Answer, Probe};
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = conditions::FUNCTIONS.to_owned();
     for (number, condition) in questions.conditions.iter().copied().enumerate() {
-        // One short line is written at once, so that the lines of several do not mix (pipe(7)).
+        // Short lines are written atomically, so that those of several processes do not mix (pipe(7)).
         script.push_str(&format!(
             "{{ {}; printf '%s %s %s\\n' {number} $? \"$seen\"; }} &\n",
             conditions::call(condition)
@@ -34,7 +33,7 @@ pub(super) fn answer(
             Some(("0", _)) => Answer::Condition(None),
             Some(("1", seen)) => Answer::Condition(Some((*seen).to_owned())),
             Some((_, why)) => Answer::Failed((*why).to_owned()),
-            None => Answer::Failed("the host did not say".to_owned()),
+            None => Answer::Failed("the host returned no result".to_owned()),
         };
         answers.insert(Probe::Condition(condition.clone()), answer);
     }
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_holds_or_the_host_says_what_it_sees() {
+    fn a_condition_holds_or_has_a_reason() {
         let (open, closed) = (busy(), closed());
         let url = |port: u16, status| Condition::Http {
             url: format!("http://127.0.0.1:{port}/it's?a=[b]&c=$(d)"),
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_uses_what_it_has_and_says_when_it_has_nothing() {
+    fn a_host_uses_the_tools_that_it_has() {
         let (open, closed) = (busy(), closed());
         let bin = tempfile::tempdir().unwrap();
         let have = |tools: &[&str]| {
@@ -176,7 +175,7 @@ mod tests {
 
     #[test]
     fn many_silent_ports_take_no_longer_than_one() {
-        // 192.0.2.0/24 is for documentation (RFC 5737): nobody answers, or there is no way there at all.
+        // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, or there is no route.
         let conditions: Vec<Condition> = (1..=8).map(|n| port(&format!("192.0.2.{n}"), 9)).collect();
         let begun = std::time::Instant::now();
         for answer in observed("sh", &conditions) {

@@ -1,4 +1,4 @@
-//! Whether directories are empty, by the shell's own patterns: no process at all.
+//! Whether directories are empty, by patterns of the shell, without a process.
 
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
@@ -7,7 +7,7 @@ use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
-    // A pattern that matches nothing stays as it is, and no such file exists.
+    // A pattern without match is kept as it is, and no such file exists.
     let mut script = "is_empty() {\n\
          for e in \"$1\"/* \"$1\"/.[!.]* \"$1\"/..?*; do\n\
          if [ -e \"$e\" ] || [ -L \"$e\" ]; then echo no; return; fi\ndone\n\
@@ -45,7 +45,7 @@ mod tests {
     use crate::engine::shells::{run, shells};
 
     #[test]
-    fn only_what_holds_nothing_at_all_is_empty() {
+    fn a_directory_with_any_entry_is_not_empty() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         for name in ["-n [a]*'", "full", "hidden", "dots", "dangling"] {

@@ -1,4 +1,4 @@
-//! Guards: each a shell of its own, silent, without input, and for a limited time.
+//! Guards: each in a shell of its own, without input and output, and with a time limit.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use crate::engine::frame::Sections;
 use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::shell::quote;
 
-/// A guard is a question, and questions are quick.
+/// The time limit.
 const SECONDS: u32 = 30;
 
-/// As many as run at the same time.
+/// The most guards that run at the same time.
 const AT_ONCE: usize = 8;
 
-/// What timeout(1) ends with when it had to step in.
+/// The exit status of timeout(1) after the limit.
 const TIMED_OUT: i32 = 124;
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
-    // Side by side: a guard mostly waits for other processes.
+    // Side by side: a guard mostly waits for its processes.
     let run = |(number, script)| {
         format!("(timeout {SECONDS} sh -c {} >/dev/null 2>&1; echo {number} $?) &\n", quote(script))
     };

@@ -7,7 +7,7 @@ use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::resource::contract::probe::{Answer, Probe};
 
-/// Where containerd does not run, or does not answer, no image is usable: pulling will say why.
+/// Where containerd does not run or does not answer, no image is present: pulling fails with the reason.
 const LIST: &str = "[ ! -S /run/containerd/containerd.sock ] || \
                     timeout 20 ctr --connect-timeout 5s -n k8s.io images ls -q 2>/dev/null\n";
 

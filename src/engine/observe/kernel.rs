@@ -69,8 +69,8 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// What a module can be told by where it is built in and the kernel's list of built-in modules is not on the host:
-/// a container has no `/lib/modules`.
+/// A sign of a built-in module on a host without the kernel's list of built-in modules: a container has no
+/// `/lib/modules`.
 fn effect(module: &str) -> Option<&'static str> {
     match module {
         "br_netfilter" => Some("[ -d /proc/sys/net/bridge ]"),
@@ -79,7 +79,7 @@ fn effect(module: &str) -> Option<&'static str> {
     }
 }
 
-/// The kernel separates the fields of a value with tabs, people write spaces.
+/// The kernel separates the fields of a value with tabs, states with spaces.
 fn single_spaced(value: &str) -> String {
     value.trim().lines().map(|line| line.replace('\t', " ")).collect::<Vec<_>>().join("\n")
 }

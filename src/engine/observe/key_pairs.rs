@@ -1,5 +1,5 @@
-//! Key pairs: the public key of the private key beside that of the certificate. The private key never
-//! leaves `openssl`.
+//! Key pairs: whether the private key and the certificate have the same public key. The private key never leaves
+//! `openssl`.
 
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};

@@ -1,4 +1,4 @@
-//! Mounts: the kernel's table, and where the names of devices lead.
+//! Mounts: the kernel's table, and the targets of device names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::engine::quote::quote_all;
 use crate::resource::contract::probe::{Answer, MountState, Probe};
 use crate::resource::text::fstab::unescaped;
 
-/// The path that a source of fstab(5) stands for, of those that are devices.
+/// The path of a source of fstab(5), where it is a device.
 fn device(source: &str) -> Option<String> {
     const TAGS: [(&str, &str); 4] = [
         ("UUID=", "by-uuid"),
@@ -26,7 +26,7 @@ fn device(source: &str) -> Option<String> {
     }
 }
 
-/// As udev names links (systemd-udevd encodes what a file name should not hold).
+/// Encoded as by udev, which replaces characters that file names should not contain.
 fn encoded(value: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "#+-.:=@_".contains(c) || !c.is_ascii();
     value.chars().map(|c| if plain(c) { c.to_string() } else { format!("\\x{:02x}", u32::from(c)) }).collect()
@@ -42,7 +42,7 @@ pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     if !devices.is_empty() {
         let links = format!("readlink -m -z -- {}\n", quote_all(devices.iter().map(String::as_str)));
         sections.push(("devices", links));
-        // The kernel calls a device of the mapper by its name there, and not by its number.
+        // The kernel's table has the name of a mapped device, not its number.
         let mapped = "set -- /dev/mapper/*\nif [ -e \"$1\" ]; then\n\
                       printf '%s\\0' \"$@\"; readlink -m -z -- \"$@\"\nfi\n";
         sections.push(("mapped-devices", mapped.to_owned()));
@@ -56,13 +56,14 @@ pub(super) fn answer(
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
     let table = sections.text("mounts")?;
-    // What was mounted last at a point hides what was there before.
+    // The last mount at a point hides those before.
     let live: BTreeMap<String, MountState> = table.lines().filter_map(mount).collect();
     let devices = devices(questions);
-    let (mut led, mut mapped): (BTreeMap<String, String>, BTreeMap<String, String>) = Default::default();
+    let (mut targets_of, mut mapped): (BTreeMap<String, String>, BTreeMap<String, String>) =
+        Default::default();
     if !devices.is_empty() {
         let (links, names) = (sections.text("devices")?, sections.text("mapped-devices")?);
-        led = devices.iter().cloned().zip(links.split_terminator('\0').map(str::to_owned)).collect();
+        targets_of = devices.iter().cloned().zip(links.split_terminator('\0').map(str::to_owned)).collect();
         let names: Vec<&str> = names.split_terminator('\0').collect();
         let (names, targets) = names.split_at(names.len() / 2);
         mapped = names
@@ -76,11 +77,11 @@ pub(super) fn answer(
             if let Some(target) = mapped.get(&state.device) {
                 state.device.clone_from(target);
             }
-            state.wanted_device = source.and_then(device).and_then(|device| led.get(&device).cloned());
+            state.wanted_device = source.and_then(device).and_then(|device| targets_of.get(&device).cloned());
             state
         });
         let probe = Probe::Mount { point: point.to_owned(), source: source.map(str::to_owned) };
-        // A host without any mount there is not.
+        // Every host has mounts.
         let answer = match table.trim().is_empty() {
             true => Answer::Failed("/proc/self/mountinfo cannot be read".to_owned()),
             false => Answer::Mount(state),
@@ -100,7 +101,7 @@ fn mount(line: &str) -> Option<(String, MountState)> {
     let (sort, source) = (of_system.next()?, unescaped(of_system.next()?));
     let all = options.split(',').chain(of_system.next().unwrap_or_default().split(','));
     let mut options: BTreeSet<String> = all.filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    // A mount may be read only while its file system is not, and the other way round.
+    // A mount may be read-only while its file system is not, and vice versa.
     if options.contains("ro") {
         options.remove("rw");
     }
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_stand_for_the_links_that_udev_makes() {
+    fn tags_resolve_to_the_links_that_udev_makes() {
         for (source, path) in [
             ("UUID=1f-a", Some("/dev/disk/by-uuid/1f-a")),
             ("LABEL=my disk", Some(r"/dev/disk/by-label/my\x20disk")),

@@ -23,7 +23,7 @@ pub(super) fn answer(
     for destination in questions.routes.iter().copied() {
         let table = if destination.contains(':') { v6 } else { v4 };
         let answer = match table.trim_end().strip_suffix("failed") {
-            Some(said) => Answer::Failed(said.trim().to_owned()),
+            Some(message) => Answer::Failed(message.trim().to_owned()),
             None => Answer::Route(table.lines().find_map(|line| rest_of(line, destination))),
         };
         answers.insert(Probe::Route { destination: destination.to_owned() }, answer);
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_found_as_ip_prints_it() {
+    fn destinations_match_the_output_of_ip() {
         let cases = [
             ("default via 10.0.0.1 dev eth0 ", "0.0.0.0/0", Some("via 10.0.0.1 dev eth0")),
             ("10.96.0.0/12 dev eth0 scope link ", "10.96.0.0/12", Some("dev eth0 scope link")),

@@ -82,7 +82,7 @@ fn paths_are_told_by_what_is_there() {
         assert_eq!(size, 1024 * 1024 + 1);
         assert_eq!(answers[10], Answer::Content(Some(b"hello\n".to_vec())));
         assert_eq!(answers[11], Answer::Content(None));
-        assert_eq!(answers[12], Answer::Failed("it is larger than 1048576 bytes".into()));
+        assert_eq!(answers[12], Answer::Failed("larger than 1048576 bytes".into()));
         assert_eq!(answers[13], Answer::Content(Some(b"Linux\n".to_vec())));
     }
 }

@@ -1,4 +1,4 @@
-//! Units: one `systemctl show`, which prints a block a unit, in the order asked.
+//! Units: one `systemctl show`, which prints a block for each unit, in the order of its arguments.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) fn answer(
     let text = sections.text("units")?;
     let states: Vec<UnitState> =
         text.split("\n\n").filter(|block| !block.trim().is_empty()).filter_map(state).collect();
-    // systemctl stops at the first name it does not like, and then which block is whose is not certain.
+    // systemctl stops at the first invalid name; then the blocks cannot be assigned to names.
     let certain = states.len() == questions.units.len();
     let mut states = states.into_iter();
     for name in questions.units.iter().copied() {
