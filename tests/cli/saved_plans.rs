@@ -74,7 +74,9 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
     let moves: [Move; 6] = [
         (
             |sandbox| sandbox.write("first", "by hand\n"),
-            &["node-1: file:$DIR/first requires another change than the plan has: host drifted since the plan was made"],
+            &[
+                "node-1: file:$DIR/first requires another change than the plan has: host drifted since the plan was made",
+            ],
         ),
         (
             |sandbox| roster(sandbox, "goodbye"),

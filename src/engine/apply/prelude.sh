@@ -34,9 +34,11 @@ fail() {
     exit 1
 }
 
-# start of the names of temporary files; removes those that a killed run has left
+# start of the names of temporary files; removes those that a killed run has left. Those of this process are kept: the
+# names of staged files (`a.b`) can begin like those of another file (`a`). Only the next one to be made goes.
 sweep() {
     for old in "$1"*; do
+        case ".${old#"$1"}." in .$$.) ;; *".$$."*) continue ;; esac
         if [ -f "$old" ] || [ -L "$old" ]; then rm -f -- "$old"; fi
     done
 }

@@ -35,6 +35,7 @@ pub(super) fn runs(tasks: &[Task]) -> Vec<(Batching, &[Task])> {
             && self::batching(task) == batching
             && batching != Batching::Apart
             && (batching != Batching::Staged || can_be_staged_with(task, &rest[..length]))
+            && (batching != Batching::Directories || can_be_made_with(task, &rest[..length]))
         {
             length += 1;
         }
@@ -84,7 +85,7 @@ fn leaves_staged_files_alone(step: &Step) -> bool {
 }
 
 /// Whether its files can be made before the run has changed anything: no link of the run leads to them, no file is
-/// written twice, and no file of the run is in the way of their directories.
+/// written twice, and no other file of the run, nor one whose access it sets, is in the way of their directories.
 fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     let before = || run.iter().flat_map(|task| &task.steps);
     let count = writes(run).count();
@@ -92,9 +93,23 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
         count < MAX_STAGED
             && before().all(|step| match step {
                 Step::WriteFile { path: other, .. } => other != path && !is_below(path, other),
-                Step::Symlink { path: link, .. } => !is_below(path, link),
+                Step::Symlink { path: other, .. } | Step::SetAccess { path: other, .. } => {
+                    !is_below(path, other)
+                }
                 _ => true,
             })
+    })
+}
+
+/// Whether its directories are not made by the run already, possibly with another owner or mode.
+fn can_be_made_with(task: &Task, run: &[Task]) -> bool {
+    directories(std::slice::from_ref(task)).all(|path| directories(run).all(|other| other != path))
+}
+
+fn directories(run: &[Task]) -> impl Iterator<Item = &str> {
+    run.iter().flat_map(|task| &task.steps).filter_map(|step| match step {
+        Step::MakeDirectory { path, .. } => Some(path.as_str()),
+        _ => None,
     })
 }
 
@@ -147,6 +162,7 @@ mod tests {
     fn only_adjacent_tasks_that_do_not_interfere_run_together() {
         use Batching::{Apart, Directories, Services, Staged};
         let link = |path: &str| Step::Symlink { path: path.into(), target: "/x".into() };
+        let set = |path: &str| Step::SetAccess { path: path.into(), access: access() };
         let run = || Step::Run { script: "true".into() };
         let sysctl = || Step::SetSysctl { key: "a.b".into(), value: "1".into() };
         for (tasks, expected) in [
@@ -183,6 +199,8 @@ mod tests {
                     (Apart, 1),
                 ],
             ),
+            (vec![vec![directory("/a")], vec![directory("/a")]], vec![(Apart, 1), (Apart, 1)]),
+            (vec![vec![set("/a")], vec![write("/a/b"), write("/c")]], vec![(Apart, 1), (Staged, 1)]),
             (vec![vec![], vec![]], vec![(Apart, 1), (Apart, 1)]),
         ] {
             assert_eq!(cut(tasks.clone()), expected, "{tasks:?}");

@@ -12,6 +12,8 @@ tidy() {
 
 stage() {
     eval "f$1=\$4\$\$.\$1"
+    # of a killed run with the same process id
+    if [ -f "$4$$.$1" ] || [ -L "$4$$.$1" ]; then rm -f -- "$4$$.$1"; fi
     head -c "$2" <&3 >"$4$$.$1" || return
     made=$(($1 + 1))
 }
