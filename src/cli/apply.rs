@@ -18,11 +18,11 @@ use super::recap::{self, Records, Row};
 use super::states::{Making, SeenHost, StateArguments, StateWork};
 use super::{Global, plan, setting};
 use crate::engine::Desired;
+use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::host::{Convergence, HostError};
 use crate::engine::roster::RosterFault;
 use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::planned::Planned;
-use crate::engine::stop::{Asked, Stop};
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::report::plain::Detail;
@@ -66,7 +66,7 @@ impl Apply {
     ///
     /// # Errors
     /// For each host that is not what its states say, one line.
-    pub async fn run(&self, global: &Global, stop: &Stop) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, global: &Global, stop: &Cancel) -> Result<ExitCode, Failure> {
         if let Some(path) = &self.plan {
             return self.run_plan(path, global, stop).await;
         }
@@ -83,7 +83,7 @@ impl Apply {
     }
 
     /// Applies a saved plan, where nothing has moved.
-    async fn run_plan(&self, path: &Path, global: &Global, stop: &Stop) -> Result<ExitCode, Failure> {
+    async fn run_plan(&self, path: &Path, global: &Global, stop: &Cancel) -> Result<ExitCode, Failure> {
         let checked = apply_plan::checked(path, global, self.states.limit(), stop).await?;
         let CheckedPlan { work, file, key, same, unreachable } = checked;
         let nothing = SavedHost { machine: key.digest(""), resources: Vec::new() };
@@ -104,7 +104,7 @@ impl Apply {
     async fn told(
         &self,
         hosts: BTreeSet<HostName>,
-        (global, stop): (&Global, &Stop),
+        (global, stop): (&Global, &Cancel),
         doing: impl AsyncFnOnce(&Conduct<'_>) -> Outcomes<Convergence>,
     ) -> Result<ExitCode, Failure> {
         let reporter = setting::reporter(global, Detail::Resources);
@@ -133,7 +133,7 @@ impl Apply {
 }
 
 async fn tell_of_stop(conduct: &Conduct<'_>) -> Infallible {
-    conduct.share.stop.reached(Asked::AfterResource).await;
+    conduct.share.cancel.reached(CancelLevel::AfterResource).await;
     (conduct.events)(Event::StopAsked);
     std::future::pending().await
 }

@@ -10,10 +10,10 @@ use super::host_trouble::{self, HostTrouble, Outcomes};
 use super::plan_file::PlanFile;
 use super::states::StateWork;
 use super::{Global, plan};
+use crate::engine::cancel::Cancel;
 use crate::engine::host::Convergence;
 use crate::engine::saved_plan::key::Key;
 use crate::engine::share::{Share, UPLOADS};
-use crate::engine::stop::Stop;
 use crate::model::name::HostName;
 
 /// A plan that may be applied.
@@ -38,7 +38,7 @@ pub async fn checked(
     path: &Path,
     global: &Global,
     limit: NonZeroUsize,
-    stop: &Stop,
+    stop: &Cancel,
 ) -> Result<CheckedPlan, Failure> {
     let file = PlanFile::read(path)?;
     let key = file.key()?;

@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
+use crate::engine::cancel::Cancel;
 use crate::engine::fleet::amount::{Amount, AmountError};
 use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::EventSink;
 use crate::engine::share::{Share, UPLOADS};
-use crate::engine::stop::Stop;
 use crate::model::name::HostName;
 
 /// Options of commands that change hosts.
@@ -61,7 +61,7 @@ pub struct Conduct<'a> {
 
 impl FleetArguments {
     /// Of a run that can be stopped.
-    pub fn conduct<'a>(&self, limit: NonZeroUsize, stop: &Stop, events: EventSink<'a>) -> Conduct<'a> {
+    pub fn conduct<'a>(&self, limit: NonZeroUsize, stop: &Cancel, events: EventSink<'a>) -> Conduct<'a> {
         let rules = Rules {
             limit,
             batch: self.serial,
@@ -75,7 +75,7 @@ impl FleetArguments {
 impl Conduct<'static> {
     /// Of a run that changes nothing: side by side, whatever becomes of single hosts.
     pub fn looking(limit: NonZeroUsize) -> Self {
-        let share = Share::new(Stop::never(), UPLOADS);
+        let share = Share::new(Cancel::never(), UPLOADS);
         Self { rules: Rules::side_by_side(limit), share, events: &|_| {}, only: None }
     }
 }

@@ -93,7 +93,7 @@ impl HostTrouble {
             Self::Unreachable(_) => Exit::Ssh,
             Self::Failed(error) if error.connection().is_some() => Exit::Ssh,
             Self::Failed(HostError::Refused { .. }) => Exit::Refused,
-            Self::Failed(HostError::Stopped) | Self::NotBegun(Halt::Cancelled) => Exit::Interrupted,
+            Self::Failed(HostError::Interrupted) | Self::NotBegun(Halt::Cancelled) => Exit::Interrupted,
             Self::Failed(_) => Exit::Host,
             Self::States(_) => Exit::Configuration,
             // Those that failed say what went wrong.
@@ -104,7 +104,7 @@ impl HostTrouble {
     /// What is said of all such hosts in one line.
     fn shared(&self) -> Option<String> {
         match self {
-            Self::Failed(HostError::Stopped) => Some("stopped on the way, as asked".to_owned()),
+            Self::Failed(HostError::Interrupted) => Some("stopped on the way, as asked".to_owned()),
             Self::NotBegun(halt) => Some(format!("not begun, because {halt}")),
             _ => None,
         }
@@ -114,7 +114,7 @@ impl HostTrouble {
     pub fn outcome(&self) -> HostOutcome {
         match self {
             Self::Unreachable(_) => HostOutcome::Unreachable,
-            Self::Failed(HostError::Stopped) => HostOutcome::Stopped,
+            Self::Failed(HostError::Interrupted) => HostOutcome::Stopped,
             Self::Failed(_) | Self::States(_) => HostOutcome::Failed,
             Self::NotBegun(_) => HostOutcome::NotBegun,
         }
@@ -141,7 +141,7 @@ impl HostTrouble {
         match self {
             Self::Unreachable(error) | Self::Failed(HostError::Transport(error)) => vec![way(error)],
             Self::Failed(HostError::Refused { .. }) => vec!["correct the host or the state".to_owned()],
-            Self::Failed(HostError::Stopped) | Self::NotBegun(_) => Vec::new(),
+            Self::Failed(HostError::Interrupted) | Self::NotBegun(_) => Vec::new(),
             Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
                 vec!["the login user may not do that: user: root or sudo: true in the roster".to_owned()]
             }

@@ -209,7 +209,7 @@ impl Selected {
                 Err(HostError::Transport(TransportError::Unreachable { .. })) => {
                     (HostOutcome::Unreachable, 0)
                 }
-                Err(HostError::Stopped) => (HostOutcome::Stopped, 0),
+                Err(HostError::Interrupted) => (HostOutcome::Stopped, 0),
                 Ok(Err(_)) | Err(_) => (HostOutcome::Failed, 0),
             };
             (conduct.events)(Event::HostEnded { host: name, outcome, changed, elapsed: began.elapsed() });
@@ -221,7 +221,7 @@ impl Selected {
                 .is_ok_and(|done| matches!(judge(done).0, HostOutcome::Changed | HostOutcome::Unchanged))
         };
         let names = hosts.keys().copied().cloned().collect();
-        outcomes(fleet::run(names, &conduct.rules, &conduct.share.stop, on_one, well).await)
+        outcomes(fleet::run(names, &conduct.rules, &conduct.share.cancel, on_one, well).await)
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use super::failure::{Exit, Failure};
-use crate::engine::stop::{Asked, Asker};
+use crate::engine::cancel::{CancelHandle, CancelLevel};
 
 /// How long hosts have, once all shall stop at once, until their connections are closed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -37,12 +37,12 @@ impl Signals {
     }
 
     /// Ends when the command must: by then it was asked as its manner is.
-    pub async fn interrupted(mut self, asker: &Asker, manner: Manner) -> Failure {
+    pub async fn interrupted(mut self, asker: &CancelHandle, manner: Manner) -> Failure {
         self.next().await;
         if manner == Manner::Gradual {
-            asker.ask(Asked::AfterResource);
+            asker.cancel(CancelLevel::AfterResource);
             self.next().await;
-            asker.ask(Asked::Now);
+            asker.cancel(CancelLevel::Now);
             // The command ends itself before that, unless a host hangs.
             let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
         }

@@ -38,7 +38,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use failure::{Exit, Failure};
 use interrupt::{Manner, Signals};
 
-use crate::engine::stop::{self, Stop};
+use crate::engine::cancel::{self, Cancel};
 
 /// Grow Kubernetes clusters on bare metal, over SSH, from one node, offline.
 #[derive(Debug, Parser)]
@@ -113,7 +113,7 @@ pub fn run() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report(Failure::from_error(Exit::Bug, &error), cli.global.log_format),
     };
-    let (asker, stop) = stop::channel();
+    let (asker, stop) = cancel::channel();
     let manner = cli.command.manner();
     let outcome = runtime.block_on(async {
         let signals = Signals::listen()?;
@@ -138,7 +138,7 @@ impl Command {
     }
 }
 
-async fn dispatch(cli: &Cli, stop: &Stop) -> Result<ExitCode, Failure> {
+async fn dispatch(cli: &Cli, stop: &Cancel) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Bundle(command) => command.run(&cli.global).await,
         Command::Bootstrap(command) => command.run(&cli.global).await,

@@ -11,8 +11,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
 use self::schedule::{Halt, HostEnd, Rules, Schedule, ScheduleStep};
+use super::cancel::{Cancel, CancelLevel};
 use super::host::HostError;
-use super::stop::{Asked, Stop};
 use crate::model::name::HostName;
 use crate::transport::error::TransportError;
 
@@ -38,7 +38,7 @@ pub struct FleetOutcome<T> {
 pub async fn run<T, F>(
     hosts: Vec<HostName>,
     rules: &Rules,
-    stop: &Stop,
+    cancel: &Cancel,
     work: impl Fn(HostName) -> F,
     succeeded: impl Fn(&T) -> bool,
 ) -> FleetOutcome<T>
@@ -48,11 +48,11 @@ where
     let mut schedule = Schedule::new(rules, hosts.len());
     let mut running = FuturesUnordered::new();
     let mut results: BTreeMap<usize, Result<T, HostError>> = BTreeMap::new();
-    let asked = stop.reached(Asked::AfterResource);
-    tokio::pin!(asked);
+    let cancelled = cancel.reached(CancelLevel::AfterResource);
+    tokio::pin!(cancelled);
     let mut stopped = false;
     loop {
-        if stop.asked() >= Asked::AfterResource {
+        if cancel.level() >= CancelLevel::AfterResource {
             schedule.cancel();
         }
         match schedule.next() {
@@ -67,7 +67,7 @@ where
                     schedule.end(end(&result, &succeeded));
                     results.insert(at, result);
                 }
-                () = &mut asked, if !stopped => stopped = true,
+                () = &mut cancelled, if !stopped => stopped = true,
             },
         }
     }
@@ -103,7 +103,7 @@ mod tests {
 
     use super::amount::Amount;
     use super::*;
-    use crate::engine::stop;
+    use crate::engine::cancel;
 
     fn hosts() -> Vec<HostName> {
         (0..9).map(|n| format!("node-{n}").parse().unwrap()).collect()
@@ -133,7 +133,7 @@ mod tests {
                 Ok(number(&host))
             }
         };
-        let outcome = run(hosts(), &rules, &Stop::never(), work, |_| true).await;
+        let outcome = run(hosts(), &rules, &Cancel::never(), work, |_| true).await;
         assert_eq!(most.into_inner(), 3);
         let unreachable: Vec<&HostName> = outcome.unreachable.iter().map(|(host, _)| host).collect();
         assert_eq!(unreachable, [&hosts()[4]]);
@@ -146,27 +146,27 @@ mod tests {
     async fn no_batch_follows_one_that_failed() {
         let batches = Rules { batch: Some(Amount::Hosts(2)), ..Rules::side_by_side(LIMIT) };
         let work = |host: HostName| async move { Ok(number(&host)) };
-        let outcome = run(hosts(), &batches, &Stop::never(), work, |number| *number != 2).await;
+        let outcome = run(hosts(), &batches, &Cancel::never(), work, |number| *number != 2).await;
         assert_eq!(outcome.reached.len(), 4);
         assert_eq!(outcome.not_begun, hosts()[4..]);
         assert_eq!(outcome.halted, Some(Halt::Failures { failed: 1, allowed: 0 }));
     }
 
     #[tokio::test]
-    async fn a_stop_lets_the_hosts_under_way_end() {
-        let (asker, stop) = stop::channel();
+    async fn running_hosts_finish_after_a_cancellation() {
+        let (handle, cancel) = cancel::channel();
         let rules = Rules::side_by_side(NonZeroUsize::new(2).unwrap());
         let work = |host: HostName| {
-            let asker = &asker;
+            let handle = &handle;
             async move {
                 if number(&host) == 1 {
-                    asker.ask(Asked::AfterResource);
+                    handle.cancel(CancelLevel::AfterResource);
                 }
                 tokio::task::yield_now().await;
                 Ok(())
             }
         };
-        let outcome = run(hosts(), &rules, &stop, work, |()| true).await;
+        let outcome = run(hosts(), &rules, &cancel, work, |()| true).await;
         assert_eq!((outcome.reached.len(), outcome.not_begun.len()), (2, 7));
         assert_eq!(outcome.halted, Some(Halt::Cancelled));
     }

@@ -14,12 +14,12 @@ use self::deadline::Deadline;
 pub use self::deadline::{Activity, Limits};
 pub use self::look::Looked;
 use super::Desired;
+use super::cancel::CancelLevel;
 use super::facts::{self, FactsError};
 use super::nonce::Nonce;
 use super::observe::{self, ObserveError};
 use super::plan::Plan;
 use super::share::Share;
-use super::stop::Asked;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
@@ -97,7 +97,7 @@ pub enum HostError {
     },
     /// The run was cancelled: the current resource was finished, and no further one was begun.
     #[error("interrupted")]
-    Stopped,
+    Interrupted,
     /// A certificate was not signed.
     #[error("certificate {certificate}: {reason}")]
     NotSigned {
@@ -249,18 +249,18 @@ impl<'t> Host<'t> {
     }
 
     async fn run(&self, program: &Program, deadline: &Deadline<'_>) -> Result<Output, HostError> {
-        self.unless_stopped(self.transport.run(program, &mut |_| {}), deadline).await
+        self.unless_cancelled(self.transport.run(program, &mut |_| {}), deadline).await
     }
 
     /// The output of a program that changes nothing and can be given up at any time.
-    async fn unless_stopped(
+    async fn unless_cancelled(
         &self,
         running: impl Future<Output = Result<Output, TransportError>>,
         deadline: &Deadline<'_>,
     ) -> Result<Output, HostError> {
         tokio::select! {
             output = deadline.enforce(running) => Ok(output??),
-            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+            () = self.share.cancel.reached(CancelLevel::AfterResource) => Err(HostError::Interrupted),
         }
     }
 }

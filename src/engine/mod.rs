@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod backoff;
+pub mod cancel;
 mod conditions;
 pub mod facts;
 pub mod fleet;
@@ -22,7 +23,7 @@ pub mod saved_plan;
 pub mod share;
 mod stale;
 pub mod states;
-pub mod stop;
+
 mod sysctl_path;
 mod two_stage;
 pub mod wait;

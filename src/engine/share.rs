@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::stop::Stop;
+use super::cancel::Cancel;
 
 /// The default number of hosts that receive a large payload at the same time: more of them only slow each other down,
 /// and their payloads are held in memory.
@@ -18,15 +18,15 @@ pub const LARGE: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Share {
     /// Cancels the run.
-    pub stop: Stop,
+    pub cancel: Cancel,
     uploads: Arc<Semaphore>,
     limit: NonZeroUsize,
 }
 
 impl Share {
     /// For one run.
-    pub fn new(stop: Stop, uploads: NonZeroUsize) -> Self {
-        Self { stop, uploads: Arc::new(Semaphore::new(uploads.get())), limit: uploads }
+    pub fn new(cancel: Cancel, uploads: NonZeroUsize) -> Self {
+        Self { cancel, uploads: Arc::new(Semaphore::new(uploads.get())), limit: uploads }
     }
 
     /// An upload slot, if one is free.
@@ -48,6 +48,6 @@ impl Share {
 impl Default for Share {
     /// For a single host.
     fn default() -> Self {
-        Self::new(Stop::never(), UPLOADS)
+        Self::new(Cancel::never(), UPLOADS)
     }
 }

@@ -88,7 +88,7 @@ impl Host<'_> {
             script
         };
         let running = two_stage::run(self.transport, &self.nonce, first, second);
-        let output = self.unless_stopped(running, &deadline).await?;
+        let output = self.unless_cancelled(running, &deadline).await?;
         let (facts, desired) = match (seen, facts::parse(&self.nonce, &output)) {
             (Some(seen), _) => seen,
             (None, Err(error)) => return Err(error.into()),

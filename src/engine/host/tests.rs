@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use super::*;
 use crate::engine::Item;
 use crate::engine::apply::PackageManager;
+use crate::engine::cancel::Cancel;
 use crate::engine::share::LARGE;
-use crate::engine::stop::Stop;
 use crate::resource::contract::change::Change;
 use crate::resource::contract::probe::{Answer, PathState};
 use crate::resource::contract::step::{Access, Step};
@@ -258,7 +258,7 @@ async fn a_large_payload_waits_for_an_upload_slot() {
     let step = Step::WriteFile { path: path.clone(), content, access, sensitive: false };
     let change = Verdict::Change(Change { differences: Vec::new(), steps: vec![step] });
     let plan = Plan { verdicts: vec![(format!("file:{path}"), change)] };
-    let share = Share::new(Stop::never(), std::num::NonZeroUsize::MIN);
+    let share = Share::new(Cancel::never(), std::num::NonZeroUsize::MIN);
     let taken = share.free_turn().unwrap();
     let (reported, waiting) = tokio::sync::oneshot::channel();
     let reported = Mutex::new(Some(reported));

@@ -10,11 +10,11 @@ use super::deadline::Deadline;
 use super::{Activity, CertificateSigner, EventSink, Host, HostError};
 use crate::engine::apply::progress::{self, Line, Summary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
+use crate::engine::cancel::CancelLevel;
 use crate::engine::observe;
 use crate::engine::plan::Plan;
 use crate::engine::process::Process;
 use crate::engine::share::LARGE;
-use crate::engine::stop::Asked;
 use crate::model::event::Event;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::{Output, Program};
@@ -118,7 +118,7 @@ impl Host<'_> {
         };
         let ran = tokio::select! {
             ran = deadline.enforce(self.transport.run(program, &mut report)) => ran,
-            () = self.stop_when_asked(started.subscribe()) => return Err(HostError::Stopped),
+            () = self.stop_when_cancelled(started.subscribe()) => return Err(HostError::Interrupted),
         };
         let current = current.map_or(Vec::new(), |number| resources(segment, number).to_vec());
         let output = match ran {
@@ -140,8 +140,10 @@ impl Host<'_> {
                 let resources = resources(segment, *number).to_vec();
                 Err(HostError::Failed { resources, status: *status, output: output.clone() })
             }
-            None if summary.stopped => Err(HostError::Stopped),
-            None if !summary.ended && self.share.stop.asked() == Asked::Now => Err(HostError::Stopped),
+            None if summary.stopped => Err(HostError::Interrupted),
+            None if !summary.ended && self.share.cancel.level() == CancelLevel::Now => {
+                Err(HostError::Interrupted)
+            }
             None if !summary.ended => {
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
                 Err(HostError::EndedEarly { status: output.status, resources: current, stderr })
@@ -170,25 +172,25 @@ impl Host<'_> {
         });
         tokio::select! {
             turn = self.share.turn() => Ok(Some(turn)),
-            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+            () = self.share.cancel.reached(CancelLevel::AfterResource) => Err(HostError::Interrupted),
         }
     }
 
     /// Stops the running program when the run is cancelled; returns once the program is not to be waited for any longer.
     /// Uses a channel of its own, since the program's standard input is its payload.
-    async fn stop_when_asked(&self, mut started: watch::Receiver<Option<Process>>) {
-        self.share.stop.reached(Asked::AfterResource).await;
+    async fn stop_when_cancelled(&self, mut started: watch::Receiver<Option<Process>>) {
+        self.share.cancel.reached(CancelLevel::AfterResource).await;
         let begun =
             async { started.wait_for(Option::is_some).await.ok().and_then(|process| process.clone()) };
         let process = tokio::select! {
             process = begun => process,
-            () = self.share.stop.reached(Asked::Now) => None,
+            () = self.share.cancel.reached(CancelLevel::Now) => None,
         };
         let Some(process) = process else { return };
         // When this fails, the program's end is waited for all the same, or it ends with its connection.
         drop(self.transport.run(&process.stop(), &mut |_| {}).await);
         tracing::debug!("{}: asked to stop", self.name);
-        self.share.stop.reached(Asked::Now).await;
+        self.share.cancel.reached(CancelLevel::Now).await;
         drop(self.transport.run(&process.end(), &mut |_| {}).await);
     }
 

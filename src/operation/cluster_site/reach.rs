@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::bootstrap::get;
 use super::{ClusterSite, Setting};
+use crate::engine::cancel::Cancel;
 use crate::engine::fleet;
 use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::HostError;
-use crate::engine::stop::Stop;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes;
 use crate::model::name::HostName;
@@ -183,7 +183,7 @@ impl ClusterSite {
             }
         };
         let rules = Rules::side_by_side(fleet::LIMIT);
-        Ok(fleet::run(specs.keys().cloned().collect(), &rules, &Stop::never(), work, |_| true).await)
+        Ok(fleet::run(specs.keys().cloned().collect(), &rules, &Cancel::never(), work, |_| true).await)
     }
 }
 
