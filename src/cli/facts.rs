@@ -33,7 +33,7 @@ impl FactsCommand {
     pub async fn run(&self) -> Result<ExitCode, Failure> {
         let selected = self.hosts.select_or_local().await?;
         let conduct = Conduct::looking(self.hosts.limit);
-        let facts = async |_: &Host, host: engine::host::Host<'_>| Ok(Ok(host.facts().await?));
+        let facts = async |_: &Host, host: engine::host::HostSession<'_>| Ok(Ok(host.facts().await?));
         let outcomes = selected.each(&conduct, facts, |_| (HostOutcome::Unchanged, 0)).await;
         let seen: BTreeMap<&str, &Facts> =
             outcomes.iter().filter_map(|(name, facts)| Some((name.as_str(), facts.as_ref().ok()?))).collect();

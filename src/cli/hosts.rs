@@ -188,7 +188,7 @@ impl Selected {
     pub async fn each<T>(
         &self,
         conduct: &Conduct<'_>,
-        work: impl AsyncFn(&Host, engine::host::Host<'_>) -> Result<Result<T, Vec<RosterFault>>, HostError>,
+        work: impl AsyncFn(&Host, engine::host::HostSession<'_>) -> Result<Result<T, Vec<RosterFault>>, HostError>,
         judge: impl Fn(&T) -> (HostOutcome, usize),
     ) -> Outcomes<T> {
         let wanted = |host: &&Host| conduct.only.as_ref().is_none_or(|only| only.contains(&host.name));
@@ -202,7 +202,7 @@ impl Selected {
             let began = Instant::now();
             let transport = self.pool.transport(&host.name, &host.ssh);
             let nonce = Nonce::new(rand::random());
-            let engine = engine::host::Host::new(name.clone(), transport.as_ref(), nonce);
+            let engine = engine::host::HostSession::new(name.clone(), transport.as_ref(), nonce);
             let result = work(host, engine.sharing(&conduct.share)).await;
             let (outcome, changed) = match &result {
                 Ok(Ok(done)) => judge(done),

@@ -11,7 +11,7 @@ use super::host_trouble::Outcomes;
 use super::hosts::{HostArguments, Selected};
 use super::{Global, setting};
 use crate::engine::Desired;
-use crate::engine::host::{Host, HostError, Looked};
+use crate::engine::host::{HostError, HostSession, Looked};
 use crate::engine::roster::{self, RosterFault};
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model;
@@ -44,7 +44,7 @@ pub struct StateWork {
 /// One host, seen, with what it should be.
 pub struct SeenHost<'a, D = HostStates> {
     /// The host.
-    pub host: Host<'a>,
+    pub host: HostSession<'a>,
     /// Its resources, and what there is of them.
     pub looked: Looked<D>,
 }
@@ -90,7 +90,7 @@ impl StateWork {
         work: impl AsyncFn(SeenHost<'_, D>) -> Result<T, HostError>,
         judge: impl Fn(&T) -> (HostOutcome, usize),
     ) -> Outcomes<T> {
-        let on_one = async |named: &model::roster::Host, host: Host<'_>| {
+        let on_one = async |named: &model::roster::Host, host: HostSession<'_>| {
             let desired = |compiled: Result<Vec<Compiled>, Vec<RosterFault>>| {
                 compiled.and_then(|compiled| (making.make)(&named.name, compiled))
             };
@@ -127,7 +127,7 @@ impl StateWork {
 
     /// The resources of every host, in the order to run. Hosts are asked what they are where that matters.
     pub async fn compiled(&self) -> Outcomes<Vec<Compiled>> {
-        let on_one = async |named: &model::roster::Host, host: Host<'_>| {
+        let on_one = async |named: &model::roster::Host, host: HostSession<'_>| {
             Ok(match roster::compiled_without_facts(self.setting(), named) {
                 Some(compiled) => compiled,
                 None => roster::compiled(self.setting(), named, &host.facts().await?),

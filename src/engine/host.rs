@@ -170,7 +170,7 @@ fn detail(stderr: &str) -> String {
 }
 
 /// A session on one host. Every program that it runs has a limit.
-pub struct Host<'t> {
+pub struct HostSession<'t> {
     name: HostName,
     transport: &'t dyn Transport,
     nonce: Nonce,
@@ -178,7 +178,7 @@ pub struct Host<'t> {
     limits: Limits,
 }
 
-impl<'t> Host<'t> {
+impl<'t> HostSession<'t> {
     /// On the host of `transport`. `nonce` marks metalform's own lines in the output.
     pub fn new(name: HostName, transport: &'t dyn Transport, nonce: Nonce) -> Self {
         Self { name, transport, nonce, share: Share::default(), limits: Limits::default() }
@@ -229,11 +229,11 @@ impl<'t> Host<'t> {
         Ok(observe::parse(probes, &self.nonce, &output)?)
     }
 
-    /// The changes that the host requires, in one round trip. Changes nothing. See [`Host::look_at`] for a plan that can
+    /// The changes that the host requires, in one round trip. Changes nothing. See [`HostSession::look_at`] for a plan that can
     /// be converged from.
     ///
     /// # Errors
-    /// As [`Host::observe`]. Refusals are in the plan.
+    /// As [`HostSession::observe`]. Refusals are in the plan.
     pub async fn plan(&self, desired: &dyn Desired) -> Result<Plan, HostError> {
         let probes = desired.items().into_iter().flat_map(|item| item.probes).collect();
         let observed = self.observe(&probes).await?;

@@ -137,7 +137,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::engine::host::{Convergence, EventSink, Host};
+    use crate::engine::host::{Convergence, EventSink, HostSession};
     use crate::engine::nonce::Nonce;
     use crate::model::event::Event;
     use crate::state::ResourceId;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     async fn converged(states: &HostStates, events: EventSink<'_>) -> Convergence {
-        let host = Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
+        let host = HostSession::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
         let looked = host.look(Some(states.clone()), |_| Err(())).await.unwrap().unwrap();
         let no_signer = |_: &_, _: &str| Err("no signer".to_owned());
         host.converge(looked, &no_signer, events).await.unwrap()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::work::Callbacks;
-use super::{CertificateSigner, EventSink, Host, HostError, Looked};
+use super::{CertificateSigner, EventSink, HostError, HostSession, Looked};
 use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
@@ -24,7 +24,7 @@ pub struct Convergence {
     pub unchanged: usize,
 }
 
-impl Host<'_> {
+impl HostSession<'_> {
     /// Applies a plan until nothing differs. What is changed, and what that can make stale, is observed again by the same
     /// program that applies it: a host without differences costs no round trip, and one with differences a single one,
     /// where no change depends on another. The result is verified.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Activity, Host, HostError};
+use super::{Activity, HostError, HostSession};
 use crate::engine::facts::FactsError;
 use crate::engine::frame::{self, FrameError, Sections};
 use crate::engine::plan::Plan;
@@ -29,7 +29,7 @@ impl<D: Desired> Looked<D> {
     }
 }
 
-impl Host<'_> {
+impl HostSession<'_> {
     /// Observes everything that a plan requires, by one program on one channel: one round trip, and half of another where
     /// the desired state depends on facts. Changes nothing.
     ///

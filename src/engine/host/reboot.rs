@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{EventSink, Host, HostError};
+use super::{EventSink, HostError, HostSession};
 use crate::engine::apply::RebootWork;
 use crate::engine::wait::{WaitStatus, wait_for};
 use crate::model::event::Event;
@@ -16,7 +16,7 @@ use crate::transport::error::TransportError;
 /// The limit of one observation: the host may go down during it.
 const OBSERVE: Duration = Duration::from_secs(20);
 
-impl Host<'_> {
+impl HostSession<'_> {
     /// Waits until the host has another boot id than before its reboot.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ mod tests {
         looks: Vec<Result<&'static str, TransportError>>,
     ) -> (Vec<String>, Result<(), HostError>, usize) {
         let transport = Rebooting { looks: Mutex::new(looks.into()), runs: Mutex::new(0) };
-        let host = Host::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
+        let host = HostSession::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
         let change = |id: &str, step| {
             (id.to_owned(), Verdict::Change(Change { differences: Vec::new(), steps: vec![step] }))
         };

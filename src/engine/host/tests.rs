@@ -54,8 +54,8 @@ fn touch(path: &str) -> (String, Step) {
     (path.to_owned(), Step::Run { script: format!("touch '{path}'") })
 }
 
-fn host() -> Host<'static> {
-    Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(11))
+fn host() -> HostSession<'static> {
+    HostSession::new("here".parse().unwrap(), &LocalTransport, Nonce::new(11))
 }
 
 fn at(dir: &Path, name: &str) -> String {
@@ -204,7 +204,7 @@ async fn output_that_is_no_observation_is_an_error() {
     let fake = FakeTransport::new(|_| {
         Ok(Output { status: 0, stdout: b"This account is disabled.\n".to_vec(), stderr: Vec::new() })
     });
-    let host = Host::new("here".parse().unwrap(), &fake, Nonce::new(11));
+    let host = HostSession::new("here".parse().unwrap(), &fake, Nonce::new(11));
     let expected = "the host returned \"This account is disabled.\\n\" instead of an observation";
     for known in [Some(Files(Vec::new())), None] {
         let error = host.look(known, |_| Err(())).await.unwrap_err();
@@ -218,7 +218,7 @@ async fn a_change_takes_one_run_and_its_verification_none() {
     let dir = tempfile::tempdir().unwrap();
     let files = Files(vec![touch(&at(dir.path(), "a")), ("/etc/hostname".to_owned(), Step::SwapOff)]);
     let counting = Counting::default();
-    let host = Host::new("here".parse().unwrap(), &counting, Nonce::new(11));
+    let host = HostSession::new("here".parse().unwrap(), &counting, Nonce::new(11));
     let looked = host.look(Some(files), |_| Err(())).await.unwrap().unwrap();
     let outcome = host.converge(looked, &no_signer, &|_| {}).await.unwrap();
     assert_eq!((outcome.changed.len(), outcome.unchanged), (1, 1));
@@ -299,7 +299,7 @@ impl Transport for Hanging {
 #[tokio::test(start_paused = true)]
 async fn every_operation_has_a_limit_that_its_error_names() {
     let second = std::time::Duration::from_secs(1);
-    let host = Host::new("node-1".parse().unwrap(), &Hanging, Nonce::new(11))
+    let host = HostSession::new("node-1".parse().unwrap(), &Hanging, Nonce::new(11))
         .within(Limits { observe: 60 * second, apply: 900 * second });
     let observed = host.observe(&BTreeSet::from([Probe::Swap])).await.unwrap_err();
     let files = || Files(vec![touch("/a")]);

@@ -7,7 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use super::deadline::Deadline;
-use super::{Activity, CertificateSigner, EventSink, Host, HostError};
+use super::{Activity, CertificateSigner, EventSink, HostError, HostSession};
 use crate::engine::apply::progress::{self, Line, Summary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
 use crate::engine::cancel::CancelLevel;
@@ -29,9 +29,9 @@ pub(super) struct Callbacks<'a> {
     pub(super) events: EventSink<'a>,
 }
 
-impl Host<'_> {
+impl HostSession<'_> {
     /// Applies a plan in its order, up to the first failure. One round trip, and one more for each group of certificates
-    /// and each reboot. The result is not verified; see [`Host::converge`].
+    /// and each reboot. The result is not verified; see [`HostSession::converge`].
     ///
     /// # Errors
     /// When the plan refuses something (then nothing is changed), a step fails, or the connection breaks.
@@ -48,7 +48,7 @@ impl Host<'_> {
     /// The same, followed by an observation of `probes` in the same program.
     ///
     /// # Errors
-    /// As [`Host::apply`], and when the output is not an observation.
+    /// As [`HostSession::apply`], and when the output is not an observation.
     pub(super) async fn apply_and_observe(
         &self,
         plan: &Plan,

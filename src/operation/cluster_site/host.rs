@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ClusterSite;
 use crate::engine::apply::PackageManager;
-use crate::engine::host::Host;
+use crate::engine::host::HostSession;
 use crate::engine::plan::Plan;
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
@@ -25,8 +25,8 @@ use crate::resource::contract::step::{CertificateRequest, KeyUsage, Step, UnitVe
 use crate::state::{Compiled, StateName, compile};
 
 impl ClusterSite {
-    fn host(&self) -> Host<'_> {
-        Host::new(self.goal.name.clone(), self.transport.as_ref(), Self::nonce())
+    fn host(&self) -> HostSession<'_> {
+        HostSession::new(self.goal.name.clone(), self.transport.as_ref(), Self::nonce())
     }
 
     pub(super) async fn facts(&mut self) -> Result<Seen, Trouble> {
