@@ -68,7 +68,12 @@ def power_on(host, topology, lock, say):
 
 
 def power_off(host_name):
-    """The plug is pulled: nothing in the host gets to say goodbye."""
+    """A power cut: no process ends in an orderly way, and the host sends nothing more.
+
+    The cables go first. A killed process closes its sockets, and the kernel, which is this
+    machine's and lives on, would send what a machine without power cannot: FIN, RST, an SSH exit status.
+    """
+    network.unplug(host_name)
     cgroup.kill(host_name)
     cgroup.remove(host_name)
     network.remove(host_name)

@@ -68,6 +68,15 @@ def remove(station):
         _ip("netns", "delete", name_of(station))
 
 
+def unplug(station):
+    """Both ends of its cables lose their carrier: from here on no packet of the station reaches the switch."""
+    if os.path.ismount(f"{NETNS}/{SWITCH}"):
+        for plane_name in ("control-plane", "workload-plane"):
+            # A station that is off has no cables.
+            with contextlib.suppress(LabError):
+                _ip("-n", SWITCH, "link", "set", cable(plane_name, station), "down")
+
+
 def cut(host_name, plane_name):
     """Pull a cable, at the switch; it stays pulled through power cycles, and can be when the host is off."""
     if not os.path.isdir(run_directory(host_name)):
