@@ -12,7 +12,11 @@ _PAUSE = 0.2
 
 
 class Failed(Exception):
-    """Something is not as it should be; the text says what was seen instead."""
+    """A check failed; the message contains what was seen instead."""
+
+
+class Final(Failed):
+    """A failure that waiting cannot change: `until` does not try again."""
 
 
 class Check:
@@ -75,7 +79,7 @@ def expect_equal(what, seen, wanted):
 def until(sentence, seconds, probe):
     """Waits for a named condition; returns what `probe` returned once it was true.
 
-    A probe that raises `Failed` has said what is still missing.
+    What a probe's `Failed` contains is what was last seen.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -83,6 +87,8 @@ def until(sentence, seconds, probe):
             seen = probe()
             if seen:
                 return seen
+        except Final:
+            raise
         except Failed as failure:
             seen = failure
         if time.monotonic() > deadline:
