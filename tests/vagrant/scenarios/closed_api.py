@@ -1,4 +1,4 @@
-"""An API that one process cannot reach, while the cluster goes on undisturbed: its packets are rejected by their group."""
+"""An API that one process cannot reach, while the cluster works on: packets are rejected by their process's group."""
 
 from cluster import BOOTSTRAP, shell, succeed
 

@@ -54,9 +54,9 @@ def members():
 
 
 def member_of(node):
-    """The node's member, started or not; None where it has none."""
-    peer = f"https://{address(node)}:2380"
-    return next((member for member in members() if peer in member["peerURLs"]), None)
+    """The node's member, started or not, on either plane; None where it has none."""
+    urls = {f"https://{address(node, plane)}:2380" for plane in ("control-plane", "workload-plane")}
+    return next((member for member in members() if urls & set(member["peerURLs"])), None)
 
 
 def remove_member(node):
@@ -76,7 +76,7 @@ def _etcdctl(*words):
 def _endpoints_are_right():
     slices = get("endpointslices", "--namespace=default", "--selector=kubernetes.io/service-name=kubernetes")["items"]
     found = {address for each in slices for endpoint in each["endpoints"] for address in endpoint["addresses"]}
-    wanted = {address(master) for master in with_role(MASTER)}
-    if found != wanted:
+    expected = {address(master) for master in with_role(MASTER)}
+    if found != expected:
         raise Failed(f"{sorted(found)}")
     return True

@@ -29,7 +29,7 @@ class Report:
         return [action["action"] for phase in self.phases(host) for action in phase["actions"]]
 
     def files(self):
-        """Every path that the document says is written: each string of a field `path`."""
+        """Every path that the document lists as written: each string of a field `path`."""
         return set(_paths(self.document))
 
 

@@ -17,6 +17,6 @@ def sample(name, items, size):
     return [items[index] for index in sorted(chosen)]
 
 
-def number(whole, sampled):
+def count(whole, sampled):
     """How often a test is repeated."""
     return whole if LONG else sampled

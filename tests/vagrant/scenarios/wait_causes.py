@@ -122,7 +122,7 @@ def power_is_cut(what):
     with Deployment(NODE) as running:
         running.until_line(line)
         lab("power-off", NODE)
-        # No unit and no container can be named: there is nothing to ask.
+        # No unit and no container can be named: the host cannot be queried.
         _expect_end(running, SSH, rf"{NODE}\b")
 
 
@@ -140,7 +140,7 @@ def _etcd():
     lab("power-off", away)
     try:
         with Deployment(NODE) as running:
-            # The wait itself has its full limit: nothing says that the voter will not be back.
+            # The wait itself has its full limit: the voter may come back.
             code = running.finish(300)
     finally:
         lab("power-on", away)
