@@ -20,6 +20,7 @@ def up(topology, hosts, log):
     with locked() as lock:
         prepare()
         kernel.remember()
+        kernel.raise_limits()
         disk.ensure_key()
         network.ensure_switch(topology, escapes.watch(topology))
         # Alive without an init is a host that another `up` is just booting.

@@ -7,6 +7,7 @@ from checks import Failed, check, expect, expect_equal, until
 from cluster import lab, on, shell
 from engine import SSH, Tree, changed, expect_failure
 from processes import send, sessions
+from sampling import sample
 
 HOST = "node-2"
 # The client's keepalive notices a dead connection within 40 s: transport/ssh/client.rs.
@@ -65,7 +66,7 @@ BREAKS = {
 }
 
 
-@check("{}", each=BREAKS)
+@check("{}", each=sample("broken_way", BREAKS, 3))
 def breaks(what):
     break_it, restore, patience = BREAKS[what]
     shell(HOST, "rm -rf /srv/connection")

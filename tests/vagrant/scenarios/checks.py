@@ -19,6 +19,13 @@ class Final(Failed):
     """A failure that waiting cannot change: `until` does not try again."""
 
 
+class State(dict):
+    """What one check leaves for later ones. They fail where that one failed."""
+
+    def __missing__(self, key):
+        raise Failed(f"not checked: an earlier check has left no {key}")
+
+
 class Check:
     def __init__(self, name, function, arguments):
         self.name, self.function, self.arguments = name, function, arguments

@@ -4,7 +4,7 @@ import copy
 import json
 
 from checks import Failed, until
-from cluster import BOOTSTRAP, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, manifest, metalform, with_role
+from cluster import BOOTSTRAP, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, lab, manifest, metalform, with_role
 
 MASTER, ETCD = "master", "etcd"
 _PKI = "/etc/kubernetes/pki/etcd"
@@ -38,6 +38,8 @@ def accept_host_key(node):
 
 def forget(node):
     """No member, no Node, no disk; and no proxy has its API server any more."""
+    # Off first: its API server without its etcd would still take requests, and not answer them.
+    lab("power-off", node)
     remove_member(node)
     delete_node(node)
     discard(node)

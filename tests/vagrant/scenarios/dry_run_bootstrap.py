@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from checks import Failed, check, expect, expect_equal
+from checks import Failed, State, check, expect, expect_equal
 from cluster import BOOTSTRAP, CACHE, LAB, LAB_DIRECTORY, lab, on, shell, succeed
 from engine import METALFORM
 from file_tree import Identical, snapshot, written
@@ -14,7 +14,7 @@ from reports import Report, expect_complete
 HOST = BOOTSTRAP
 BUNDLE = "/srv/metalform/bundle"
 _TOP = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
-_state = {}
+_state = State()
 
 # State of programs that metalform starts or runs: they write it themselves.
 PROGRAMS = [

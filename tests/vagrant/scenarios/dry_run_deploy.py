@@ -1,6 +1,6 @@
 """`metalform deploy-node --dry-run` of a worker changes nothing: on the host, on the bootstrap node, in the API and in etcd."""
 
-from checks import check, expect, expect_equal
+from checks import State, check, expect, expect_equal
 from cluster import BOOTSTRAP, forget, introduce, metalform, ready
 from file_tree import Identical, snapshot, written
 from refusal import cluster
@@ -9,7 +9,7 @@ from reports import Report
 NODE = "spare-1"
 # Where metalform could write on the bootstrap node, which is at work meanwhile.
 PLACES = ["/etc", "/root", "/srv", "/usr/local", "/var/lib/metalform"]
-_state = {}
+_state = State()
 
 
 def set_up():

@@ -1,6 +1,6 @@
 """Phases of a deployment that do not need each other run side by side."""
 
-from checks import check, expect, expect_equal
+from checks import State, check, expect, expect_equal
 from cluster import metalform, ready
 from control_plane_node import ETCD, MASTER, forget, introduce, member_of
 from deployment import Deployment
@@ -8,7 +8,7 @@ from deployment import Deployment
 NODE = "spare-2"
 # etcd refuses a promotion in a learner's first 5 s; the control plane's files and images come meanwhile.
 GAIN = 4.0
-_state = {}
+_state = State()
 
 
 def set_up():
