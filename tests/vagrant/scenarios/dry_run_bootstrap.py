@@ -18,13 +18,15 @@ _state = State()
 
 # State of programs that metalform starts or runs: they write it themselves.
 PROGRAMS = [
-    r"/var/lib/(dpkg|apt)/.*|/var/cache/(apt|debconf|ldconfig)/.*",
-    # What maintainer scripts of packages make: accounts, alternatives, caches, and links of units that are enabled.
+    # dpkg, apt, debconf, ucf and ldconfig.
+    r"/var/lib/(dpkg|apt|ucf)/.*|/var/cache/(apt|debconf|ldconfig)/.*|/etc/ld\.so\.cache",
+    # Maintainer scripts of packages: accounts, alternatives, links of units and init scripts, two files of libraries.
     r"/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|/etc/\.pwd\.lock",
-    r"/etc/alternatives/.*|/etc/ld\.so\.cache|/etc/rc[0-6S]\.d/.*",
-    r"/etc/systemd/system/[^/]+\.(wants|requires)/.*|/etc/systemd/system/[^/]+\.service",
-    # Data of etcd, containerd, the kubelet (its certificates, pods and checkpoints) and the registry.
-    r"/var/lib/etcd/.*|/var/lib/containerd/.*|/var/lib/cni/.*|/opt/cni/.*",
+    r"/etc/alternatives/.*|/usr/sbin/(arp|eb|ip|ip6)tables(-restore|-save)?",
+    r"/etc/systemd/system/[^/]+\.(wants|requires)/.*|/etc/rc[0-6S]\.d/.*",
+    r"/etc/inputrc|/etc/networks",
+    # Data of etcd, containerd and its network plugins, the kubelet (certificates, pods, checkpoints), haproxy, the registry.
+    r"/var/lib/(etcd|containerd|cni|haproxy)/.*",
     r"/var/lib/kubelet/(?!config\.yaml$).*",
     r"/var/lib/metalform/registry/.*",
 ]
