@@ -4,7 +4,7 @@ import base64
 import re
 import threading
 
-from checks import Failed, check, expect, expect_equal, until
+from checks import Final, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, begin, forget, introduce, kubectl, metalform, on, ready, shell, succeed
 
 NODE = "spare-1"
@@ -41,7 +41,7 @@ def killed(moment):
 
     def come():
         if running.poll() is not None:
-            raise Failed(f"deploy-node ended with {running.returncode} before that:\n{''.join(lines)}")
+            raise Final(f"deploy-node ended with {running.returncode} before that:\n{''.join(lines)}")
         return on(NODE, "sh", "-c", MOMENTS[moment]).returncode == 0
 
     try:

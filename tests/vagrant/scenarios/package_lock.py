@@ -25,7 +25,7 @@ def _hold(path):
 
 
 @check("{} is held: apply names the process", each=LOCKS)
-def waits_and_goes_on(lock):
+def waits_and_continues(lock):
     # Removing needs no package source. It is a package of nothing, made here.
     shell(HOST, _PACKAGE)
     resource = {"package": "nothing", "ensure": "absent"} if "dpkg" in lock else {"package": "not-there"}
@@ -42,7 +42,7 @@ def waits_and_goes_on(lock):
             holder.wait(timeout=10)
         began = time.monotonic()
         out, err = running.communicate(timeout=60)
-        expect(time.monotonic() - began < 20, "it continued late")
+        expect(time.monotonic() - began < 20, "it continued too late")
         if "dpkg" in lock:
             expect_equal(f"exit code\n{out}{err}", running.returncode, 0)
             it.converge()
