@@ -50,7 +50,7 @@ def failed():
     expect_equal("outcome of node-1", report.hosts["node-1"]["outcome"], "unchanged")
     entry = report.hosts[NODE]
     expect(entry["outcome"] not in ("changed", "unchanged"), f"outcome of {NODE}: {entry['outcome']}")
-    expect(NODE in str(entry.get("error", "")), f"there is no error: {entry}")
+    expect(NODE in " ".join(entry.get("errors", [])), f"the errors do not name it: {entry}")
 
 
 def _report(code, *words):

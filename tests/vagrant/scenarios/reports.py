@@ -1,6 +1,7 @@
 """The one JSON document that `bootstrap` and `deploy-node` print with `-o json`."""
 
 import json
+import re
 
 from checks import Failed, expect, expect_equal
 
@@ -29,18 +30,30 @@ class Report:
         return [action["action"] for phase in self.phases(host) for action in phase["actions"]]
 
     def files(self):
-        """Every path that the document lists as written: each string of a field `path`."""
+        """Every path that the document lists as written: see `_paths`."""
         return set(_paths(self.document))
 
 
-def _paths(value):
+# Kinds whose name is a path, and the header of a unified diff.
+_ID = re.compile(r"[a-z_]+:(/.*)")
+_DIFF = re.compile(r"^\+\+\+ (/\S.*)$", re.M)
+
+
+def _paths(value, key=None):
+    """Fields `path`, lists `paths` and `files`, resource ids such as `file:/etc/motd`, and headers of diffs."""
     if isinstance(value, dict):
-        path = value.get("path")
-        if isinstance(path, str) and path.startswith("/"):
-            yield path
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    for child in children:
-        yield from _paths(child)
+        for name, child in value.items():
+            yield from _paths(child, name)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _paths(child, key)
+    elif isinstance(value, str):
+        if key in ("path", "paths", "files") and value.startswith("/"):
+            yield value
+        elif key == "resource" and (found := _ID.fullmatch(value)):
+            yield found[1]
+        elif key == "diff":
+            yield from _DIFF.findall(value)
 
 
 def expect_complete(report, host):
