@@ -7,6 +7,7 @@ use futures::StreamExt;
 use tokio::io::AsyncWriteExt;
 
 use super::digest::Sha256;
+use crate::pki::tls_provider::tls_provider;
 
 /// How long a server may stay silent.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -87,8 +88,7 @@ impl Downloader {
     pub(super) fn new() -> Result<Self, DownloadError> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
+        let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| DownloadError::Client(error.into()))?
             .with_root_certificates(roots)

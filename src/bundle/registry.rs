@@ -16,6 +16,7 @@ use oci_spec::image::{Descriptor, ImageManifest};
 use super::digest::Sha256;
 use super::manifest::Bundle;
 use super::oci_layout;
+use crate::pki::tls_provider::install_tls_provider;
 
 /// Why an image was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -89,8 +90,8 @@ pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<S
 }
 
 fn client() -> Client {
-    // The client is built with TLS though it does not speak it here; an error says that a provider is set.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    // The client is built with TLS even though it uses plain HTTP here.
+    install_tls_provider();
     Client::new(ClientConfig {
         protocol: ClientProtocol::Http,
         use_monolithic_push: true,

@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 use super::Global;
 use super::failure::{Exit, Failure, chain};
 use super::output::{Format, document, print, table};
-use crate::etcd::client::{Access, Credentials, DEADLINE};
+use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdCredentials};
 use crate::etcd::member::Membership;
-use crate::etcd::table::{HEADER, rows};
 use crate::kube_api::{client, nodes};
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
 use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
+use crate::report::etcd_table::{HEADER, rows};
 use crate::workspace::layout::Layout;
 
 /// Look at etcd's members
@@ -92,11 +92,11 @@ async fn observe() -> Result<Membership, Failure> {
         Failure::new(Exit::Etcd, chain(error)).hint("run it as root on the bootstrap node")
     };
     let (certificate, key) = layout.etcd_client();
-    let credentials = Credentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
+    let credentials = EtcdCredentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
         .map_err(|error| failed(&error))?;
     let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
     endpoints.extend(others(&layout).await);
-    Access { endpoints, credentials, deadline: DEADLINE }.observe().await.map_err(|error| failed(&error))
+    EtcdAccess { endpoints, credentials, deadline: DEADLINE }.observe().await.map_err(|error| failed(&error))
 }
 
 /// Members on other nodes, as far as the API says; etcd is looked at above all when it does not.

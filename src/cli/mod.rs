@@ -151,7 +151,7 @@ async fn dispatch(cli: &Cli, stop: &Cancel) -> Result<ExitCode, Failure> {
         Command::Facts(command) => command.run().await,
         Command::Check(command) => command.run(&cli.global),
         Command::Docs(command) => command.run(),
-        Command::Serve(command) => command.run(&cli.global).await,
+        Command::Serve(command) => command.run(&cli.global, stop).await,
         Command::Completion(command) => command.run(),
     }
 }

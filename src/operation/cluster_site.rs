@@ -21,6 +21,7 @@ use crate::bundle::manifest::Bundle;
 use crate::engine::nonce::Nonce;
 use crate::engine::plan::Plan;
 use crate::kube_api::client;
+use crate::kube_api::lease::MembershipLease;
 use crate::kube_api::tokens::BootstrapToken;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::event::Event;
@@ -31,7 +32,6 @@ use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::{Subject, Trust};
 pub use bootstrap::REGISTRY;
-use membership::HeldLease;
 
 /// What all sites of one run share.
 pub struct Setting {
@@ -66,7 +66,7 @@ pub struct ClusterSite {
     token: BootstrapToken,
     trust: Option<Trust>,
     client: Option<Client>,
-    lease: Option<HeldLease>,
+    lease: Option<MembershipLease>,
     plan: Option<(super::layer::Layer, Plan)>,
 }
 
@@ -92,9 +92,7 @@ impl ClusterSite {
     fn trust(&mut self) -> Result<&Trust, Trouble> {
         let read = match self.trust.take() {
             Some(trust) => trust,
-            None => {
-                crate::workspace::trust::load(&self.setting.layout, (self.setting.now)(), &mut rand::rng())?
-            }
+            None => crate::workspace::trust::load(&self.setting.layout)?,
         };
         Ok(self.trust.insert(read))
     }
@@ -116,7 +114,7 @@ impl Site for ClusterSite {
             Look::Pods => self.pods().await,
             Look::Api => self.api().await,
             Look::Membership => self.membership(world).await,
-            Look::Trust => Ok(self.missing_trust()),
+            Look::Trust => self.missing_trust(),
             Look::PackageService => self.package_service().await,
             Look::Images => self.missing_images().await,
             Look::ClusterObjects => self.missing_objects(world).await,

@@ -2,6 +2,7 @@
 //! error; what a command was asked for goes to standard output, and is not made here.
 
 pub mod diff;
+pub mod etcd_table;
 pub mod live;
 pub mod plain;
 pub mod screen;

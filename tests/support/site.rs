@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use metalform::kube_api::client::{ApiError, Attempt};
+use metalform::kube_api::client::{ApiCall, ApiError};
 use metalform::model::cluster;
 use metalform::operation::goal::Goal;
 use metalform::operation::layer::Layer;
@@ -57,8 +57,8 @@ impl FakeSite {
     pub fn api(&self, verb: &'static str) -> Result<(), Trouble> {
         let answer = self.lock().api(Instant::now());
         answer.map_err(|reason| {
-            let attempt = Attempt { verb, object: "it".to_owned() };
-            Trouble::Api(ApiError::Unreachable { attempt, reason })
+            let call = ApiCall { verb, object: "it".to_owned() };
+            Trouble::Api(ApiError::Unreachable { call, reason })
         })
     }
 

@@ -11,7 +11,7 @@ use kube::api::{Api, PostParams};
 use super::ClusterSite;
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::nodes::{self, Capacity, Marks};
+use crate::kube_api::nodes::{self, Capacity};
 use crate::kube_api::{pods, tokens};
 use crate::operation::phases::control_plane::API_SERVER;
 use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
@@ -57,7 +57,7 @@ impl ClusterSite {
                 storage: facts.disk_free,
                 pods: self.setting.configuration.kubernetes.max_pods,
             };
-            nodes::announce(&client, &self.goal.name, capacity).await?;
+            nodes::set_capacity(&client, &self.goal.name, capacity).await?;
         }
         let expires = (self.setting.now)() + TOKEN_LIFE;
         match tokens::create(&client, &self.token, &self.goal.name, expires).await {
@@ -83,8 +83,7 @@ impl ClusterSite {
     pub(super) async fn annotate(&mut self, annotations: &[(String, String)]) -> Result<Done, Trouble> {
         let client = self.client().await?;
         let annotations = annotations.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
-        let changed =
-            nodes::mark(&client, &self.goal.name, &Marks { annotations, ..Marks::default() }).await?;
+        let changed = nodes::annotate(&client, &self.goal.name, &annotations).await?;
         Ok(Done { changed: usize::from(changed) })
     }
 

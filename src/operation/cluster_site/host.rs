@@ -16,6 +16,7 @@ use crate::operation::survey;
 use crate::operation::values::{Given, Values, values};
 use crate::operation::world::{LayerPlan, Seen, World};
 use crate::pki::authority::Authority;
+use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
 use crate::render::values_of;
@@ -23,6 +24,7 @@ use crate::resource;
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::step::{CertificateRequest, KeyUsage, Step, UnitVerb};
 use crate::state::{Compiled, StateName, compile};
+use crate::workspace::trust::{IssueError, TrustError};
 
 impl ClusterSite {
     fn host(&self) -> HostSession<'_> {
@@ -145,7 +147,7 @@ impl ClusterSite {
             repository: Repository {
                 uri: format!("{address}/apt"),
                 key: authorities.repository.public_armor().map_err(|source| {
-                    crate::workspace::trust::TrustError::Sign { codename: codename.to_owned(), source }
+                    TrustError::from(IssueError::Index { codename: codename.to_owned(), source })
                 })?,
             },
             registry: address,
@@ -209,7 +211,8 @@ fn sign(
             .collect(),
         days: request.days,
     };
-    authority.issue(&leaf, csr, now, Serial::random(&mut rand::rng())).map_err(|error| error.to_string())
+    let csr = ParsedCsr::from_pem(csr.as_bytes()).map_err(|error| error.to_string())?;
+    authority.issue(&leaf, &csr, now, Serial::random(&mut rand::rng())).map_err(|error| error.to_string())
 }
 
 fn summary(plan: &Plan) -> LayerPlan {

@@ -9,14 +9,13 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
 
-use super::bootstrap::get;
 use super::{ClusterSite, Setting};
 use crate::engine::cancel::Cancel;
 use crate::engine::fleet;
 use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::HostError;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::nodes;
+use crate::kube_api::{http_probe, nodes};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::goal::Goal;
@@ -106,13 +105,10 @@ impl ClusterSite {
             return Ok(Seen::Reach(Reach::NotYet("the pod has no address yet".to_owned())));
         };
         let address = SocketAddr::new(ip, PORT);
-        Ok(Seen::Reach(match tokio::time::timeout(TRY, get(address, "/health")).await {
-            Ok(Ok(answer)) if answer.contains("200 OK") => Reach::Reached,
-            Ok(Ok(answer)) => {
-                Reach::NotYet(format!("{address} said {}", answer.lines().next().unwrap_or("nothing")))
-            }
-            Ok(Err(error)) => Reach::NotYet(format!("{address}: {error}")),
-            Err(_) => Reach::NotYet(format!("{address}: no answer in {} s", TRY.as_secs())),
+        Ok(Seen::Reach(match http_probe::get(address, "/health", TRY).await {
+            Ok(status) if status.is_success() => Reach::Reached,
+            Ok(status) => Reach::NotYet(format!("http://{address}: {status}")),
+            Err(error) => Reach::NotYet(error.to_string()),
         }))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use super::*;
-use crate::kube_api::client::{ApiError, Attempt};
+use crate::kube_api::client::{ApiCall, ApiError};
 use crate::model::cluster_networks::{Networks, WorkloadPlane};
 use crate::operation::phase::{Action, Condition, Look, Next};
 use crate::operation::site::Done;
@@ -31,8 +31,8 @@ impl Site for Flaky {
     async fn look(&mut self, _look: &Look, _world: &World) -> Result<Seen, Trouble> {
         let second = self.0.elapsed().as_secs();
         if self.1.iter().any(|away| (away.0..away.1).contains(&second)) {
-            let attempt = Attempt { verb: "get", object: "node/n".to_owned() };
-            return Err(ApiError::Unreachable { attempt, reason: "refused".to_owned() }.into());
+            let call = ApiCall { verb: "get", object: "node/n".to_owned() };
+            return Err(ApiError::Unreachable { call, reason: "refused".to_owned() }.into());
         }
         Ok(Seen::Node(None))
     }

@@ -3,7 +3,7 @@
 //! The file names its key, certificate and authority by their paths, so it holds no secret and stays the
 //! same when the certificate is renewed, which clients notice by themselves.
 
-use crate::pki::kubeconfig::{Credentials, Kubeconfig as Document, TrustAnchor};
+use crate::pki::kubeconfig::{Credentials, KubeconfigFile as Document, TrustAnchor};
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::member::{AlarmKind, Health, Membership};
+use crate::etcd::member::{Health, Membership};
 
 /// The columns, in order.
 pub const HEADER: [&str; 10] =
     ["NAME", "ID", "STATUS", "LEADER", "REVISION", "RAFT-INDEX", "DB-SIZE", "LATENCY", "HEALTH", "ERRORS"];
 
-/// One member. What it did not say is absent, not zero.
+/// One member. What it did not report is absent, not zero.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberRow {
@@ -16,49 +16,44 @@ pub struct MemberRow {
     pub name: String,
     /// Hexadecimal, as etcdctl prints it.
     pub id: String,
-    /// Whether it votes.
     pub status: Standing,
-    /// Whether it leads.
     pub leader: Option<bool>,
     /// Of its key-value store.
     pub revision: Option<i64>,
-    /// Last entry of its log.
+    /// Last entry of its raft log.
     pub raft_index: Option<u64>,
     /// Bytes.
     pub db_size: Option<u64>,
     /// Microseconds.
     pub latency_micros: Option<u64>,
-    /// Three states: not to have heard from it is not to know.
+    /// A member that did not answer is unknown, not unhealthy.
     pub health: HealthWord,
     /// Why it is not healthy, and its alarms.
     pub errors: Vec<String>,
 }
 
-/// What a member counts for.
+/// Whether a member votes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It votes.
     Voter,
-    /// It has no vote yet.
+    /// Without a vote yet.
     Learner,
-    /// It was added and has never started; as a voter it counts all the same.
+    /// Added and never started; as a voter it counts for quorum all the same.
     Unstarted,
 }
 
-/// Health in a word.
+/// Health, as printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthWord {
-    /// It works.
     Healthy,
-    /// It says that something is wrong.
     Unhealthy,
-    /// It was not heard.
+    /// It did not answer.
     Unknown,
 }
 
-/// A row for each member, in the order of the list.
+/// One row for each member, in the order of the list.
 pub fn rows(observed: &Membership) -> Vec<MemberRow> {
     observed
         .members
@@ -97,7 +92,7 @@ pub fn rows(observed: &Membership) -> Vec<MemberRow> {
 }
 
 impl MemberRow {
-    /// The cells under [`HEADER`]; `-` where nothing is known.
+    /// The cells under [`HEADER`]; `-` for unknown values.
     pub fn cells(&self) -> [String; 10] {
         fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
             value.map_or_else(|| "-".to_owned(), show)
@@ -137,24 +132,14 @@ impl HealthWord {
     }
 }
 
-impl AlarmKind {
-    /// As etcdctl prints it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoSpace => "NOSPACE",
-            Self::Corrupt => "CORRUPT",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::etcd::member::Alarm;
+    use crate::etcd::member::{Alarm, AlarmKind};
     use crate::etcd::simulation::{down, leading, learner, membership, unstarted, voter};
 
     #[test]
-    fn every_member_is_a_row_and_silence_is_not_zero() {
+    fn every_member_is_a_row_and_unknown_values_are_not_zero() {
         let mut observed = membership(vec![
             unstarted(learner(4, "d")),
             leading(voter(1, "a")),
