@@ -12,22 +12,13 @@ use kube::ResourceExt;
 
 use super::csr_facts::CsrFacts;
 use crate::kube_api::tokens;
+use crate::model::api_contract::ADDRESS_ANNOTATIONS;
 use crate::model::name::HostName;
 
 /// Signs what a kubelet is a client of the API with.
 pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// Signs what a kubelet serves the API with.
 pub const SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
-
-/// Annotations that hold an address of the node, and the names that they have in MetalK8s.
-const ADDRESS_ANNOTATIONS: &[&str] = &[
-    "metalform.dev/ssh-host",
-    "metalform.dev/control-plane-ip",
-    "metalform.dev/workload-plane-ip",
-    "metalk8s.scality.com/ssh-host",
-    "metalk8s.scality.com/control-plane-ip",
-    "metalk8s.scality.com/workload-plane-ip",
-];
 
 /// What a certificate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 pub mod client;
 pub mod lease;
 pub mod manifests;
+pub mod node_addresses;
+mod node_manifest;
 pub mod nodes;
 pub mod pods;
 pub mod tokens;

@@ -64,14 +64,10 @@ impl Layout {
         (self.path("var/lib/metalform/serve.crt"), self.path("var/lib/metalform/serve.key"))
     }
 
-    /// Signed indexes of the package repositories, laid over the bundle's.
+    /// Signed indexes of the package repositories, by their path in the bundle. They take precedence over the bundle's
+    /// files.
     pub fn signed_indexes(&self) -> PathBuf {
         self.path("var/lib/metalform/repository")
-    }
-
-    /// The signed index of one repository.
-    pub fn signed_index(&self, codename: &str) -> PathBuf {
-        self.signed_indexes().join("dists").join(codename).join("InRelease")
     }
 
     /// Keys of hosts that were accepted.

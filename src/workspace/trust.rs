@@ -4,7 +4,7 @@
 //! An authority that exists is never replaced. What was issued is issued again when it is about to expire, or
 //! when the authority is not the one that issued it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -16,6 +16,7 @@ use rand::CryptoRng;
 use russh::keys::ssh_key::{Algorithm, LineEnding, PrivateKey};
 
 use super::layout::Layout;
+use crate::bundle::format::RepositoryIndex;
 use crate::model::name::HostName;
 use crate::pki::authority::{Authority, AuthorityError};
 use crate::pki::encryption_key::encryption_key;
@@ -63,10 +64,10 @@ pub enum TrustError {
         source: AuthorityError,
     },
     /// The signature of a package index.
-    #[error("the package index of {codename} cannot be signed")]
+    #[error("cannot sign the package index {index}")]
     Sign {
-        /// Of the operating system.
-        codename: String,
+        /// Path of the signed file.
+        index: String,
         /// Why.
         source: OpenPgpError,
     },
@@ -82,8 +83,8 @@ pub struct Subject {
     pub name: HostName,
     /// Its address on the control plane.
     pub address: IpAddr,
-    /// Codename → the unsigned index of the bundle's repository (`Release`).
-    pub indexes: BTreeMap<String, String>,
+    /// The bundle's repository indexes.
+    pub indexes: Vec<RepositoryIndex>,
 }
 
 /// Files that are missing or no longer good, by path.
@@ -112,9 +113,10 @@ pub fn missing(layout: &Layout, subject: &Subject, now: Timestamp) -> BTreeSet<S
     if !embedded_is_good(&layout.admin_conf(), now) {
         missing.insert(layout.admin_conf());
     }
-    for (codename, index) in &subject.indexes {
-        if !is_signed(&layout.signed_index(codename), index) {
-            missing.insert(layout.signed_index(codename));
+    for index in &subject.indexes {
+        let path = layout.signed_indexes().join(&index.signed_path);
+        if !is_signed(&path, index) {
+            missing.insert(path);
         }
     }
     missing.into_iter().map(|path| path.display().to_string()).collect()
@@ -160,13 +162,12 @@ pub fn create(
         };
         write(&layout.admin_conf(), kubeconfig.to_yaml().as_bytes(), 0o600)?;
     }
-    for (codename, index) in &subject.indexes {
-        let path = layout.signed_index(codename);
+    for index in &subject.indexes {
+        let path = layout.signed_indexes().join(&index.signed_path);
         if !is_signed(&path, index) {
-            let signed = authorities
-                .repository
-                .clear_sign(index, now)
-                .map_err(|source| TrustError::Sign { codename: codename.clone(), source })?;
+            let signed = index
+                .sign(&authorities.repository, now)
+                .map_err(|source| TrustError::Sign { index: index.signed_path.clone(), source })?;
             write(&path, signed.as_bytes(), 0o644)?;
         }
     }
@@ -249,9 +250,8 @@ fn lasts(pem: &str, now: Timestamp) -> bool {
     })
 }
 
-/// A clear-signed text (RFC 9580 section 7) holds the text itself, but for lines that begin with a dash.
-fn is_signed(path: &Path, index: &str) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|signed| signed.contains(index.trim_end()))
+fn is_signed(path: &Path, index: &RepositoryIndex) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|signed| index.is_in(&signed))
 }
 
 fn read(path: &Path) -> Result<String, TrustError> {
@@ -280,6 +280,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
+    use crate::bundle::format::IndexSignature;
 
     #[test]
     fn what_is_missing_is_made_once_and_stays() {
@@ -288,7 +289,11 @@ mod tests {
         let subject = Subject {
             name: "bootstrap".parse().unwrap(),
             address: "192.0.2.1".parse().unwrap(),
-            indexes: BTreeMap::from([("trixie".to_owned(), "Origin: metalform\nSuite: trixie\n".to_owned())]),
+            indexes: vec![RepositoryIndex {
+                signed_path: "apt/dists/debian-13/InRelease".to_owned(),
+                text: "Origin: metalform\nSuite: debian-13\n".to_owned(),
+                signature: IndexSignature::Clear,
+            }],
         };
         let now: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();
         assert!(missing(&layout, &subject, now).len() > 10);

@@ -7,7 +7,6 @@ use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
-use crate::model::facts::Facts;
 use crate::resource::contract::change::Verdict;
 
 /// Some changes cannot be known before others are done (a package brings a unit, which is then enabled); a
@@ -36,7 +35,7 @@ impl Host<'_> {
         signer: Signer<'_>,
         events: Events<'_>,
     ) -> Result<Outcome, HostError> {
-        let packages = package_manager(looked.facts.as_ref());
+        let packages = PackageManager::of_host(looked.facts.as_ref());
         let Looked { desired, mut observed, .. } = looked;
         let items = desired.items();
         let mut changed: Vec<String> = Vec::new();
@@ -70,11 +69,6 @@ impl Host<'_> {
         let unchanged = items.len() - changed.len();
         Ok(Outcome { changed, unchanged })
     }
-}
-
-/// Where there is neither, or no package among the resources, none is needed.
-fn package_manager(facts: Option<&Facts>) -> PackageManager {
-    facts.and_then(|facts| PackageManager::of_family(&facts.os.family)).unwrap_or(PackageManager::Apt)
 }
 
 /// The changes that must not be made: of what was changed before, and all of them after the last pass.
