@@ -17,7 +17,7 @@ use serde_saphyr::{Location, Spanned};
 
 mod bastion;
 
-use self::bastion::Route;
+use self::bastion::BastionRoute;
 use super::document::{Booleans, Document, Problem, Problems};
 use super::name::{HOST_NAME, HostName};
 use super::node::{NodeSpec, Taint};
@@ -175,7 +175,7 @@ impl Entry {
         document: &Document<'_>,
         defaults: &Self,
         problems: &mut Vec<Problem>,
-    ) -> Option<(Route, Location)> {
+    ) -> Option<(BastionRoute, Location)> {
         let given = self.bastion.as_ref().or(defaults.bastion.as_ref())?;
         let at = given.0.first()?.referenced;
         let mut hops = Vec::new();
@@ -185,7 +185,7 @@ impl Entry {
                 Err(error) => problems.push(document.problem(part.referenced, error.to_string())),
             }
         }
-        Some((Route { hops, own: self.bastion.is_some() }, at))
+        Some((BastionRoute { hops, own: self.bastion.is_some() }, at))
     }
 
     fn host(

@@ -67,10 +67,7 @@ hosts:
     a.yaml:5:3: vars cannot set "name", which is a field of every node
     b.yaml:1:20: unknown field "adress"; did you mean "address"?
     "#);
-    assert_eq!(
-        parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(),
-        "a.yaml:1:16: the key \"a\" stands here for the second time"
-    );
+    assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: duplicate key \"a\"");
 }
 
 #[test]

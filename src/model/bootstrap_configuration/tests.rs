@@ -97,13 +97,13 @@ fn fields_are_accepted_or_refused_with_their_location() {
         (
             ours(", nodePorts: [pods]", "bundles: /a"),
             Err(
-                "bootstrap.yaml:3:96: networks.nodePorts: \"pods\" is not a plane; the planes are controlPlane and workloadPlane",
+                "bootstrap.yaml:3:95: networks.nodePorts: \"pods\" is not a plane; the planes are controlPlane and workloadPlane",
             ),
         ),
         (
             theirs(", nodeport: {cidr: 10.0.1.7/24}", "archives: /a"),
             Err(
-                "bootstrap.yaml:4:102: networks.nodeport.cidr 10.0.1.7/24 has host bits set; the network is 10.0.1.0/24",
+                "bootstrap.yaml:4:100: networks.nodeport.cidr 10.0.1.7/24 has host bits set; the network is 10.0.1.0/24",
             ),
         ),
     ] {

@@ -9,7 +9,7 @@ use crate::model::ssh_target::SshTarget;
 
 /// The bastions of a host, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Route {
+pub(super) struct BastionRoute {
     /// From the first hop to the last.
     pub(super) hops: Vec<Hop>,
     /// Whether the host sets it, rather than the defaults.
@@ -32,7 +32,7 @@ pub(super) struct BastionCycle(Vec<HostName>);
 pub(super) fn bastion(
     host: &HostName,
     hosts: &BTreeMap<HostName, Host>,
-    routes: &BTreeMap<HostName, Route>,
+    routes: &BTreeMap<HostName, BastionRoute>,
 ) -> Result<Option<Box<SshTarget>>, BastionCycle> {
     follow(host, hosts, routes, &mut Vec::new())
 }
@@ -40,7 +40,7 @@ pub(super) fn bastion(
 fn follow(
     name: &HostName,
     hosts: &BTreeMap<HostName, Host>,
-    routes: &BTreeMap<HostName, Route>,
+    routes: &BTreeMap<HostName, BastionRoute>,
     from: &mut Vec<HostName>,
 ) -> Result<Option<Box<SshTarget>>, BastionCycle> {
     let cycle = from.contains(name);
