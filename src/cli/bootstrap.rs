@@ -9,8 +9,9 @@ use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
 use super::ssh_arguments::SshArguments;
 use super::{Global, output, setting, summary};
+use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
 use crate::model::node::{NodeSpec, Taint};
-use crate::model::role::{ROLE_LABEL_PREFIX, Role};
+use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
@@ -78,7 +79,8 @@ fn spec(setting: &Setting) -> NodeSpec {
     let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
     let mut labels: BTreeMap<String, String> =
         ROLES.iter().map(|role| (label(*role), String::new())).collect();
-    labels.insert("metalform.dev/version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    labels
+        .extend(setting.bundle.kubernetes_version().map(|version| (VERSION.to_owned(), version.to_owned())));
     NodeSpec {
         name: setting.subject.name.clone(),
         roles: BTreeSet::from(ROLES),
@@ -98,5 +100,8 @@ fn spec(setting: &Setting) -> NodeSpec {
             .map(|role| Taint { key: label(*role), value: String::new(), effect: "NoSchedule".to_owned() })
             .collect(),
         labels,
+        control_plane_ip: Some(setting.subject.address),
+        workload_plane_ip: None,
+        warnings: Vec::new(),
     }
 }

@@ -205,7 +205,7 @@ type OnHosts<'a> = BTreeMap<(Location, String), (BTreeSet<&'a str>, Option<Strin
 /// that have each fault.
 fn on_hosts<'a>(library: &Library, roster: &'a Roster) -> OnHosts<'a> {
     let hosts: Vec<Host> = roster.hosts.values().cloned().collect();
-    let setting = roster::Setting { library, states: &[], cluster: &roster.vars, hosts: &hosts };
+    let setting = roster::RosterContext { library, states: &[], cluster: &roster.vars, hosts: &hosts };
     let mut faults = OnHosts::new();
     for host in roster.hosts.values() {
         for facts in Facts::examples() {

@@ -83,6 +83,16 @@ struct Deployed {
 }
 
 async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Deployed, Failure> {
+    for warning in &spec.warnings {
+        tracing::warn!("{}: {warning}", spec.name);
+    }
+    if let Some(available) = setting.bundle.kubernetes_version() {
+        spec.check_version(available).map_err(|problems| Failure {
+            exit: Exit::Configuration,
+            errors: problems.to_string().lines().map(str::to_owned).collect(),
+            hints: vec![CORRECT.to_owned()],
+        })?;
+    }
     let first = spec.name == setting.subject.name;
     let address = if first { setting.subject.address } else { address(&spec).await? };
     let goal = setting::goal(&setting, &spec, first, address);

@@ -126,6 +126,7 @@ impl HostArguments {
             },
             roles: [Role::Node].into(),
             labels: BTreeMap::new(),
+            taints: Vec::new(),
             vars: BTreeMap::new(),
         };
         Ok(Selected {

@@ -67,7 +67,7 @@ pub struct HostsDocument<'a, T> {
 impl<'a, T: Serialize> HostsDocument<'a, T> {
     /// A document of this kind.
     pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
-        Self { api_version: "metalform.dev/v1alpha1", kind, hosts }
+        Self { api_version: crate::model::api_contract::API_VERSION, kind, hosts }
     }
 }
 

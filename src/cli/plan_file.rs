@@ -15,7 +15,7 @@ use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::key::{Key, SALT};
 use crate::model::name::HostName;
 
-const API_VERSION: &str = "metalform.dev/v1alpha1";
+use crate::model::api_contract::API_VERSION;
 const KIND: &str = "SavedPlan";
 
 /// What is written. It has the names of hosts and resources, and no content: see [`SavedHost`].

@@ -32,7 +32,7 @@ impl Serve {
             certificate,
             key,
             bundle: setting.bundle_directory.clone(),
-            apt_overlay: setting.layout.signed_indexes(),
+            overlay: setting.layout.signed_indexes(),
             registry: REGISTRY,
         };
         let failed = |error: &dyn std::error::Error| Failure::from_error(Exit::Host, error);

@@ -1,6 +1,5 @@
 //! What commands on the bootstrap node begin with: the configuration, the bundle, the states.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use jiff::Timestamp;
 use super::failure::{Exit, Failure};
 use super::ssh_arguments::SshArguments;
 use super::{Global, LogFormat, hosts};
+use crate::bundle::format::{IndexPaths, RepositoryIndex};
 use crate::bundle::manifest::Bundle;
 use crate::engine::facts;
 use crate::engine::nonce::Nonce;
@@ -156,37 +156,27 @@ pub async fn setting(global: &Global, ssh: &SshArguments) -> Result<Arc<Setting>
 }
 
 fn bundle(configuration: &BootstrapConfiguration) -> Result<(std::path::PathBuf, Bundle), Failure> {
-    let Some(directory) = configuration.bundles.first() else {
-        return Err(Failure::new(Exit::Configuration, "no bundle is configured")
-            .hint("name its directory under bundles: in /etc/metalform/bootstrap.yaml"));
-    };
-    let bundle = Bundle::read(directory).map_err(|error| {
+    let directory = configuration.bundle.clone();
+    let bundle = Bundle::read(&directory).map_err(|error| {
         Failure::from_error(Exit::Configuration, &error).hint(format!(
-            "metalform bundle build -o {} makes one, where there is a network",
+            "metalform bundle build -o {} builds one, where there is a network",
             directory.display()
         ))
     })?;
-    Ok((directory.clone(), bundle))
+    Ok((directory, bundle))
 }
 
-/// The unsigned package indexes of the bundle, by codename.
-fn indexes(directory: &std::path::Path, bundle: &Bundle) -> Result<BTreeMap<String, String>, Failure> {
-    codenames(bundle)
-        .into_iter()
-        .map(|codename| {
-            let path = directory.join("apt/dists").join(&codename).join("Release");
-            let text = std::fs::read_to_string(&path).map_err(|error| {
-                Failure::new(Exit::Configuration, format!("{}: {error}", path.display()))
-                    .hint(format!("metalform bundle verify {}", directory.display()))
-            })?;
-            Ok((codename, text))
-        })
-        .collect()
-}
-
-/// Operating systems that the bundle has packages for.
-pub fn codenames(bundle: &Bundle) -> BTreeSet<String> {
-    bundle.packages.iter().flat_map(|package| package.systems.iter().cloned()).collect()
+/// The bundle's repository indexes, unsigned.
+fn indexes(directory: &std::path::Path, bundle: &Bundle) -> Result<Vec<RepositoryIndex>, Failure> {
+    let read = |index: IndexPaths| {
+        let path = directory.join(&index.unsigned);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Failure::new(Exit::Configuration, format!("{}: {error}", path.display()))
+                .hint(format!("metalform bundle verify {}", directory.display()))
+        })?;
+        Ok(RepositoryIndex { signed_path: index.signed, text, signature: index.signature })
+    };
+    bundle.indexes().into_iter().map(read).collect()
 }
 
 /// What an expansion of this node is for.
@@ -197,8 +187,7 @@ pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: I
         first,
         control_plane_ip,
         networks: setting.configuration.networks.clone(),
-        codenames: codenames(&setting.bundle),
-        architectures: BTreeSet::from([setting.bundle.architecture.as_str().to_owned()]),
+        platforms: setting.bundle.platforms.clone(),
         authority: std::fs::read_to_string(setting.layout.pki().join("ca.crt")).ok(),
         clock: (setting.now)().as_second(),
     }

@@ -136,8 +136,8 @@ impl StateWork {
         self.selected.each(&Conduct::looking(self.limit), on_one, |_| (HostOutcome::Unchanged, 0)).await
     }
 
-    fn setting(&self) -> roster::Setting<'_> {
-        roster::Setting {
+    fn setting(&self) -> roster::RosterContext<'_> {
+        roster::RosterContext {
             library: &self.library,
             states: &self.states,
             cluster: &self.selected.cluster,

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
 use crate::kube_api::tokens;
+use crate::model::api_contract::ADDRESS_ANNOTATIONS;
 use crate::model::name::HostName;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::{Leaf, Usage};
@@ -22,16 +23,6 @@ pub const SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
 
 /// Days of validity; a kubelet requests the next certificate by itself.
 const DAYS: u32 = 365;
-
-/// Annotations that contain an address of the node, and their names in MetalK8s.
-const ADDRESS_ANNOTATIONS: &[&str] = &[
-    "metalform.dev/ssh-host",
-    "metalform.dev/control-plane-ip",
-    "metalform.dev/workload-plane-ip",
-    "metalk8s.scality.com/ssh-host",
-    "metalk8s.scality.com/control-plane-ip",
-    "metalk8s.scality.com/workload-plane-ip",
-];
 
 /// The use of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -200,7 +200,9 @@ async fn kind(client: &Client, kind: &GroupVersionKind) -> Result<(ApiResource, 
             Ok((resource, capabilities)) => WaitStatus::Holds((resource, capabilities.scope)),
             Err(kube::Error::Discovery(error)) => WaitStatus::NotYet(error.to_string()),
             Err(error) => match ApiError::new("discover", &kind.kind, error) {
-                ApiError::NotFound { .. } => WaitStatus::NotYet("this group and version is not served".to_owned()),
+                ApiError::NotFound { .. } => {
+                    WaitStatus::NotYet("this group and version is not served".to_owned())
+                }
                 error => error.into(),
             },
         }

@@ -6,6 +6,8 @@ pub mod client;
 pub mod http_probe;
 pub mod lease;
 pub mod manifests;
+pub mod node_addresses;
+mod node_manifest;
 pub mod nodes;
 pub mod pods;
 pub mod tokens;

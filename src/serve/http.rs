@@ -1,4 +1,5 @@
-//! The HTTPS server of the bootstrap node: `/apt/` from the bundle, `/v2/` from the registry, `/healthz`.
+//! The HTTPS server of the bootstrap node: package repositories (`/apt/`) from the bundle, `/v2/` from the registry,
+//! `/healthz`.
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
@@ -24,6 +25,7 @@ use tower_http::services::ServeDir;
 use super::registry_front::{self, Upstream};
 use super::reloading_certificate::{CertificateError, ReloadingCertificate};
 use super::tls_listener::TlsListener;
+use crate::bundle::format::{self, RepositoryFormat};
 use crate::pki::tls_provider::tls_provider;
 
 /// How long responses in progress may take after a shutdown.
@@ -38,11 +40,11 @@ pub struct HttpConfig {
     pub certificate: PathBuf,
     /// PEM file: its private key. Read again when it is replaced.
     pub key: PathBuf,
-    /// The bundle's directory; `/apt/` is its `apt/`.
+    /// The bundle's directory. Only the directories of package formats are served.
     pub bundle: PathBuf,
-    /// A directory whose files are served instead of those in the bundle's `apt/`:
-    /// `dists/CODENAME/InRelease`, signed on this node.
-    pub apt_overlay: PathBuf,
+    /// A directory whose files take precedence over the bundle's: indexes signed on this node
+    /// (`apt/dists/debian-13/InRelease`).
+    pub overlay: PathBuf,
     /// The distribution registry on the loopback interface.
     pub registry: SocketAddr,
 }
@@ -144,16 +146,21 @@ fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
 }
 
 fn router(config: &HttpConfig) -> Router {
-    let bundled = ServeDir::new(config.bundle.join("apt")).append_index_html_on_directories(false);
-    let packages =
-        ServeDir::new(&config.apt_overlay).append_index_html_on_directories(false).fallback(bundled);
+    let files = |root: &PathBuf, directory: &str| {
+        ServeDir::new(root.join(directory)).append_index_html_on_directories(false)
+    };
+    let packages = |router: Router, format: &dyn RepositoryFormat| {
+        let directory = format.directory();
+        let bundled = files(&config.bundle, directory);
+        router.nest_service(&format!("/{directory}"), files(&config.overlay, directory).fallback(bundled))
+    };
     let registry = Router::new()
         .route("/v2/", get(registry_front::forward))
         .route("/v2/{*path}", get(registry_front::forward))
         .with_state(Upstream::new(config.registry));
-    Router::new()
+    format::all()
+        .fold(Router::new(), packages)
         .route("/healthz", get(|| async { "ok\n" }))
-        .nest_service("/apt", packages)
         .merge(registry)
         .layer(middleware::from_fn(read_only))
 }
@@ -202,7 +209,7 @@ mod tests {
                 ("bundle/apt/dists/trixie/InRelease", "stale"),
                 ("bundle/apt/pool/tool.deb", "0123456789"),
                 ("bundle/bundle.yaml", "not for hosts"),
-                ("overlay/dists/trixie/InRelease", "signed"),
+                ("overlay/apt/dists/trixie/InRelease", "signed"),
             ] {
                 fs::create_dir_all(at(name).parent().unwrap()).unwrap();
                 fs::write(at(name), content).unwrap();
@@ -215,7 +222,7 @@ mod tests {
                 certificate: at("tls.crt"),
                 key: at("tls.key"),
                 bundle: at("bundle"),
-                apt_overlay: at("overlay"),
+                overlay: at("overlay"),
                 registry,
             })
             .await

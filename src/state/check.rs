@@ -20,7 +20,7 @@ use super::top::TopFault;
 use super::tree::Tree;
 use super::yaml::Yaml;
 use crate::model::near::Near;
-use crate::model::roster::OWN_VALUES;
+use crate::model::values::OWN_VALUES;
 
 /// Every fault of a tree, in the order of files and lines, each once. `shapes` says which values are known.
 ///

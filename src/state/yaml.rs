@@ -52,7 +52,7 @@ pub struct Key {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
     /// A map has the same key twice.
-    #[error("the key {key:?} stands here for the second time")]
+    #[error("duplicate key {key:?}")]
     DuplicateKey {
         /// The key.
         key: String,
@@ -281,17 +281,17 @@ mod tests {
             said.push(format!("{text:?} -> {:?} {error}", error.position().map(|at| (at.line, at.column))));
         }
         insta::assert_snapshot!(said.join("\n"), @r#"
-        "a: 1\nb: 2\na: 3\n" -> Some((3, 1)) the key "a" stands here for the second time
+        "a: 1\nb: 2\na: 3\n" -> Some((3, 1)) duplicate key "a"
         "a: {{ b }}\n" -> Some((1, 4)) {{ }} is not quoted, so YAML reads a map here
         "a:\n  - {{ b[0] }}\n" -> Some((2, 5)) {{ }} is not quoted, so YAML reads a map here
         "a: {{ b }}/c\n" -> Some((1, 4)) {{ }} is not quoted, so YAML reads a map here
         "a: [x, {{ b }}]\n" -> Some((1, 8)) {{ }} is not quoted, so YAML reads a map here
         "a: [x\nb: 2\n" -> Some((2, 2)) illegal placement of ':' indicator
-        "a: \"x\nb: 2\n" -> Some((2, 1)) a quote that was opened above this line is not closed
-        "base: &x {a: 1}\nb:\n  <<: *x\n" -> Some((3, 3)) << is not read here: write the fields out
+        "a: \"x\nb: 2\n" -> Some((2, 1)) a quoted string that starts above this line is not closed
+        "base: &x {a: 1}\nb:\n  <<: *x\n" -> Some((3, 3)) << is not supported: write the fields out
         "? [a]\n: 2\n" -> None a key must be text
         "a: .nan\n" -> Some((1, 4)) value `.nan` is not a finite number
-        "a: 1\n---\nb: 2\n" -> Some((3, 1)) a second document begins here
+        "a: 1\n---\nb: 2\n" -> Some((3, 1)) unexpected second document
         "#);
     }
 }

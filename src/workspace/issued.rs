@@ -6,6 +6,7 @@ use rand::CryptoRng;
 use super::atomic_file::{self, FileError};
 use super::layout::Layout;
 use super::trust_file::{Artifact, Subject, TrustFile};
+use crate::bundle::format::RepositoryIndex;
 use crate::pki::authorities::{Authorities, Ca};
 use crate::pki::authority::AuthorityError;
 use crate::pki::kubeconfig::{Credentials, KubeconfigFile, TrustAnchor};
@@ -33,10 +34,10 @@ pub enum IssueError {
         source: AuthorityError,
     },
     /// The signature of a package index.
-    #[error("cannot sign the package index of {codename}")]
+    #[error("cannot sign the package index {index}")]
     Index {
-        /// Of the operating system.
-        codename: String,
+        /// Path of the signed file.
+        index: String,
         /// The reason.
         source: OpenPgpError,
     },
@@ -65,7 +66,7 @@ impl Issued<'_> {
         rng: &mut impl CryptoRng,
     ) -> Result<Vec<(TrustFile, String)>, IssueError> {
         let contents = match artifact {
-            Artifact::SignedIndex(codename) => vec![self.sign(codename)?],
+            Artifact::SignedIndex(index) => vec![self.sign(index)?],
             _ => match self.certificate(artifact) {
                 None => Vec::new(),
                 Some(Certificate { title, ca, leaf }) => {
@@ -94,10 +95,8 @@ impl Issued<'_> {
             }
         }
         Ok(match (artifact, contents.as_slice()) {
-            (Artifact::SignedIndex(codename), [signed]) => {
-                let index = self.subject.indexes.get(codename).map(String::as_str).unwrap_or_default();
-                let verified = self.authorities.repository.verify(signed, index);
-                verified.err().map(|error| error.to_string())
+            (Artifact::SignedIndex(index), [signed]) => {
+                index.verify(&self.authorities.repository, signed).err().map(|error| error.to_string())
             }
             (Artifact::AdminConf, [yaml]) => self.kubeconfig_fault(yaml),
             (_, [certificate, key]) => {
@@ -171,9 +170,8 @@ impl Issued<'_> {
         self.authorities.ca(ca).check(&pair, &leaf, needed_until).err().map(|fault| fault.to_string())
     }
 
-    fn sign(&self, codename: &str) -> Result<String, IssueError> {
-        let index = self.subject.indexes.get(codename).map(String::as_str).unwrap_or_default();
-        let signed = self.authorities.repository.clear_sign(index, self.now);
-        signed.map_err(|source| IssueError::Index { codename: codename.to_owned(), source })
+    fn sign(&self, index: &RepositoryIndex) -> Result<String, IssueError> {
+        let signed = index.sign(&self.authorities.repository, self.now);
+        signed.map_err(|source| IssueError::Index { index: index.signed_path.clone(), source })
     }
 }

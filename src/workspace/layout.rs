@@ -64,14 +64,10 @@ impl Layout {
         (self.path("var/lib/metalform/serve.crt"), self.path("var/lib/metalform/serve.key"))
     }
 
-    /// Directory of the signed indexes, which `metalform serve` returns in place of the bundle's.
+    /// Signed indexes of the package repositories, by their path in the bundle. They take precedence over the bundle's
+    /// files.
     pub fn signed_indexes(&self) -> PathBuf {
         self.path("var/lib/metalform/repository")
-    }
-
-    /// Signed index (`InRelease`) of one repository.
-    pub fn signed_index(&self, codename: &str) -> PathBuf {
-        self.signed_indexes().join("dists").join(codename).join("InRelease")
     }
 
     /// Host keys that were accepted.

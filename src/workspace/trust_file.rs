@@ -1,10 +1,10 @@
 //! The one list of the files that make up the trust of a cluster on its bootstrap node.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use super::layout::Layout;
+use crate::bundle::format::RepositoryIndex;
 use crate::model::name::HostName;
 use crate::pki::authorities::Ca;
 
@@ -20,8 +20,8 @@ pub struct Subject {
     pub name: HostName,
     /// Its address on the control plane.
     pub address: IpAddr,
-    /// Codename → the unsigned index of the bundle's repository (`Release`).
-    pub indexes: BTreeMap<String, String>,
+    /// The bundle's repository indexes.
+    pub indexes: Vec<RepositoryIndex>,
 }
 
 /// One file.
@@ -59,8 +59,7 @@ pub(super) enum Artifact {
     EtcdClient,
     Serve,
     AdminConf,
-    /// The index of the repository with this codename.
-    SignedIndex(String),
+    SignedIndex(RepositoryIndex),
 }
 
 impl Artifact {
@@ -76,7 +75,7 @@ impl Artifact {
             Self::Serve,
             Self::AdminConf,
         ];
-        cas.chain(rest).chain(subject.indexes.keys().cloned().map(Self::SignedIndex)).collect()
+        cas.chain(rest).chain(subject.indexes.iter().cloned().map(Self::SignedIndex)).collect()
     }
 
     /// Its files.
@@ -100,7 +99,7 @@ impl Artifact {
             Self::EtcdClient => pair(layout.etcd_client()),
             Self::Serve => pair(layout.serve()),
             Self::AdminConf => vec![private(layout.admin_conf())],
-            Self::SignedIndex(codename) => vec![public(layout.signed_index(codename))],
+            Self::SignedIndex(index) => vec![public(layout.signed_indexes().join(&index.signed_path))],
         }
     }
 

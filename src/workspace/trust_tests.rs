@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -8,15 +7,24 @@ use rand::rngs::StdRng;
 use tempfile::TempDir;
 
 use super::*;
+use crate::bundle::format::{IndexSignature, RepositoryIndex};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
-const INDEX: &str = "Origin: metalform\nSuite: trixie\n";
+const INDEX: &str = "Origin: metalform\nSuite: debian-13\n";
 
 fn subject() -> Subject {
     Subject {
         name: "bootstrap".parse().unwrap(),
         address: "192.0.2.1".parse().unwrap(),
-        indexes: BTreeMap::from([("trixie".to_owned(), INDEX.to_owned())]),
+        indexes: vec![index(INDEX)],
+    }
+}
+
+fn index(text: &str) -> RepositoryIndex {
+    RepositoryIndex {
+        signed_path: "apt/dists/debian-13/InRelease".to_owned(),
+        text: text.to_owned(),
+        signature: IndexSignature::Clear,
     }
 }
 
@@ -132,7 +140,7 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     var/lib/metalform/serve.crt
     var/lib/metalform/serve.key
     etc/kubernetes/admin.conf
-    var/lib/metalform/repository/dists/trixie/InRelease
+    var/lib/metalform/repository/apt/dists/debian-13/InRelease
     ");
     let pending: Vec<TrustFile> =
         pending(&node.layout, &subject(), NOW).unwrap().into_iter().map(|one| one.file).collect();
@@ -256,7 +264,7 @@ fn an_index_that_was_signed_with_a_replaced_key_or_is_of_another_bundle_is_signe
     let [pending] = node.pending(NOW).try_into().unwrap();
     assert!(
         pending.starts_with(
-            "var/lib/metalform/repository/dists/trixie/InRelease: not signed with the repository's key"
+            "var/lib/metalform/repository/apt/dists/debian-13/InRelease: not signed with the repository's key"
         ),
         "{pending}"
     );
@@ -265,7 +273,7 @@ fn an_index_that_was_signed_with_a_replaced_key_or_is_of_another_bundle_is_signe
 
     // Its text contains all of the former one.
     let mut subject = subject();
-    subject.indexes.insert("trixie".to_owned(), "Origin: metalform\n".to_owned());
+    subject.indexes = vec![index("Origin: metalform\n")];
     assert_eq!(missing(&node.layout, &subject, NOW).unwrap().len(), 1);
 }
 

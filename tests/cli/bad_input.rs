@@ -37,7 +37,7 @@ const CASES: &[(&[&str], &str)] = &[
         "$DIR/malformed.yaml:2:12: unknown field \"adress\"; did you mean \"address\"?",
     ),
     (&["plan", "--roster", "$DIR/empty.yaml"], "there is no host in $DIR/empty.yaml"),
-    (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host of the roster is node-3"),
+    (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host matches node-3"),
     (&["plan", "--roster", "$DIR/roster.yaml", "--local"], "this machine is one host, but 2 are selected"),
     (&["plan", "--local", "filse"], "command line: there is no state filse; did you mean \"files\"?"),
     (&["check", "$DIR/nowhere"], "$DIR/nowhere could not be read: No such file or directory (os error 2)"),

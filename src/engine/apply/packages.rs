@@ -1,6 +1,8 @@
 //! Package managers, and their shell commands.
 
 use crate::engine::quote::quote_all;
+use crate::model::facts::Facts;
+use crate::model::platform::PackageFormat;
 use crate::resource::contract::step::PackageVersion;
 use crate::transport::shell::quote;
 
@@ -14,12 +16,11 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// By `facts.os.family`; `None` for an unsupported family.
-    pub fn of_family(family: &str) -> Option<Self> {
-        match family {
-            "debian" => Some(Self::Apt),
-            "redhat" => Some(Self::Dnf),
-            _ => None,
+    /// The package manager of a host. Without facts there is no package among its resources, and any will do.
+    pub fn of_host(facts: Option<&Facts>) -> Self {
+        match facts.and_then(|facts| PackageFormat::of(&facts.os)) {
+            Some(PackageFormat::Rpm) => Self::Dnf,
+            Some(PackageFormat::Deb) | None => Self::Apt,
         }
     }
 

@@ -8,7 +8,6 @@ use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
-use crate::model::facts::Facts;
 use crate::resource::contract::change::Verdict;
 
 /// Some changes are known only after others are applied (a package contains a unit, which is then enabled); a chain of
@@ -37,7 +36,7 @@ impl HostSession<'_> {
         signer: CertificateSigner<'_>,
         events: EventSink<'_>,
     ) -> Result<Convergence, HostError> {
-        let packages = package_manager(looked.facts.as_ref());
+        let packages = PackageManager::of_host(looked.facts.as_ref());
         let Looked { desired, mut observed, .. } = looked;
         let items = desired.items();
         let mut changed: Vec<String> = Vec::new();
@@ -71,11 +70,6 @@ impl HostSession<'_> {
         let unchanged = items.len() - changed.len();
         Ok(Convergence { changed, unchanged })
     }
-}
-
-/// Without facts there is no package among the resources, and either will do.
-fn package_manager(facts: Option<&Facts>) -> PackageManager {
-    facts.and_then(|facts| PackageManager::of_family(&facts.os.family)).unwrap_or(PackageManager::Apt)
 }
 
 /// The changes that prove a failure: to what was changed before, and after the last pass any.

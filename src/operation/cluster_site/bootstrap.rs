@@ -13,7 +13,7 @@ use crate::kube_api::manifests::{self, ApplyOutcome, Manifest};
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::layer::Layer;
 use crate::operation::site::{Done, Trouble};
-use crate::operation::values::{Given, values};
+use crate::operation::values::{ClusterInputs, values};
 use crate::operation::world::{Seen, World};
 use crate::render::values_of;
 use crate::workspace::trust;
@@ -83,7 +83,7 @@ impl ClusterSite {
         let fault = |fault: String| Trouble::States { faults: vec![fault] };
         let cluster = self.cluster(world)?;
         let facts = world.facts.as_ref().ok_or_else(|| fault("the host's facts were not seen".to_owned()))?;
-        let given = Given { cluster: &cluster, taints: &self.spec.taints, join_token: "" };
+        let given = ClusterInputs { cluster: &cluster, spec: &self.spec, join_token: "" };
         let values = values_of(&values(&self.goal, facts, world, &Layer::Base, given));
         let mut objects = Vec::new();
         for template in OBJECTS {

@@ -51,13 +51,13 @@ fn goal() -> Goal {
         networks: Networks {
             control_plane: Vec::new(),
             workload_plane: WorkloadPlane { cidrs: Vec::new(), mtu: 1500 },
+            node_ports: Vec::new(),
             pods: "10.233.0.0/16".parse().unwrap(),
             services: "10.96.0.0/12".parse().unwrap(),
             api_service_ip: "10.96.0.1".parse().unwrap(),
             dns_ip: "10.96.0.10".parse().unwrap(),
         },
-        codenames: BTreeSet::new(),
-        architectures: BTreeSet::new(),
+        platforms: BTreeSet::new(),
         authority: None,
         clock: 0,
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Field → value of one paragraph; continuation lines are joined with a blank.
+/// Field → value of one paragraph; continuation lines are joined with a space.
 pub(super) type Stanza = BTreeMap<String, String>;
 
-/// Every paragraph of a text, comments left out.
+/// The paragraphs of a file, without comments.
 pub(super) fn parse(text: &str) -> Vec<Stanza> {
     let mut stanzas = Vec::new();
     let mut stanza = Stanza::new();

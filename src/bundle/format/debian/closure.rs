@@ -1,32 +1,14 @@
 //! Whether packages can be installed from an index alone. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use debversion::Version;
 
 use super::stanza::{self, Stanza};
+use crate::bundle::format::Unmet;
 
-/// A dependency that nothing in the index meets.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unmet {
-    /// The package that needs it; `None` where the operator does.
-    pub package: Option<String>,
-    /// As written: `libc6 (>= 2.36) | libc6.1`.
-    pub needs: String,
-}
-
-impl fmt::Display for Unmet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.package {
-            Some(package) => write!(f, "package {package} needs {}, which is not there", self.needs),
-            None => write!(f, "package {} is not there", self.needs),
-        }
-    }
-}
-
-/// Follows `Pre-Depends` and `Depends` from `roots` through a `Packages` index, and returns all that
-/// nothing meets (Debian Policy, chapter 7). Conflicts are apt's to solve.
+/// Follows `Pre-Depends` and `Depends` from `roots` through a `Packages` index, and returns the unmet relations
+/// (Debian Policy, chapter 7). Conflicts are left to apt.
 pub fn unmet(packages: &str, roots: &BTreeSet<String>) -> BTreeSet<Unmet> {
     let stanzas = stanza::parse(packages);
     let index = Index::new(&stanzas);
@@ -49,7 +31,7 @@ pub fn unmet(packages: &str, roots: &BTreeSet<String>) -> BTreeSet<Unmet> {
 }
 
 struct Index<'a> {
-    /// Real and virtual names → who has them, and in which version (a bare `Provides` has none).
+    /// Real or virtual name → the packages with it, and the version (an unversioned `Provides` has none).
     names: BTreeMap<&'a str, Vec<(&'a Stanza, Option<Version>)>>,
 }
 
@@ -139,25 +121,25 @@ Version: 2.36-9+deb12u10
 ";
 
     #[test]
-    fn a_closure_is_whole_or_every_hole_is_named() {
+    fn every_unmet_dependency_is_reported() {
         let roots = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
         let lines = |index: &str, names: &[&str]| {
             unmet(index, &roots(names)).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(lines(INDEX, &["kubelet"]), [""; 0]);
-        assert_eq!(lines(INDEX, &["kubectl"]), ["package kubectl is not there"]);
+        assert_eq!(lines(INDEX, &["kubectl"]), ["package kubectl is missing"]);
         let older = INDEX.replace("2.36-9", "2.31-1").replace("Provides: mta (= 3)\n", "");
         assert_eq!(
             lines(&older, &["kubelet"]),
             [
-                "package iptables needs libc6 (>= 2.36), which is not there",
-                "package kubelet needs mta | exim, which is not there",
+                "package iptables depends on libc6 (>= 2.36), which is missing",
+                "package kubelet depends on mta | exim, which is missing",
             ]
         );
         let versioned = INDEX.replace(", firewall", ", firewall (>= 1)");
         assert_eq!(
             lines(&versioned, &["conntrack"]),
-            ["package conntrack needs firewall (>= 1), which is not there"]
+            ["package conntrack depends on firewall (>= 1), which is missing"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Debian packages of static binaries: the same inputs give the same bytes.
+//! Building Debian packages of static binaries: the same inputs give the same bytes.
 
 use std::fs;
 use std::io;
@@ -7,43 +7,27 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use super::SOURCE_DATE_EPOCH;
-use super::component::{Architecture, Package};
-use super::program::{self, ProgramError};
+use super::{DebianError, file_name};
+use crate::bundle::SOURCE_DATE_EPOCH;
+use crate::bundle::component::PackageComponent;
+use crate::bundle::format::PackageBuild;
+use crate::bundle::program;
+use crate::model::platform::Architecture;
 
-/// Why a package was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum DebError {
-    /// dpkg-deb is not there, or failed.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// Its tree cannot be laid out.
-    #[error("package {package} cannot be laid out")]
-    Tree {
-        /// Its name.
-        package: String,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-/// Makes the package at `path`; `work` is an empty directory.
+/// Builds the package in the directory `into`; `work` is an empty directory.
 ///
 /// # Errors
-/// When its tree cannot be written, or dpkg-deb refuses it.
-pub(super) async fn make(
-    (package, version, architecture): (&Package, &str, Architecture),
-    binaries: &Path,
-    work: &Path,
-    path: &Path,
-) -> Result<(), DebError> {
-    let tree = |source| DebError::Tree { package: package.name.clone(), source };
-    let size = lay_out(package, binaries, work).map_err(tree)?;
+/// When its tree cannot be written, or dpkg-deb fails.
+pub(super) async fn build(build: &PackageBuild<'_>, work: &Path, into: &Path) -> Result<(), DebianError> {
+    let PackageBuild { package, version, architecture, binaries } = *build;
+    let size = lay_out(package, binaries, work).map_err(DebianError::write(work))?;
     let control = control(package, version, architecture, size.div_ceil(1024));
     fs::create_dir(work.join("DEBIAN"))
         .and_then(|()| fs::write(work.join("DEBIAN/control"), control))
-        .map_err(tree)?;
-    open_directories(work).map_err(tree)?;
+        .and_then(|()| open_directories(work))
+        .and_then(|()| fs::create_dir_all(into))
+        .map_err(DebianError::write(work))?;
+    let path = into.join(file_name(&package.name, version, architecture));
     let mut command = Command::new("dpkg-deb");
     command.env("SOURCE_DATE_EPOCH", SOURCE_DATE_EPOCH.to_string());
     command.args(["--root-owner-group", "-Zzstd", "-z3", "--build"]).arg(work).arg(path);
@@ -51,8 +35,8 @@ pub(super) async fn make(
     Ok(())
 }
 
-/// Hard links would carry the cache's modes about, so files are copied. Returns bytes.
-fn lay_out(package: &Package, binaries: &Path, work: &Path) -> io::Result<u64> {
+/// Copies files, because hard links would share the modes of the cache. Returns their size in bytes.
+fn lay_out(package: &PackageComponent, binaries: &Path, work: &Path) -> io::Result<u64> {
     let mut size = 0;
     let place = |path: &str| -> io::Result<_> {
         let path = work.join(path.trim_start_matches('/'));
@@ -73,7 +57,7 @@ fn lay_out(package: &Package, binaries: &Path, work: &Path) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Whatever the umask is.
+/// Makes the modes of directories independent of the umask.
 fn open_directories(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(directory)? {
@@ -85,8 +69,8 @@ fn open_directories(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// deb-control(5); `kibibytes` is the installed size.
-fn control(package: &Package, version: &str, architecture: Architecture, kibibytes: u64) -> String {
+/// A control file (deb-control(5)); `kibibytes` is the installed size.
+fn control(package: &PackageComponent, version: &str, architecture: Architecture, kibibytes: u64) -> String {
     let mut text = format!(
         "Package: {}\nVersion: {version}\nArchitecture: {}\nMaintainer: metalform <packages@metalform.dev>\n\
          Installed-Size: {kibibytes}\n",
@@ -113,28 +97,35 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_package_has_its_files_owners_and_fields_and_is_reproducible() {
+    async fn a_package_has_its_files_and_owners_and_is_reproducible() {
         let directory = tempfile::tempdir().unwrap();
         let binaries = directory.path().join("bin");
         fs::create_dir(&binaries).unwrap();
         fs::write(binaries.join("tool"), "#!/bin/true\n").unwrap();
-        let package: Package = serde_saphyr::from_str(
+        let package: PackageComponent = serde_saphyr::from_str(
             "{name: tool, description: A tool, depends: [runc], files: {/opt/tool/bin/tool: tool},\
              texts: {/lib/systemd/system/tool.service: \"[Unit]\\n\"}}",
         )
         .unwrap();
         let mut made = Vec::new();
         for turn in ["one", "two"] {
-            let (work, path) = (directory.path().join(turn), directory.path().join(format!("{turn}.deb")));
+            let (work, into) = (directory.path().join(turn), directory.path().join(format!("{turn}-out")));
             fs::create_dir(&work).unwrap();
-            make((&package, "1.2.3", Architecture::Amd64), &binaries, &work, &path).await.unwrap();
-            made.push(fs::read(path).unwrap());
+            let request = PackageBuild {
+                package: &package,
+                version: "1.2.3",
+                architecture: Architecture::Amd64,
+                binaries: &binaries,
+            };
+            build(&request, &work, &into).await.unwrap();
+            made.push(fs::read(into.join("tool_1.2.3_amd64.deb")).unwrap());
         }
         assert_eq!(made[0], made[1]);
-        let (listing, _) =
-            program::run(Command::new("dpkg-deb").arg("-c").arg(directory.path().join("one.deb")))
-                .await
-                .unwrap();
+        let (listing, _) = program::run(
+            Command::new("dpkg-deb").arg("-c").arg(directory.path().join("one-out/tool_1.2.3_amd64.deb")),
+        )
+        .await
+        .unwrap();
         let listing = String::from_utf8(listing).unwrap();
         for line in
             ["-rwxr-xr-x root/root", "./opt/tool/bin/tool", "-rw-r--r-- root/root", "drwxr-xr-x root/root"]

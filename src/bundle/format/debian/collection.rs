@@ -1,82 +1,43 @@
-//! A system's own packages with their whole closure, from its own archive.
+//! The packages of a distribution's archive, with their dependency closure.
 //!
-//! apt does the work in a root of its own with an empty package database, and verifies the archive's
-//! signatures. Packages that a host is likely to have (libc6) come too: the host's may be older.
+//! apt resolves them in a root of its own with an empty package database, and verifies the archive's signatures. Packages
+//! that a host is likely to have (libc6) are included: those of the host may be older.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 use tokio::process::Command;
 
-use super::apt_repository::{self, IndexError};
-use super::component::{Architecture, OperatingSystem};
-use super::debian_archive::{Archive, ArchiveError};
-use super::digest::Sha256;
-use super::entry::{Draft, Entry, EntryError};
-use super::program::{self, ProgramError};
+use super::archive::DebianArchive;
+use super::{DIRECTORY, DebianError};
+use crate::bundle::entry::Draft;
+use crate::bundle::format::CollectionRequest;
+use crate::bundle::program;
+use crate::model::platform::Architecture;
 
 /// The keys of Debian's releases (package debian-archive-keyring).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// Why a system's packages were not bundled.
-#[derive(Debug, thiserror::Error)]
-pub enum OsPackagesError {
-    /// As it says.
-    #[error(transparent)]
-    Archive(#[from] ArchiveError),
-    /// apt-get is not there, or refused: an unknown package, a wrong signature, no archive.
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    /// As it says.
-    #[error(transparent)]
-    Index(#[from] IndexError),
-    /// As it says.
-    #[error(transparent)]
-    Entry(#[from] EntryError),
-    /// apt's private root cannot be written, or a package cannot be moved.
-    #[error("the packages of {codename} cannot be collected")]
-    Collect {
-        /// Of the system.
-        codename: String,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
+/// Returns the provenance.
+///
 /// # Errors
-/// The first thing that apt refuses, or that cannot be written.
-pub(super) async fn collect(
-    system: &OperatingSystem,
-    architecture: Architecture,
-    archive: Option<&str>,
-    draft: Draft,
-) -> Result<Entry, OsPackagesError> {
+/// The first failure of apt, or of a write.
+pub(super) async fn collect(request: &CollectionRequest<'_>, draft: &Draft) -> Result<String, DebianError> {
+    let CollectionRequest { system, platform, archive } = *request;
+    let (suite, architecture) = (system.suite.as_str(), platform.architecture);
     let archive = match archive {
-        Some(uri) => Archive::at(uri),
-        None => Archive::locate(&system.codename).await?,
+        Some(uri) => DebianArchive::at(uri),
+        None => DebianArchive::locate(suite).await?,
     };
-    let collect = |source| OsPackagesError::Collect { codename: system.codename.clone(), source };
-    let root = draft.scratch("apt")?;
-    lay_out(&root, &archive.sources_list(&system.codename, KEYRING)).map_err(collect)?;
+    let root = draft.scratch(DIRECTORY)?;
+    lay_out(&root, &archive.sources_list(suite, KEYRING)).map_err(DebianError::write(&root))?;
     program::run(apt_get(&root, architecture).args(["-o", "APT::Update::Error-Mode=any", "update"])).await?;
     let mut install = apt_get(&root, architecture);
     program::run(install.args(["--yes", "--download-only", "install"]).args(&system.packages)).await?;
-    let pool = draft.content(&format!("apt/pool/{}", system.codename))?;
-    move_packages(&root.join("cache/archives"), &pool).map_err(collect)?;
-    let packages =
-        apt_repository::scan(&draft.content("apt")?, std::slice::from_ref(&system.codename)).await?;
-    let provenance = format!("archive: {} {}", without_credentials(&archive.main), system.codename);
-    Ok(draft.keep(provenance, BTreeMap::new(), packages)?)
-}
-
-/// The key of a system's entry. The archive moves on and the key does not: a build that is to take newer
-/// packages says so.
-pub(super) fn inputs(system: &OperatingSystem, architecture: Architecture, archive: Option<&str>) -> Sha256 {
-    let text = serde_json::to_vec(&(super::BUILDER, system, architecture, archive))
-        .expect("serialises, because a system is plain data with text keys");
-    Sha256::of(&text)
+    let pool = draft.content(&format!("{DIRECTORY}/pool/{}", super::suite(platform)))?;
+    move_packages(&root.join("cache/archives"), &pool).map_err(DebianError::write(&pool))?;
+    Ok(format!("archive: {} {suite}", without_credentials(&archive.main)))
 }
 
 fn lay_out(root: &Path, sources_list: &str) -> io::Result<()> {
@@ -87,7 +48,7 @@ fn lay_out(root: &Path, sources_list: &str) -> io::Result<()> {
     fs::write(root.join("sources.list"), sources_list)
 }
 
-/// The machine's own apt.conf holds (proxies), its sources, preferences and packages do not.
+/// Uses the machine's apt.conf (proxies), but not its sources, preferences and package database.
 fn apt_get(root: &Path, architecture: Architecture) -> Command {
     let mut command = Command::new("apt-get");
     let at = |name: &str| root.join(name).display().to_string();
@@ -115,7 +76,7 @@ fn apt_get(root: &Path, architecture: Architecture) -> Command {
     command
 }
 
-/// Debian's pool leaves the epoch out of file names, as `%3a` in a URL is easily read as `:`.
+/// Removes the epoch from file names, as in Debian's pool: `%3a` in a URL may be decoded to `:`.
 fn move_packages(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -146,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_names_lose_their_epoch_and_uris_their_password() {
+    fn file_names_have_no_epoch_and_uris_no_password() {
         assert_eq!(without_epoch("conntrack_1%3a1.4.7-1_amd64.deb"), "conntrack_1.4.7-1_amd64.deb");
         assert_eq!(without_epoch("runc_1.1.15+ds1-2_amd64.deb"), "runc_1.1.15+ds1-2_amd64.deb");
         assert_eq!(without_credentials("http://me:secret@a.example/debian"), "http://a.example/debian");
