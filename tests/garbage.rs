@@ -33,7 +33,7 @@ const SPOILT: [(&str, &str, i32, &str); 14] = [
     ("random bytes", "head -c 1000000 /dev/urandom", SSH, "no usable shell"),
     ("zeros without end", "exec cat /dev/zero", SSH, "more than 64 MiB"),
     ("its answer, and then lines without end", "\"$@\"; exec yes", SSH, "more than 64 MiB"),
-    ("the first 200 bytes", "\"$@\" | head -c 200", HOST, "breaks off after"),
+    ("the first 200 bytes", "\"$@\" | head -c 200", HOST, "truncated after"),
     ("every line twice", "\"$@\" | sed -u p", HOST, ""),
     ("lines in reverse order", "\"$@\" 2>/dev/null | tac", SSH, ""),
     (

@@ -21,7 +21,7 @@ use russh::{Channel, Error};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::timeout;
 
-pub use self::client::{CONNECT_DEADLINE, KEEPALIVE, SshClient};
+pub use self::client::{CONNECT_DEADLINE, KEEPALIVE, STUCK, SshClient};
 use self::connection::Connection;
 use self::exchange::{ExchangeEnd, SudoLogin};
 use super::capture::{Capture, OUTPUT_LIMIT};

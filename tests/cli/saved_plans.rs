@@ -119,7 +119,7 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
                 let other = if text[at..].starts_with('0') { "1" } else { "0" };
                 sandbox.write("saved", &format!("{}{other}{}", &text[..at], &text[at + 1..]));
             },
-            &["node-1: it is another machine than the one that the plan was made for"],
+            &["node-1: this is not the machine that the plan was made for"],
         ),
     ];
     for (change, expected) in moves {

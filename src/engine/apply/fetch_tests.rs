@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
-use super::progress::Summary;
+use super::progress::ProgressSummary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
@@ -115,7 +115,7 @@ fn program_of(step: Step) -> Program {
 fn outcome(shell: &str, program: &Program) -> Result<(), String> {
     let output = run(shell, program);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
-    let summary = Summary::of(&Nonce::new(6), &output.stdout);
+    let summary = ProgressSummary::of(&Nonce::new(6), &output.stdout);
     assert!(summary.ended || summary.failed.is_some(), "{shell}");
     summary.failed.map_or(Ok(()), |(_, _, output)| Err(output))
 }

@@ -9,13 +9,13 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use sha2::{Digest, Sha256};
 
-use super::progress::Summary;
+use super::progress::ProgressSummary;
 use super::*;
 use crate::engine::shells::{run, shells};
 use crate::resource::contract::step::Access;
 
 /// Plans of one run. `METALFORM_ORACLE_CASES` sets another number, `METALFORM_ORACLE_SEED` repeats a run.
-const CASES: u32 = 40;
+const CASES: u32 = 24;
 
 /// One resource of a random plan. Names are relative to the tree.
 #[derive(Debug, Clone)]
@@ -179,11 +179,12 @@ fn nonce() -> Nonce {
 fn ending(ids: impl Fn(usize) -> Vec<String>, stdout: &[u8]) -> Ending {
     let mut done = Vec::new();
     for line in String::from_utf8_lossy(stdout).lines() {
-        if let Some(progress::Line::Done(number)) = progress::parse(&nonce(), line) {
+        if let Some(progress::ProgressLine::Done(number)) = progress::parse(&nonce(), line) {
             done.extend(ids(number));
         }
     }
-    let failed = Summary::of(&nonce(), stdout).failed.map(|(number, ..)| ids(number)).unwrap_or_default();
+    let failed =
+        ProgressSummary::of(&nonce(), stdout).failed.map(|(number, ..)| ids(number)).unwrap_or_default();
     Ending { done, failed }
 }
 
@@ -204,7 +205,7 @@ fn one_by_one(shell: &str, works: &[Work]) -> Ending {
                 Task { ids: vec![work.id.clone()], begins: true, ends: true, steps: vec![step.clone()] };
             let segment = Segment { tasks: vec![task], ..Segment::default() };
             let output = run(shell, &program(&segment, PackageManager::Apt, "", &nonce()));
-            if Summary::of(&nonce(), &output.stdout).failed.is_some() {
+            if ProgressSummary::of(&nonce(), &output.stdout).failed.is_some() {
                 ending.failed = vec![work.id.clone()];
                 return ending;
             }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::progress::Summary;
+use super::progress::ProgressSummary;
 use super::{PackageManager, RebootWork, Segment, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
@@ -29,7 +29,7 @@ fn the_host_goes_down_after_its_program_has_ended() {
         let script = format!("PATH={}:$PATH\n{}", quote(dir.path().to_str().unwrap()), program.script);
         let output = run(shell, &Program { script, ..program });
         // The transport waits until no process holds the output open, so this is the end of the connection.
-        assert!(Summary::of(&nonce, &output.stdout).ended && !called.exists(), "{shell}");
+        assert!(ProgressSummary::of(&nonce, &output.stdout).ended && !called.exists(), "{shell}");
         let awaited = Command::new("sh")
             .args(["-c", "for i in $(seq 100); do [ -e \"$0\" ] && exit; sleep 0.1; done; exit 1"])
             .arg(&called)

@@ -49,7 +49,7 @@ fn instances(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::apply::progress::Summary;
+    use crate::engine::apply::progress::ProgressSummary;
     use crate::engine::apply::{PackageManager, Segment, program};
     use crate::engine::nonce::Nonce;
     use crate::engine::shells::{run, shells};
@@ -68,7 +68,7 @@ mod tests {
         let output =
             run(shell, &program(&Segment { tasks, ..Segment::default() }, PackageManager::Apt, "", &nonce));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
-        let summary = Summary::of(&nonce, &output.stdout);
+        let summary = ProgressSummary::of(&nonce, &output.stdout);
         assert!(summary.ended || summary.failed.is_some(), "{shell}: {output:?}");
         summary.failed.map(|(number, _, output)| (number, output))
     }

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use super::progress::Summary;
+use super::progress::ProgressSummary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
@@ -17,7 +17,7 @@ fn awaited(shell: &str, condition: Condition, seconds: u32) -> Option<String> {
     let segment = Segment { tasks: vec![task], ..Segment::default() };
     let output = run(shell, &program(&segment, PackageManager::Apt, "", &Nonce::new(6)));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
-    Summary::of(&Nonce::new(6), &output.stdout).failed.map(|(_, _, output)| output)
+    ProgressSummary::of(&Nonce::new(6), &output.stdout).failed.map(|(_, _, output)| output)
 }
 
 #[test]

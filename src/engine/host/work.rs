@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::deadline::Deadline;
 use super::{Activity, CertificateSigner, EventSink, HostError, HostSession};
-use crate::engine::apply::progress::{self, Line, Summary};
+use crate::engine::apply::progress::{self, ProgressLine, ProgressSummary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
 use crate::engine::cancel::CancelLevel;
 use crate::engine::observe;
@@ -100,16 +100,16 @@ impl HostSession<'_> {
         program: &Program,
         events: EventSink<'_>,
         deadline: &Deadline<'_>,
-    ) -> Result<(Summary, Output), HostError> {
+    ) -> Result<(ProgressSummary, Output), HostError> {
         let _turn = self.turn(program, events).await?;
         let started = watch::Sender::new(None);
         let mut current = None;
         let mut report = |line: &str| {
             if let Some(line) = progress::parse(&self.nonce, line) {
                 match line {
-                    Line::Begin(number) => current = Some(number),
-                    Line::Done(_) => current = None,
-                    Line::At(ref process) => drop(started.send_replace(Some(process.clone()))),
+                    ProgressLine::Begin(number) => current = Some(number),
+                    ProgressLine::Done(_) => current = None,
+                    ProgressLine::At(ref process) => drop(started.send_replace(Some(process.clone()))),
                     _ => {}
                 }
                 deadline.restart();
@@ -134,7 +134,7 @@ impl HostSession<'_> {
                 return Err(error.while_applying(current));
             }
         };
-        let summary = Summary::of(&self.nonce, &output.stdout);
+        let summary = ProgressSummary::of(&self.nonce, &output.stdout);
         match &summary.failed {
             Some((number, status, output)) => {
                 let resources = resources(segment, *number).to_vec();
@@ -194,16 +194,16 @@ impl HostSession<'_> {
         drop(self.transport.run(&process.end(), &mut |_| {}).await);
     }
 
-    fn report(&self, segment: &Segment, line: Line, events: EventSink<'_>) {
+    fn report(&self, segment: &Segment, line: ProgressLine, events: EventSink<'_>) {
         let host = || self.name.clone();
         let (number, event): (usize, Box<dyn Fn(String) -> Event + '_>) = match line {
-            Line::Begin(number) => {
+            ProgressLine::Begin(number) => {
                 (number, Box::new(move |resource| Event::ResourceBegun { host: host(), resource }))
             }
-            Line::Done(number) => {
+            ProgressLine::Done(number) => {
                 (number, Box::new(move |resource| Event::ResourceDone { host: host(), resource }))
             }
-            Line::Fail { number, status, output } => (
+            ProgressLine::Fail { number, status, output } => (
                 number,
                 Box::new(move |resource| Event::ResourceFailed {
                     host: host(),
@@ -212,7 +212,7 @@ impl HostSession<'_> {
                     output: output.clone(),
                 }),
             ),
-            Line::Wait { number, reason } => (
+            ProgressLine::Wait { number, reason } => (
                 number,
                 Box::new(move |resource| Event::Waiting {
                     host: host(),
@@ -221,7 +221,10 @@ impl HostSession<'_> {
                     elapsed: Duration::ZERO,
                 }),
             ),
-            Line::Request { .. } | Line::End | Line::At(_) | Line::Stopped => return,
+            ProgressLine::Request { .. }
+            | ProgressLine::End
+            | ProgressLine::At(_)
+            | ProgressLine::Stopped => return,
         };
         resources(segment, number).iter().cloned().map(event).for_each(events);
     }
@@ -235,7 +238,11 @@ fn resources(segment: &Segment, number: usize) -> &[String] {
     task.or_else(|| request().map(|work| &work.ids)).or_else(reboot).map_or(&[], Vec::as_slice)
 }
 
-fn sign(segment: &Segment, summary: &Summary, signer: CertificateSigner<'_>) -> Result<Vec<Task>, HostError> {
+fn sign(
+    segment: &Segment,
+    summary: &ProgressSummary,
+    signer: CertificateSigner<'_>,
+) -> Result<Vec<Task>, HostError> {
     let not_signed = |work: &CertificateWork, reason: String| HostError::NotSigned {
         certificate: work.request.certificate.clone(),
         reason,

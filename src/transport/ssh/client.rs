@@ -21,9 +21,8 @@ pub const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 pub const KEEPALIVE: Duration = Duration::from_secs(2);
 
 /// While a large payload is written to a host behind a bastion no keepalive requests can be sent, and the kernel here
-/// does not see the connection between the bastion and the host: it is dead when nothing moved for this many
-/// intervals.
-pub(super) const STUCK: u32 = 150;
+/// does not see the connection between the bastion and the host: it is dead when nothing moved for this time.
+pub const STUCK: Duration = Duration::from_secs(300);
 
 /// Keepalive requests that may be without an answer (`ServerAliveCountMax`).
 pub(super) const UNANSWERED: u32 = 3;
@@ -40,6 +39,7 @@ pub struct SshClient {
     pub(super) sudo: Option<SudoPassword>,
     pub(super) deadline: Duration,
     pub(super) keepalive: Duration,
+    pub(super) stuck: Duration,
     pub(super) clock: Option<fn() -> Timestamp>,
 }
 
@@ -56,6 +56,7 @@ impl SshClient {
             sudo: None,
             deadline: CONNECT_DEADLINE,
             keepalive: KEEPALIVE,
+            stuck: STUCK,
             clock: None,
         }
     }
@@ -96,8 +97,23 @@ impl SshClient {
         Self { deadline, ..self }
     }
 
+    /// Replaces [`STUCK`].
+    pub fn with_stuck(self, stuck: Duration) -> Self {
+        Self { stuck, ..self }
+    }
+
     /// Replaces [`KEEPALIVE`].
     pub fn with_keepalive(self, keepalive: Duration) -> Self {
         Self { keepalive, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_host_is_noticed_within_10_seconds() {
+        assert!(KEEPALIVE * (UNANSWERED + 1) <= Duration::from_secs(10));
     }
 }

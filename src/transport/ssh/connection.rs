@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::bastion::Bastions;
-use super::client::{STUCK, SshClient, UNANSWERED};
+use super::client::{SshClient, UNANSWERED};
 use super::host_key::{HandshakeError, HostKeyCheck};
 use super::login::{LoginEnd, log_in};
 use crate::model::ssh_target::SshTarget;
@@ -132,7 +132,7 @@ where
     let host_keys = algorithms(&target.host_key, &known, &target.host, target.port);
     let certified = client.clock.is_some() && has_ca(&target.host_key, &known, &target.host, target.port);
     let mut config = config(client.keepalive, host_keys, certified);
-    config.inactivity_timeout = target.bastion.as_ref().map(|_| client.keepalive * STUCK);
+    config.inactivity_timeout = target.bastion.as_ref().map(|_| client.stuck);
     let ending = Ending::default();
     let remembered = client.known_hosts.first().cloned().unwrap_or_default();
     let check = HostKeyCheck {

@@ -81,6 +81,9 @@ impl Handler for HostKeyCheck {
     async fn disconnected(&mut self, reason: DisconnectReason<HandshakeError>) -> Result<(), HandshakeError> {
         self.ending.set(match reason {
             DisconnectReason::ReceivedDisconnect(info) => Ended::ByHost(info.message),
+            DisconnectReason::Error(HandshakeError::Ssh(russh::Error::KeepaliveTimeout)) => {
+                Ended::Broken("no answer to keepalive requests".to_owned())
+            }
             DisconnectReason::Error(error) => Ended::Broken(error.to_string()),
         });
         Ok(())
