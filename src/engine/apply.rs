@@ -28,9 +28,9 @@ use flate2::write::GzEncoder;
 pub use self::packages::PackageManager;
 use self::runs::Manner;
 use super::nonce::Nonce;
+use crate::model::shell_word::quote;
 use crate::resource::contract::step::{CertificateRequest, Step};
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
 /// Below this, compressing a payload saves nothing that anyone would notice.
 const COMPRESS_FROM: usize = 16 * 1024;

@@ -15,7 +15,6 @@ pub mod nonce;
 pub mod observe;
 pub mod plan;
 mod process;
-mod quote;
 pub mod roster;
 pub mod saved_plan;
 mod second_part;

@@ -13,6 +13,7 @@ pub mod one_or_many;
 pub mod role;
 pub mod roster;
 pub mod selector;
+pub mod shell_word;
 pub mod ssh_syntax;
 pub mod ssh_target;
 pub mod yaml_error;

@@ -1,8 +1,7 @@
 //! Which package manager a host has, and how package steps are written for it.
 
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::PackageVersion;
-use crate::transport::shell::quote;
 
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

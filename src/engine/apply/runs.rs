@@ -95,7 +95,33 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
                 Step::Symlink { path: link, .. } => {
                     !path.strip_prefix(link.as_str()).is_some_and(|rest| rest.starts_with('/'))
                 }
-                _ => true,
+                // All others that `leaves_staged_files_alone` admits.
+                Step::SetAccess { .. }
+                | Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::ReloadUnitFiles
+                | Step::VerifyUnit { .. } => true,
+                Step::EditFile { .. }
+                | Step::WriteAuthorizedKeys { .. }
+                | Step::MakeDirectory { .. }
+                | Step::Remove { .. }
+                | Step::Download { .. }
+                | Step::Unpack { .. }
+                | Step::Await { .. }
+                | Step::Reboot { .. }
+                | Step::RefreshPackageIndex
+                | Step::InstallPackages(_)
+                | Step::RemovePackages(_)
+                | Step::HoldPackage { .. }
+                | Step::Unit { .. }
+                | Step::SwapOff
+                | Step::PullImage(_)
+                | Step::IssueCertificate(_)
+                | Step::ReplaceRoute { .. }
+                | Step::Account { .. }
+                | Step::SetPassword { .. }
+                | Step::Mount { .. }
+                | Step::Run { .. } => false,
             })
     })
 }

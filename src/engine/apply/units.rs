@@ -2,9 +2,8 @@
 
 use super::Task;
 use super::steps::payload_of;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::{Step, UnitFile};
-use crate::transport::shell::quote;
 
 /// Moves every question about a unit file to the first of them, since asking costs as much for one as for
 /// many. What counts against a unit lies in its own file, so that nothing in between can change the answer.

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::probe::{
     Account, Answer, GroupEntry, GroupState, PasswordState, Probe, UserState,
 };
-use crate::transport::shell::quote;
 
 fn users(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
     probes

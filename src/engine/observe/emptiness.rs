@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 fn paths(probes: &BTreeSet<Probe>) -> Vec<&str> {
     probes

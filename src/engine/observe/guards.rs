@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 /// A guard is a question, and questions are quick.
 const SECONDS: u32 = 30;

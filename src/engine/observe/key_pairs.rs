@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 fn pairs(probes: &BTreeSet<Probe>) -> Vec<(&str, &str)> {
     probes

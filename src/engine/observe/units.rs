@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, Probe, UnitState};
 
 fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {

@@ -1,11 +1,12 @@
 //! A package source of apt, in deb822 style (sources.list(5)).
 
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::package_source::{Layout, Texts};
+use crate::resource::text::package_source::{SourceLayout, Texts};
 
-pub(in crate::resource) fn layout(name: &str) -> Layout {
-    Layout {
+pub(in crate::resource) fn layout(name: &str) -> SourceLayout {
+    SourceLayout {
         source: format!("/etc/apt/sources.list.d/{name}.sources"),
         key: format!("/etc/apt/keyrings/{name}.asc"),
         ca: Some(format!("/etc/apt/apt.conf.d/90metalform-{name}")),
@@ -14,20 +15,22 @@ pub(in crate::resource) fn layout(name: &str) -> Layout {
     }
 }
 
-pub(in crate::resource) fn texts(layout: &Layout, given: &Given) -> Result<Texts, FieldError> {
-    if given.has("signed_index") {
-        return Err(given.invalid("signed_index", "it goes with rpm"));
+pub(in crate::resource) fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
+    if fields.has("signed_index") {
+        return Err(fields.invalid("signed_index", "requires format rpm"));
     }
-    if !given.has("suite") {
-        return Err(given.invalid("suite", "deb needs it"));
+    if !fields.has("suite") {
+        return Err(fields.invalid("suite", "required with format deb"));
     }
-    let [uri, suite] = [given.need_word("uri")?, given.need_word("suite")?];
-    let components = given.list("components");
+    let [uri, suite] = [fields.need_word("uri")?, fields.need_word("suite")?];
+    let components = fields.list("components");
     if suite.ends_with('/') != components.is_empty() {
-        return Err(given.invalid("components", "they go with a suite, and not with a path that ends with /"));
+        return Err(
+            fields.invalid("components", "required with a suite, not allowed with a path that ends with /")
+        );
     }
     if components.iter().any(|component| component.is_empty() || component.contains(char::is_whitespace)) {
-        return Err(given.invalid("components", "each must be one word"));
+        return Err(fields.invalid("components", "must be a list of single words"));
     }
     let components = match components.as_slice() {
         [] => String::new(),
@@ -35,25 +38,27 @@ pub(in crate::resource) fn texts(layout: &Layout, given: &Given) -> Result<Texts
     };
     let key = &layout.key;
     let source = format!("Types: deb\nURIs: {uri}\nSuites: {suite}\n{components}Signed-By: {key}\n");
-    Ok(Texts { source, ca: ca(given)? })
+    Ok(Texts { source, ca: ca(fields)? })
 }
 
-/// The configuration that makes apt trust the authority for this host alone (apt-transport-https(1)).
-fn ca(given: &Given) -> Result<Option<String>, FieldError> {
-    let Some(ca) = path::field(given, "ca")? else { return Ok(None) };
-    let uri = given.need_line("uri")?;
+/// The configuration that makes apt trust the CA for this host alone (apt-transport-https(1)).
+fn ca(fields: &FieldValues) -> Result<Option<String>, FieldError> {
+    let Some(ca) = path::field(fields, "ca")? else { return Ok(None) };
+    let uri = fields.need_line("uri")?;
     let Some(rest) = uri.strip_prefix("https://") else {
-        return Err(given.invalid("ca", "it goes with a uri of https"));
+        return Err(fields.invalid("ca", "requires an https uri"));
     };
     let authority = rest.split('/').next().unwrap_or(rest);
     let host = authority.rsplit('@').next().unwrap_or(authority);
     let host = host.split(':').next().unwrap_or(host);
-    // apt's configuration has no way to write the colons of an IPv6 address in a name.
+    // In a name of apt's configuration the colons of an IPv6 address cannot be written.
     if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-') {
-        return Err(given.invalid("ca", "the uri must have a host name or an IPv4 address"));
+        return Err(fields.invalid("ca", "requires a uri with a host name or an IPv4 address"));
     }
     if ca.contains(|c: char| c == '"' || c == '\\' || c.is_control()) {
-        return Err(given.invalid("ca", "apt cannot read a path with these characters"));
+        return Err(
+            fields.invalid("ca", "must not contain '\"', '\\' or control characters, which apt cannot read")
+        );
     }
     Ok(Some(format!("Acquire::https::{host}::CaInfo \"{ca}\";\n")))
 }

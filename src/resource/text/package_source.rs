@@ -1,45 +1,46 @@
-//! Where the files of a package source lie, and those of the others.
+//! The files of a package source, and those of the other sources of a host.
 
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 
-/// The files of one source, and how the other sources of the host are found.
+/// The paths of one source, and how the others are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Layout {
-    /// The file that names the source.
+pub(in crate::resource) struct SourceLayout {
+    /// The file that defines the source.
     pub source: String,
-    /// The key that must have signed it.
+    /// The key that signs it.
     pub key: String,
-    /// The file that says whom https is checked against, where that is not said in the source itself.
+    /// The file that sets the CA of https, where the source itself does not.
     pub ca: Option<String>,
-    /// Patterns of the shell for all files that name sources.
+    /// Shell patterns of all files that define sources.
     pub all: &'static str,
-    /// Patterns of the shell for those that were disabled.
+    /// Shell patterns of those that are disabled.
     pub disabled: &'static str,
 }
 
-/// What the files say; the key is the same for all sorts of source.
+/// The content of the files; that of the key is the same for all formats.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::resource) struct Texts {
     pub source: String,
-    /// Of [`Layout::ca`]; `None` where the system's authorities are used.
+    /// Of [`SourceLayout::ca`]; `None` where the system's store is used.
     pub ca: Option<String>,
 }
 
-/// Makes the texts of one sort of source from the fields of its resource.
-pub(in crate::resource) type MakeTexts = fn(&Layout, &Given) -> Result<Texts, FieldError>;
+/// Makes the content of the files of one format.
+pub(in crate::resource) type MakeTexts = fn(&SourceLayout, &FieldValues) -> Result<Texts, FieldError>;
 
-impl Layout {
-    /// A script that takes the other sources out of use.
+impl SourceLayout {
+    /// A script that disables the other sources.
     pub fn disable_others(&self) -> String {
         self.each_other("mv -f -- \"$f\" \"$f.metalform-disabled\" || exit") + "true"
     }
 
-    /// A script that brings back what [`Self::disable_others`] took out of use.
+    /// A script that enables what [`Self::disable_others`] disabled.
     pub fn enable_others(&self) -> String {
         self.each_disabled("mv -f -- \"$f\" \"${f%.metalform-disabled}\" || exit") + "true"
     }
 
-    /// Does something with each other file `$f` that names a source: one of comments alone may stay.
+    /// Runs an action for each other file `$f` that defines a source; a file of comments alone is left out.
     pub fn each_other(&self, action: &str) -> String {
         format!(
             "for f in {all}; do \
@@ -49,7 +50,7 @@ impl Layout {
         )
     }
 
-    /// Does something with each disabled file `$f`.
+    /// Runs an action for each disabled file `$f`.
     pub fn each_disabled(&self, action: &str) -> String {
         format!("for f in {}; do if [ -e \"$f\" ]; then {action}; fi; done; ", self.disabled)
     }
