@@ -89,7 +89,7 @@ impl Reader<'_> {
     fn about(&mut self, node: &Node) -> Option<String> {
         let about = self.keep(mismatch::string("about", node))?.value;
         if about.is_empty() || about.trim().contains('\n') {
-            let found = if about.is_empty() { "empty" } else { "several lines" }.to_owned();
+            let found = if about.is_empty() { "an empty string" } else { "several lines" }.to_owned();
             let mismatch =
                 Mismatch { what: "about".to_owned(), expected: "one sentence", found, written: None };
             self.fault(node.at, SyntaxFault::from(mismatch));

@@ -48,7 +48,7 @@ impl Node {
     /// The value in a message: `a string`, `the number 1.30`.
     pub fn describe(&self) -> String {
         match &self.value {
-            Yaml::Null => "empty".to_owned(),
+            Yaml::Null => "an empty value".to_owned(),
             Yaml::Boolean(value) => value.to_string(),
             Yaml::Number(number) => {
                 format!("the number {}", self.written.clone().unwrap_or_else(|| number.to_string()))

@@ -90,15 +90,15 @@ mod tests {
                 .push(format!("{text:?} -> {:?} {error}", error.position().map(|at| (at.line, at.column))));
         }
         insta::assert_snapshot!(messages.join("\n"), @r#"
-        "a: 1\nb: 2\na: 3\n" -> Some((3, 1)) the key "a" stands here for the second time
-        "a: {{ b }}\n" -> Some((1, 4)) {{ }} is not quoted, so YAML reads a map here
-        "a:\n  - {{ b[0] }}\n" -> Some((2, 5)) {{ }} is not quoted, so YAML reads a map here
-        "a: {{ b }}/c\n" -> Some((1, 4)) {{ }} is not quoted, so YAML reads a map here
-        "a: [x, {{ b }}]\n" -> Some((1, 8)) {{ }} is not quoted, so YAML reads a map here
+        "a: 1\nb: 2\na: 3\n" -> Some((3, 1)) duplicate key "a"
+        "a: {{ b }}\n" -> Some((1, 4)) {{ }} must be quoted: YAML reads a map here
+        "a:\n  - {{ b[0] }}\n" -> Some((2, 5)) {{ }} must be quoted: YAML reads a map here
+        "a: {{ b }}/c\n" -> Some((1, 4)) {{ }} must be quoted: YAML reads a map here
+        "a: [x, {{ b }}]\n" -> Some((1, 8)) {{ }} must be quoted: YAML reads a map here
         "a: [x\nb: 2\n" -> Some((2, 2)) illegal placement of ':' indicator
         "a: \"x\nb: 2\n" -> Some((2, 1)) a quote that was opened above this line is not closed
         "base: &x {a: 1}\nb:\n  <<: *x\n" -> Some((3, 3)) << is not read here: write the fields out
-        "? [a]\n: 2\n" -> None a key must be text
+        "? [a]\n: 2\n" -> None a key must be a string
         "a: .nan\n" -> Some((1, 4)) value `.nan` is not a finite number
         "a: 1\n---\nb: 2\n" -> Some((3, 1)) a second document begins here
         "#);

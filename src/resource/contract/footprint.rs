@@ -4,7 +4,7 @@ use crate::resource::contract::kind::Kind;
 
 /// The files of a resource, as far as other resources must know them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::resource) enum Footprint {
+pub enum Footprint {
     /// None that another resource depends on.
     None,
     /// Any: what a command does is not known.

@@ -5,7 +5,7 @@ use crate::resource::contract::probe::{PathState, Probe};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::resource) enum Refusal {
+pub enum Refusal {
     #[error("cannot observe {probe}: {reason}")]
     Unobserved { probe: Probe, reason: String },
     /// A bug of the caller: the answer is missing, or is that of another kind of probe.
@@ -74,7 +74,7 @@ pub(in crate::resource) enum Refusal {
 
 impl Refusal {
     /// Something else exists where `expected` should be.
-    pub(in crate::resource) fn occupied(path: &str, state: &PathState, expected: &'static str) -> Self {
+    pub fn occupied(path: &str, state: &PathState, expected: &'static str) -> Self {
         let found = match state {
             PathState::Absent => "absent",
             PathState::File { .. } => "a regular file",

@@ -14,12 +14,12 @@ fn fits(name: &str) -> bool {
 }
 
 /// The name of a resource that is the name of an account.
-pub(in crate::resource) fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
+pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
     if fits(name) { Ok(name.to_owned()) } else { Err(fields.invalid_name(name, REASON)) }
 }
 
 /// Checks the names in a field.
-pub(in crate::resource) fn check<'a>(
+pub fn check<'a>(
     fields: &FieldValues,
     field: &'static str,
     names: impl IntoIterator<Item = &'a String>,

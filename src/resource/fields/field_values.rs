@@ -14,16 +14,16 @@ use crate::resource::fields::field_spec::{FieldSpec, permission_bits};
 
 /// Fields whose names and types are right. A kind takes them by name.
 #[derive(Debug)]
-pub(in crate::resource) struct FieldValues {
+pub struct FieldValues {
     kind: Kind,
     values: Map<String, Value>,
-    pub(in crate::resource) ensure: Ensure,
-    pub(in crate::resource) sensitive: bool,
+    pub ensure: Ensure,
+    pub sensitive: bool,
 }
 
 impl FieldValues {
     /// Checks names and types. Required fields may be left out with `ensure: absent`.
-    pub(in crate::resource) fn check(
+    pub fn check(
         kind: Kind,
         specs: &'static [FieldSpec],
         values: Map<String, Value>,
@@ -44,33 +44,33 @@ impl FieldValues {
         }
     }
 
-    pub(in crate::resource) fn invalid(&self, field: &'static str, reason: impl Into<String>) -> FieldError {
+    pub fn invalid(&self, field: &'static str, reason: impl Into<String>) -> FieldError {
         FieldError::Invalid { kind: self.kind, field, reason: reason.into() }
     }
 
-    pub(in crate::resource) fn invalid_name(&self, name: &str, reason: &'static str) -> FieldError {
+    pub fn invalid_name(&self, name: &str, reason: &'static str) -> FieldError {
         FieldError::Name { kind: self.kind, name: name.to_owned(), reason }
     }
 
     /// For kinds with nothing to remove.
-    pub(in crate::resource) fn require_present(&self) -> Result<(), FieldError> {
+    pub fn require_present(&self) -> Result<(), FieldError> {
         match self.ensure {
             Ensure::Present => Ok(()),
             Ensure::Absent => Err(FieldError::NotRemovable { kind: self.kind }),
         }
     }
 
-    pub(in crate::resource) fn string(&self, field: &str) -> Option<String> {
+    pub fn string(&self, field: &str) -> Option<String> {
         self.values.get(field).and_then(Value::as_str).map(str::to_owned)
     }
 
     /// A required string.
-    pub(in crate::resource) fn need(&self, field: &'static str) -> Result<String, FieldError> {
+    pub fn need(&self, field: &'static str) -> Result<String, FieldError> {
         self.string(field).ok_or(FieldError::Missing { kind: self.kind, field })
     }
 
     /// A required string without control characters: it becomes part of one line of a configuration file.
-    pub(in crate::resource) fn need_line(&self, field: &'static str) -> Result<String, FieldError> {
+    pub fn need_line(&self, field: &'static str) -> Result<String, FieldError> {
         let text = self.need(field)?;
         if text.is_empty() || text.contains(char::is_control) {
             return Err(self.invalid(field, "must be a single line"));
@@ -79,7 +79,7 @@ impl FieldValues {
     }
 
     /// A required string without white space: a configuration file separates it from others by spaces.
-    pub(in crate::resource) fn need_word(&self, field: &'static str) -> Result<String, FieldError> {
+    pub fn need_word(&self, field: &'static str) -> Result<String, FieldError> {
         let text = self.need_line(field)?;
         if text.contains(char::is_whitespace) {
             return Err(self.invalid(field, "must be a single word"));
@@ -88,7 +88,7 @@ impl FieldValues {
     }
 
     /// A required string, or the text of a number or boolean.
-    pub(in crate::resource) fn need_scalar(&self, field: &'static str) -> Result<String, FieldError> {
+    pub fn need_scalar(&self, field: &'static str) -> Result<String, FieldError> {
         match self.values.get(field) {
             None => Err(FieldError::Missing { kind: self.kind, field }),
             Some(Value::String(text)) => Ok(text.clone()),
@@ -97,26 +97,26 @@ impl FieldValues {
         }
     }
 
-    pub(in crate::resource) fn has(&self, field: &str) -> bool {
+    pub fn has(&self, field: &str) -> bool {
         self.values.contains_key(field)
     }
 
-    pub(in crate::resource) fn boolean(&self, field: &str, default: bool) -> bool {
+    pub fn boolean(&self, field: &str, default: bool) -> bool {
         self.optional_boolean(field).unwrap_or(default)
     }
 
-    pub(in crate::resource) fn optional_boolean(&self, field: &str) -> Option<bool> {
+    pub fn optional_boolean(&self, field: &str) -> Option<bool> {
         self.values.get(field).and_then(Value::as_bool)
     }
 
-    pub(in crate::resource) fn days(&self, field: &'static str, default: u32) -> Result<u32, FieldError> {
+    pub fn days(&self, field: &'static str, default: u32) -> Result<u32, FieldError> {
         match self.values.get(field).and_then(Value::as_i64) {
             None => Ok(default),
             Some(days) => u32::try_from(days).map_err(|_| self.invalid(field, "must be a number of days")),
         }
     }
 
-    pub(in crate::resource) fn integer(
+    pub fn integer(
         &self,
         field: &'static str,
         limits: RangeInclusive<u32>,
@@ -133,24 +133,24 @@ impl FieldValues {
     }
 
     /// A user or group number. The largest 32-bit number means none (chown(2)), so it is refused.
-    pub(in crate::resource) fn account_number(&self, field: &'static str) -> Result<Option<u32>, FieldError> {
+    pub fn account_number(&self, field: &'static str) -> Result<Option<u32>, FieldError> {
         self.has(field).then(|| self.integer(field, 0..=u32::MAX - 1, 0)).transpose()
     }
 
     /// Empty where it is not set.
-    pub(in crate::resource) fn list(&self, field: &str) -> Vec<String> {
+    pub fn list(&self, field: &str) -> Vec<String> {
         let items = self.values.get(field).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// Empty where it is not set.
-    pub(in crate::resource) fn ids(&self, field: &'static str) -> Result<Vec<ResourceId>, FieldError> {
+    pub fn ids(&self, field: &'static str) -> Result<Vec<ResourceId>, FieldError> {
         let parse = |id: String| id.parse().map_err(|error| self.invalid(field, format!("{error}")));
         self.list(field).into_iter().map(parse).collect()
     }
 
     /// The fields `owner`, `group` (both root by default) and `mode`.
-    pub(in crate::resource) fn access(&self, default_mode: u32) -> Access {
+    pub fn access(&self, default_mode: u32) -> Access {
         let root = Access::root(default_mode);
         Access {
             owner: self.string("owner").unwrap_or(root.owner),

@@ -33,7 +33,7 @@ fn fault(path: &str) -> Option<&'static str> {
 }
 
 /// The name of a resource that is a path.
-pub(in crate::resource) fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
+pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
     match fault(name) {
         None => Ok(name.to_owned()),
         Some(reason) => Err(fields.invalid_name(name, reason)),
@@ -41,10 +41,7 @@ pub(in crate::resource) fn named(fields: &FieldValues, name: &str) -> Result<Str
 }
 
 /// An optional field that is a path.
-pub(in crate::resource) fn field(
-    fields: &FieldValues,
-    field: &'static str,
-) -> Result<Option<String>, FieldError> {
+pub fn field(fields: &FieldValues, field: &'static str) -> Result<Option<String>, FieldError> {
     let path = fields.string(field);
     match path.as_deref().and_then(fault) {
         None => Ok(path),
@@ -53,7 +50,7 @@ pub(in crate::resource) fn field(
 }
 
 /// Whether it is a directory that must never be removed with its content.
-pub(in crate::resource) fn is_protected(path: &str) -> bool {
+pub fn is_protected(path: &str) -> bool {
     path.matches('/').count() < 2 || PROTECTED.contains(&path)
 }
 

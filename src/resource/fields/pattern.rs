@@ -7,7 +7,7 @@ use crate::resource::fields::field_values::FieldValues;
 
 /// Two are equal where their text is.
 #[derive(Debug, Clone)]
-pub(in crate::resource) struct Pattern {
+pub struct Pattern {
     text: String,
     regex: Regex,
 }

@@ -7,25 +7,25 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::fields::url;
 
-pub(in crate::resource) const URL: FieldSpec = FieldSpec::required(
+pub const URL: FieldSpec = FieldSpec::required(
     "url",
     FieldType::String,
     "http or https URL; the host downloads it with curl or wget, whichever is installed.",
 );
 
-pub(in crate::resource) const SHA256: FieldSpec = FieldSpec::required(
+pub const SHA256: FieldSpec = FieldSpec::required(
     "sha256",
     FieldType::String,
     "Expected SHA-256 digest, 64 hexadecimal digits. A download with another digest is not installed.",
 );
 
-pub(in crate::resource) const CA: FieldSpec = FieldSpec::optional(
+pub const CA: FieldSpec = FieldSpec::optional(
     "ca",
     FieldType::String,
     "Path on the host of the CA certificate that verifies https; the system's store by default.",
 );
 
-pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<RemoteFile, FieldError> {
+pub fn parse(fields: &FieldValues) -> Result<RemoteFile, FieldError> {
     let sha256 = fields.need("sha256")?.to_ascii_lowercase();
     if sha256.len() != 64 || !sha256.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return Err(fields.invalid("sha256", "must be 64 hexadecimal digits"));

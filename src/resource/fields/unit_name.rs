@@ -17,12 +17,12 @@ const SUFFIXES: [&str; 11] = [
     ".scope",
 ];
 
-pub(in crate::resource) fn has_suffix(name: &str) -> bool {
+pub fn has_suffix(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix))
 }
 
 /// The whole name; a name without a suffix is that of a service.
-pub(in crate::resource) fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
+pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
     whole(name).ok_or_else(|| {
         fields.invalid_name(name, "use ASCII letters, digits, ':', '-', '_', '.', '\\' and '@'")
     })

@@ -4,7 +4,7 @@ use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_values::FieldValues;
 
 /// A required field that is a URL of http or https.
-pub(in crate::resource) fn field(fields: &FieldValues, field: &'static str) -> Result<String, FieldError> {
+pub fn field(fields: &FieldValues, field: &'static str) -> Result<String, FieldError> {
     let url = fields.need(field)?;
     match fault(&url) {
         None => Ok(url),
@@ -28,7 +28,7 @@ fn fault(url: &str) -> Option<&'static str> {
 }
 
 /// Whether a string is a host name or an IPv4 address.
-pub(in crate::resource) fn is_host(text: &str) -> bool {
+pub fn is_host(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '_')
 }

@@ -16,7 +16,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::fields::remote_file;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     remote_file::URL,
     remote_file::SHA256,
     remote_file::CA,
@@ -43,7 +43,7 @@ pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
 ];
 
 /// Name of the file that records what a directory was unpacked from.
-pub(in crate::resource) const MARKER: &str = ".metalform-archive";
+pub const MARKER: &str = ".metalform-archive";
 
 /// An unpacked archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Desired {
 }
 
 impl Archive {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         if path::is_protected(&path) {
             let reason = "must not be a system directory";
@@ -86,7 +86,7 @@ impl Archive {
         Ok(Self { path, desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::path(&self.path), self.marker_probe(), self.empty_probe()]
     }
 
@@ -98,11 +98,7 @@ impl Archive {
         Probe::Empty { path: self.path.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let state = observed.path(Probe::path(&self.path), context.pending)?;
         let marker = observed.content(self.marker_probe())?;
         let before = match state {

@@ -21,7 +21,7 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::lines::{Edit, Lines};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("user", FieldType::String, "The user that may log in with the key."),
     FieldSpec::required(
         "key",
@@ -52,7 +52,7 @@ pub struct AuthorizedKey {
 }
 
 impl AuthorizedKey {
-    pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
         let user = fields.need("user")?;
         account_name::check(fields, "user", [&user])?;
         let line = fields.need_line("key")?.trim().to_owned();
@@ -63,7 +63,7 @@ impl AuthorizedKey {
         Ok(Self { user, line, ensure: fields.ensure, sensitive: fields.sensitive })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -71,11 +71,7 @@ impl AuthorizedKey {
         Probe::AuthorizedKeys { user: self.user.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let pending = context.pending;
         let state = observed.keys(self.probe())?.filter(|_| !pending.drops(Kind::User, &self.user));
         let mut change = Change::default();

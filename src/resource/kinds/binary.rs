@@ -14,7 +14,7 @@ use crate::resource::fields::path;
 use crate::resource::fields::remote_file;
 use crate::resource::text::contents::removal;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     remote_file::URL,
     remote_file::SHA256,
     remote_file::CA,
@@ -32,7 +32,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         let desired = match fields.ensure {
             Ensure::Absent => None,
@@ -41,16 +41,12 @@ impl Binary {
         Ok(Self { path, desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::path(&self.path)]
     }
 
     /// A symbolic link is replaced, not followed.
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let Some((from, access)) = &self.desired else {
             return Ok(removal(&self.path, observed, context.pending)?.into_verdict("is absent"));
         };

@@ -15,7 +15,7 @@ use crate::resource::fields::path;
 use crate::resource::kinds::certificate::issued::Issued;
 use crate::resource::text::contents::removal;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("key", FieldType::String, "Path of the private key."),
     FieldSpec::required(
         "authority",
@@ -65,14 +65,14 @@ struct Desired {
 }
 
 impl Certificate {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         Self::at(path::named(fields, name)?, fields, |fields| {
             Ok(Purpose { usages: usages(fields)?, names: names(fields)?, mode: fields.access(0o644).mode })
         })
     }
 
     /// The client certificate of a resource of another kind, whose fields have the same names.
-    pub(in crate::resource) fn of_client(path: String, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn of_client(path: String, fields: &FieldValues) -> Result<Self, FieldError> {
         Self::at(path, fields, |_| {
             Ok(Purpose { usages: vec![KeyUsage::Client], names: Vec::new(), mode: 0o644 })
         })
@@ -91,7 +91,7 @@ impl Certificate {
         Ok(Self { path, key, desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         match &self.desired {
             Some(Desired { request, .. }) => vec![
                 Probe::path(&self.path),
@@ -105,11 +105,7 @@ impl Certificate {
         }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let reason = match &self.desired {
             None => "is absent".to_owned(),
             Some(Desired { request, renew_before }) => {
@@ -119,11 +115,7 @@ impl Certificate {
         Ok(self.compare(observed, context)?.into_verdict(reason))
     }
 
-    pub(in crate::resource) fn compare(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Change, Refusal> {
+    pub fn compare(&self, observed: &Observed, context: &Context<'_>) -> Result<Change, Refusal> {
         let Some(Desired { request, renew_before }) = &self.desired else {
             let mut change = removal(&self.path, observed, context.pending)?;
             if let Some(key) = &self.key {

@@ -12,7 +12,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
 /// At least one guard is required, and all that are set must hold.
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("run", FieldType::String, "Shell script."),
     FieldSpec::optional("creates", FieldType::String, "Guard: it runs where nothing exists at this path."),
     FieldSpec::optional(
@@ -44,7 +44,7 @@ pub struct Command {
 }
 
 impl Command {
-    pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
         fields.require_present()?;
         let command = Self {
             script: fields.need("run")?,
@@ -62,7 +62,7 @@ impl Command {
         Ok(command)
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let creates = self.creates.as_deref().map(Probe::path);
         creates
             .into_iter()
@@ -70,11 +70,7 @@ impl Command {
             .collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         if let Some(reason) = self.failed_guard(observed, context)? {
             return Ok(Verdict::NoChange { reason });
         }

@@ -11,7 +11,7 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional("mode", FieldType::Mode, "Permission bits, \"0755\" by default."),
     FieldSpec::optional("owner", FieldType::String, "Owner, root by default."),
     FieldSpec::optional("group", FieldType::String, "Group, root by default."),
@@ -32,7 +32,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         let access = (fields.ensure == Ensure::Present).then(|| fields.access(0o755));
         let recursive = fields.boolean("recursive", false);
@@ -44,15 +44,11 @@ impl Directory {
         Ok(Self { path, access, recursive })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::path(&self.path)]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let probe = Probe::path(&self.path);
         let state = observed.path(probe, context.pending)?;
         let mut change = Change::default();

@@ -12,7 +12,7 @@ use crate::resource::fields::path;
 use crate::resource::text::contents::{Contents, removal};
 
 /// Of both kinds: a template is rendered into `content` before it gets here.
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("content", FieldType::String, "The whole content."),
     FieldSpec::optional("mode", FieldType::Mode, "Permission bits, \"0644\" by default."),
     FieldSpec::optional("owner", FieldType::String, "Owner, root by default."),
@@ -34,7 +34,7 @@ pub struct File {
 }
 
 impl File {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         let desired = match fields.ensure {
             Ensure::Absent => None,
@@ -48,15 +48,11 @@ impl File {
         Ok(Self { path, desired, replace: fields.boolean("replace", true) })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.desired.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe)]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let Some(desired) = &self.desired else {
             return Ok(removal(&self.path, observed, context.pending)?.into_verdict("is absent"));
         };

@@ -12,7 +12,7 @@ use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "gid",
         FieldType::Integer,
@@ -35,7 +35,7 @@ pub struct Group {
 }
 
 impl Group {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         Ok(Self {
             name: account_name::named(fields, name)?,
             ensure: fields.ensure,
@@ -44,7 +44,7 @@ impl Group {
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -52,11 +52,7 @@ impl Group {
         Probe::Group { name: self.name.clone(), gid: self.gid }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let state = observed.group(self.probe())?;
         let mut change = Change::default();
         match (self.ensure, &state.group) {

@@ -16,7 +16,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::lines::{Edit, Lines};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[FieldSpec::required(
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
     "names",
     FieldType::StringList,
     "Host names of the address, the canonical one first; they are removed from other addresses of the family. With `ensure: absent` these names are removed, or all names of the address where none are listed.",
@@ -32,9 +32,9 @@ pub struct HostEntry {
 }
 
 impl HostEntry {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let Ok(address) = name.parse() else {
-            let reason = "it must be an IP address";
+            let reason = "must be an IP address";
             return Err(fields.invalid_name(name, reason));
         };
         let names = fields.list("names");
@@ -48,19 +48,15 @@ impl HostEntry {
         Ok(Self { file, address, names, ensure: fields.ensure })
     }
 
-    pub(in crate::resource) fn file(&self) -> &Edited {
+    pub fn file(&self) -> &Edited {
         &self.file
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.file.probe()]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let present = self.file.text(observed, context)?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));
         let reason = match self.ensure {

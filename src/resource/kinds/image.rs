@@ -10,7 +10,7 @@ use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_spec::FieldSpec;
 use crate::resource::fields::field_values::FieldValues;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[];
+pub const FIELDS: &[FieldSpec] = &[];
 
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,18 +20,18 @@ pub struct Image {
 }
 
 impl Image {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         match fault(name) {
             None => Ok(Self { reference: name.to_owned(), ensure: fields.ensure }),
             Some(reason) => Err(fields.invalid_name(name, reason)),
         }
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::Image { reference: self.reference.clone() }]
     }
 
-    pub(in crate::resource) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let here = observed.holds(Probe::Image { reference: self.reference.clone() })?;
         let mut change = Change::default();
         match (self.ensure, here) {

@@ -13,7 +13,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::persisted::Persisted;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[FieldSpec::optional(
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::optional(
     "file",
     FieldType::String,
     "A file NAME.conf in /etc/modules-load.d that contains it as a line; a file of its own by default.",
@@ -29,7 +29,7 @@ pub struct Kmod {
 }
 
 impl Kmod {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.starts_with('-') || !name.chars().all(allowed) {
             let reason = "use letters, digits, '_' and '-'";
@@ -41,11 +41,11 @@ impl Kmod {
         Ok(Self { name: name.to_owned(), ensure: fields.ensure, persisted })
     }
 
-    pub(in crate::resource) fn file(&self) -> Option<&Edited> {
+    pub fn file(&self) -> Option<&Edited> {
         self.persisted.file()
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let live = (self.ensure == Ensure::Present).then(|| self.live_probe());
         self.persisted.probes().into_iter().chain(live).collect()
     }
@@ -54,11 +54,7 @@ impl Kmod {
         Probe::Module { name: self.name.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         // In the name of a module '-' and '_' are the same (modprobe(8)).
         let underscored = |name: &str| name.trim().replace('-', "_");
         let ours = |line: &str| underscored(line) == underscored(&self.name);

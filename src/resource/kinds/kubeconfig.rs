@@ -17,7 +17,7 @@ use crate::resource::fields::url;
 use crate::resource::kinds::certificate::Certificate;
 use crate::resource::text::contents::{Contents, removal};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required(
         "server",
         FieldType::String,
@@ -84,7 +84,7 @@ pub struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         let certificate = match path::field(fields, "certificate")? {
             Some(certificate) => Some(Certificate::of_client(certificate, fields)?),
@@ -102,16 +102,12 @@ impl Kubeconfig {
         Ok(Self { path, file, certificate })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let file = self.file.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe);
         self.certificate.iter().flat_map(Certificate::probes).chain([file]).collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let mut change = match &self.certificate {
             Some(certificate) => certificate.compare(observed, context)?,
             None => Change::default(),

@@ -13,7 +13,7 @@ use crate::resource::fields::pattern::Pattern;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::lines::Lines;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("path", FieldType::String, "The file, which must not be a link."),
     FieldSpec::required("text", FieldType::String, "The whole line."),
     FieldSpec::optional(
@@ -47,7 +47,7 @@ pub struct Line {
 }
 
 impl Line {
-    pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::field(fields, "path")?.map_or_else(|| fields.need("path"), Ok)?;
         let text = fields.string("text");
         if text.as_deref().is_some_and(|text| text.is_empty() || text.contains(['\n', '\r'])) {
@@ -66,19 +66,15 @@ impl Line {
         })
     }
 
-    pub(in crate::resource) fn file(&self) -> &Edited {
+    pub fn file(&self) -> &Edited {
         &self.file
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.file.probe()]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let present = self.file.text(observed, context)?;
         let path = &self.file.path;
         let (Some(line), Ensure::Present) = (&self.text, self.ensure) else {

@@ -15,7 +15,7 @@ use crate::resource::text::edited::Edited;
 use crate::resource::text::fstab::{self, FstabEntry};
 use crate::resource::text::lines::Lines;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required(
         "device",
         FieldType::String,
@@ -52,7 +52,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let point = path::named(fields, name)?;
         let mut options = fields.list("options");
         if options.is_empty() {
@@ -84,11 +84,11 @@ impl Mount {
         Ok(Self { point, fstab: fstab::file(true, fields.sensitive), mounted, entry })
     }
 
-    pub(in crate::resource) fn file(&self) -> &Edited {
+    pub fn file(&self) -> &Edited {
         &self.fstab
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.fstab.probe(), self.mount_probe()];
         probes.extend(self.entry.as_ref().map(|_| self.point_probe()));
         probes
@@ -103,11 +103,7 @@ impl Mount {
         Probe::path(&self.point)
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let present = self.fstab.text(observed, context)?;
         let live = observed.mount(self.mount_probe())?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));

@@ -9,7 +9,7 @@ use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "version",
         FieldType::String,
@@ -32,7 +32,7 @@ pub struct Package {
 }
 
 impl Package {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         // Debian Policy 5.6.1 and 5.6.12, and what RPM allows too: both are passed as one word, `name=version`.
         let word = |text: &str, more: &str| {
             text.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -54,13 +54,13 @@ impl Package {
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::Package { name: self.name.clone() }]
     }
 
     /// The index is refreshed before each installation: an index that is missing or older than the repository does
     /// not have the version. The engine merges adjacent installations.
-    pub(in crate::resource) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let installed = observed.package(Probe::Package { name: self.name.clone() })?;
         Ok(match (self.ensure, installed) {
             (Ensure::Present, installed) => self.install(installed),

@@ -14,7 +14,7 @@ use crate::resource::text::contents::{Contents, removal};
 use crate::resource::text::dnf_source;
 use crate::resource::text::package_source::{MakeTexts, SourceLayout, Texts};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional("format", FieldType::String, "deb (apt) or rpm (dnf); deb by default."),
     FieldSpec::required("uri", FieldType::String, "URL of the repository: http, https or file."),
     FieldSpec::optional(
@@ -59,7 +59,7 @@ struct Desired {
 }
 
 impl PackageRepository {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         // apt and dnf skip sources with other characters in file name or id (sources.list(5), dnf.conf(5)).
         let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(allowed) {
@@ -88,7 +88,7 @@ impl PackageRepository {
         Ok(Self { layout, exclusive: fields.boolean("exclusive", false), desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let ca = self.layout.ca.as_deref().map(Probe::path);
         let mut probes: Vec<Probe> = match &self.desired {
             Some(Desired { source, key, ca: wanted_ca }) => {
@@ -107,11 +107,7 @@ impl PackageRepository {
         probes
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let others = self.exclusive && observed.holds(self.others_probe())?;
         let SourceLayout { source, key, ca, .. } = &self.layout;
         let mut change = Change::default();

@@ -16,7 +16,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
 /// `only_if_changed`, a shared key, replaces `when_file`.
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "when_file",
         FieldType::String,
@@ -51,7 +51,7 @@ enum Reason {
 }
 
 impl Reboot {
-    pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
         fields.require_present()?;
         let reason = match (path::field(fields, "when_file")?, fields.ids("only_if_changed")?) {
             (Some(_), ids) if !ids.is_empty() => {
@@ -64,7 +64,7 @@ impl Reboot {
         Ok(Self { reason, seconds: fields.integer("deadline", 1..=86_400, 600)? })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let needed = match &self.reason {
             Reason::File(path) => Some(Probe::path(path)),
             Reason::Changed(_) => None,
@@ -72,11 +72,7 @@ impl Reboot {
         [boot_probe()].into_iter().chain(needed).collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let boot_id = observed.line(boot_probe())?.ok_or(Refusal::NoBootId)?.to_owned();
         let because = match self.required(observed, context)? {
             Ok(because) => because,

@@ -12,7 +12,7 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 
 /// At least one is required.
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional("via", FieldType::String, "Address of the gateway."),
     FieldSpec::optional("device", FieldType::String, "Network interface."),
 ];
@@ -26,7 +26,7 @@ pub struct Route {
 }
 
 impl Route {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let Some(destination) = network(name) else {
             let reason = "must be a network in CIDR form, such as 10.96.0.0/12";
             return Err(fields.invalid_name(name, reason));
@@ -54,11 +54,11 @@ impl Route {
         }
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::Route { destination: self.destination.clone() }]
     }
 
-    pub(in crate::resource) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let live = observed.line(Probe::Route { destination: self.destination.clone() })?;
         let mut change = Change::default();
         if self.hops.is_empty() {

@@ -15,7 +15,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::unit_name;
 use crate::resource::kinds::service::last_start::Moment;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional("enabled", FieldType::Boolean, "Whether it starts at boot, true by default."),
     FieldSpec::optional("running", FieldType::Boolean, "Whether it runs now, true by default."),
     FieldSpec::optional(
@@ -50,7 +50,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let present = fields.ensure == Ensure::Present;
         let masked = fields.optional_boolean("masked").filter(|_| present);
         let by_default = present && masked != Some(true);
@@ -69,7 +69,7 @@ impl Service {
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.unit_probe()];
         if self.running {
             probes.extend(self.owed(Moment::Start));
@@ -93,11 +93,7 @@ impl Service {
         last_start::owed(&self.unit, moment, self.watched(moment))
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let unit = observed.unit(self.unit_probe())?;
         let rewritten = context.pending.writes_unit_file(&self.unit);
         match unit.load.as_str() {

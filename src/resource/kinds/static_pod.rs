@@ -14,7 +14,7 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::contents::{Contents, removal};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[FieldSpec::required(
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
     "content",
     FieldType::String,
     "The manifest; contains the digests of the files whose change restarts the pod.",
@@ -29,7 +29,7 @@ pub struct StaticPod {
 }
 
 impl StaticPod {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(inner) || name.starts_with('-') || name.ends_with('-') {
             let reason = "use lowercase letters, digits and '-' (RFC 1123)";
@@ -48,15 +48,11 @@ impl StaticPod {
         Ok(Self { path, desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.desired.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe)]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let (change, reason) = match &self.desired {
             Some(desired) => (desired.compare(observed, context.pending)?, "has this manifest"),
             None => (removal(&self.path, observed, context.pending)?, "is absent"),

@@ -16,7 +16,7 @@ use crate::resource::text::edited::Edited;
 use crate::resource::text::fstab;
 use crate::resource::text::lines::{Edit, Lines};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[];
+pub const FIELDS: &[FieldSpec] = &[];
 
 const TARGET: &str = "swap.target";
 /// Prefix of a disabled line of /etc/fstab.
@@ -29,7 +29,7 @@ pub struct Swap {
 }
 
 impl Swap {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         match name {
             "off" => Ok(Self { ensure: fields.ensure }),
             _ => Err(fields.invalid_name(name, "must be \"off\"")),
@@ -40,16 +40,12 @@ impl Swap {
         fstab::file(false, false)
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let swap = (self.ensure == Ensure::Present).then_some(Probe::Swap);
         swap.into_iter().chain([target_probe(), Self::fstab().probe()]).collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let masked = observed.unit(target_probe())?.load == "masked";
         let present = Self::fstab().text(observed, context)?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));

@@ -11,7 +11,7 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[FieldSpec::required(
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
     "target",
     FieldType::String,
     "The target, absolute or relative to the directory of the link.",
@@ -26,7 +26,7 @@ pub struct Symlink {
 }
 
 impl Symlink {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let path = path::named(fields, name)?;
         let target = match fields.ensure {
             Ensure::Absent => None,
@@ -38,16 +38,12 @@ impl Symlink {
         Ok(Self { path, target })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::path(&self.path)]
     }
 
     /// A file or directory at its path is never replaced.
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let probe = Probe::path(&self.path);
         let before = match observed.path(probe, context.pending)? {
             PathState::Absent => None,

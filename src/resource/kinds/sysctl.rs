@@ -14,7 +14,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::persisted::Persisted;
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("value", FieldType::Any, "A string or a number."),
     FieldSpec::optional(
         "file",
@@ -33,7 +33,7 @@ pub struct Sysctl {
 }
 
 impl Sysctl {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
         let empty_part = name.split('.').any(str::is_empty);
         if empty_part || !name.chars().all(allowed) || name.starts_with('-') {
@@ -53,11 +53,11 @@ impl Sysctl {
         Ok(Self { key: name.to_owned(), value, persisted })
     }
 
-    pub(in crate::resource) fn file(&self) -> Option<&Edited> {
+    pub fn file(&self) -> Option<&Edited> {
         self.persisted.file()
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let live = self.value.as_ref().map(|_| self.live_probe());
         self.persisted.probes().into_iter().chain(live).collect()
     }
@@ -66,11 +66,7 @@ impl Sysctl {
         Probe::Sysctl { key: self.key.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let persisted = |observed| {
             self.persisted.compare(observed, context, |line| key_of(line).as_deref() == Some(&self.key))
         };

@@ -12,7 +12,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::unit_name;
 use crate::resource::text::contents::{Contents, removal};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::required("content", FieldType::String, "The whole content."),
     FieldSpec::optional(
         "verify",
@@ -32,7 +32,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         if !unit_name::has_suffix(name) {
             let reason = "must have a suffix such as .service or .timer";
             return Err(fields.invalid_name(name, reason));
@@ -49,7 +49,7 @@ impl Unit {
         Ok(Self { name, path, desired, verify: fields.boolean("verify", true) })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let path = self.desired.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe);
         vec![path, self.unit_probe()]
     }
@@ -58,11 +58,7 @@ impl Unit {
         Probe::Unit { name: self.name.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let unit = observed.unit(self.unit_probe())?;
         let mut change = match &self.desired {
             Some(desired) => desired.compare(observed, context.pending)?,

@@ -18,7 +18,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::kinds::user::password::{Password, is_hash};
 
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "uid",
         FieldType::Integer,
@@ -92,7 +92,7 @@ pub struct User {
 }
 
 impl User {
-    pub(in crate::resource) fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let name = account_name::named(fields, name)?;
         let (group, groups) = (fields.string("group"), fields.list("groups"));
         account_name::check(fields, "group", &group)?;
@@ -129,7 +129,7 @@ impl User {
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.probe()];
         if self.ensure == Ensure::Present {
             probes.extend(self.named_groups().map(|name| group_probe(name)));
@@ -147,11 +147,7 @@ impl User {
         std::iter::once(self.group.as_ref().unwrap_or(&self.name)).chain(&self.groups)
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let state = observed.user(self.probe())?;
         let mut change = Change::default();
         match (self.ensure, &state.account) {

@@ -15,7 +15,7 @@ use crate::resource::fields::path;
 use crate::resource::fields::url;
 
 /// Exactly one of `port`, `http` and `file` is required.
-pub(in crate::resource) const FIELDS: &[FieldSpec] = &[
+pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "port",
         FieldType::String,
@@ -44,7 +44,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    pub(in crate::resource) fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
         fields.require_present()?;
         let condition = match (fields.string("port"), fields.string("http"), path::field(fields, "file")?) {
             (Some(port), None, None) => self::port(&port).ok_or_else(|| {
@@ -64,7 +64,7 @@ impl Wait {
         Ok(Self { condition, seconds: fields.integer("deadline", 1..=86_400, 60)? })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -73,11 +73,7 @@ impl Wait {
     }
 
     /// An observation is out of date once an earlier resource changes: a service may be down by then.
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let seen = observed.condition(self.probe())?;
         if seen.is_none() && !context.pending.changes_anything() {
             return Ok(Verdict::NoChange { reason: self.condition.to_string() });

@@ -5,7 +5,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::text::package_source::{SourceLayout, Texts};
 
-pub(in crate::resource) fn layout(name: &str) -> SourceLayout {
+pub fn layout(name: &str) -> SourceLayout {
     SourceLayout {
         source: format!("/etc/apt/sources.list.d/{name}.sources"),
         key: format!("/etc/apt/keyrings/{name}.asc"),
@@ -15,7 +15,7 @@ pub(in crate::resource) fn layout(name: &str) -> SourceLayout {
     }
 }
 
-pub(in crate::resource) fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
+pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
     if fields.has("signed_index") {
         return Err(fields.invalid("signed_index", "requires format rpm"));
     }

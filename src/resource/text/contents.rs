@@ -13,7 +13,7 @@ const LARGEST_SHOWN: u64 = 1 << 20;
 
 /// The desired file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Contents {
+pub struct Contents {
     pub path: String,
     pub text: String,
     pub access: Access,
@@ -101,11 +101,7 @@ impl Contents {
 }
 
 /// Removes a file or a link; anything else is refused.
-pub(in crate::resource) fn removal(
-    path: &str,
-    observed: &Observed,
-    pending: &Pending,
-) -> Result<Change, Refusal> {
+pub fn removal(path: &str, observed: &Observed, pending: &Pending) -> Result<Change, Refusal> {
     let mut change = Change::default();
     match observed.path(Probe::path(path), pending)? {
         PathState::Absent => {}

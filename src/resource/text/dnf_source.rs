@@ -6,7 +6,7 @@ use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::text::package_source::{SourceLayout, Texts};
 
-pub(in crate::resource) fn layout(name: &str) -> SourceLayout {
+pub fn layout(name: &str) -> SourceLayout {
     SourceLayout {
         source: format!("/etc/yum.repos.d/{name}.repo"),
         key: format!("/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"),
@@ -16,7 +16,7 @@ pub(in crate::resource) fn layout(name: &str) -> SourceLayout {
     }
 }
 
-pub(in crate::resource) fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
+pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
     for field in ["suite", "components"] {
         if fields.has(field) {
             return Err(fields.invalid(field, "requires format deb"));

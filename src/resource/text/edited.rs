@@ -15,7 +15,7 @@ const ALWAYS: &str = "";
 
 /// The file whose lines are edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Edited {
+pub struct Edited {
     pub path: String,
     /// Whether it is created where it is missing.
     pub create: bool,
@@ -79,7 +79,7 @@ impl Edited {
 
 /// The text of a file and its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::resource) struct Text<'a> {
+pub struct Text<'a> {
     pub text: &'a str,
     pub sha256: &'a str,
 }

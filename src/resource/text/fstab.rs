@@ -4,7 +4,7 @@ use crate::resource::text::edited::Edited;
 
 /// One file system; its fields are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct FstabEntry {
+pub struct FstabEntry {
     pub source: String,
     pub point: String,
     pub fs_type: String,
@@ -39,7 +39,7 @@ impl FstabEntry {
 }
 
 /// The file itself.
-pub(in crate::resource) fn file(create: bool, sensitive: bool) -> Edited {
+pub fn file(create: bool, sensitive: bool) -> Edited {
     Edited { path: "/etc/fstab".to_owned(), create, sensitive }
 }
 

@@ -2,7 +2,7 @@
 
 /// Each line has its own ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Lines {
+pub struct Lines {
     lines: Vec<String>,
     /// Of new lines: that of the first line.
     ending: &'static str,
@@ -72,7 +72,7 @@ impl Lines {
 
 /// The change of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) enum Edit {
+pub enum Edit {
     Replace(String),
     Remove,
 }

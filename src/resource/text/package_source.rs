@@ -5,7 +5,7 @@ use crate::resource::fields::field_values::FieldValues;
 
 /// The paths of one source, and how the others are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct SourceLayout {
+pub struct SourceLayout {
     /// The file that defines the source.
     pub source: String,
     /// The key that signs it.
@@ -20,14 +20,14 @@ pub(in crate::resource) struct SourceLayout {
 
 /// The content of the files; that of the key is the same for all formats.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::resource) struct Texts {
+pub struct Texts {
     pub source: String,
     /// Of [`SourceLayout::ca`]; `None` where the system's store is used.
     pub ca: Option<String>,
 }
 
 /// Makes the content of the files of one format.
-pub(in crate::resource) type MakeTexts = fn(&SourceLayout, &FieldValues) -> Result<Texts, FieldError>;
+pub type MakeTexts = fn(&SourceLayout, &FieldValues) -> Result<Texts, FieldError>;
 
 impl SourceLayout {
     /// A script that disables the other sources.

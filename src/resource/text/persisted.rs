@@ -14,7 +14,7 @@ use crate::resource::text::lines::Lines;
 
 /// The file and the line of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Persisted {
+pub struct Persisted {
     own: String,
     /// `None` when it should be absent.
     line: Option<String>,

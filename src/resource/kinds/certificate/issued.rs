@@ -15,11 +15,11 @@ use crate::resource::contract::step::{CertificateRequest, KeyUsage};
 const SECONDS_A_DAY: i64 = 86_400;
 
 /// The first certificate of a PEM file. It parses.
-pub(in crate::resource) struct Issued(Pem);
+pub struct Issued(Pem);
 
 impl Issued {
     /// `None` where it is not a certificate.
-    pub(in crate::resource) fn parse(text: &[u8]) -> Option<Self> {
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let (_, pem) = parse_x509_pem(text).ok()?;
         pem.parse_x509().ok()?;
         Some(Self(pem))
@@ -30,7 +30,7 @@ impl Issued {
     }
 
     /// Compares subject, names, usages and signature.
-    pub(in crate::resource) fn compare(
+    pub fn compare(
         &self,
         request: &CertificateRequest,
         authority: &str,
@@ -71,12 +71,7 @@ impl Issued {
     }
 
     /// Compares the validity: it must begin by now, and not end within `renew_before` days.
-    pub(in crate::resource) fn compare_validity(
-        &self,
-        now: Timestamp,
-        renew_before: u32,
-        change: &mut Change,
-    ) {
+    pub fn compare_validity(&self, now: Timestamp, renew_before: u32, change: &mut Change) {
         let found = self.certificate();
         let validity = found.validity();
         let days_left = (validity.not_after.timestamp() - now.as_second()).div_euclid(SECONDS_A_DAY);

@@ -11,7 +11,7 @@ use crate::resource::kinds::archive;
 
 /// The moment that is compared with.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::resource) enum Moment {
+pub enum Moment {
     /// Its last start.
     Start,
     /// Its last start or reload.
@@ -23,7 +23,7 @@ pub(in crate::resource) enum Moment {
 ///
 /// A time in the future, which results from a clock that was set back, is ignored: else every run would restart the
 /// service. So is a service that never started.
-pub(in crate::resource) fn owed(unit: &str, moment: Moment, ids: &[ResourceId]) -> Option<Probe> {
+pub fn owed(unit: &str, moment: Moment, ids: &[ResourceId]) -> Option<Probe> {
     let files: Vec<String> = ids.iter().filter_map(|id| witness(id)).collect();
     if files.is_empty() {
         return None;

@@ -7,7 +7,7 @@ use crate::resource::contract::step::{AccountTool, Step};
 
 /// The desired password. Without a hash the present one stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Password {
+pub struct Password {
     pub hash: Option<String>,
     pub locked: Option<bool>,
 }
@@ -104,7 +104,7 @@ impl Password {
 }
 
 /// `$id$...`, in the characters of crypt(5).
-pub(in crate::resource) fn is_hash(text: &str) -> bool {
+pub fn is_hash(text: &str) -> bool {
     text.starts_with('$')
         && text.matches('$').count() >= 3
         && text.bytes().all(|c| c.is_ascii_graphic() && !b":;*!\\".contains(&c))
