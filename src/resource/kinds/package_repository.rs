@@ -1,5 +1,9 @@
 //! `package_repository`: a signed package repository for apt or dnf, optionally the only one.
 
+mod apt_source;
+mod dnf_source;
+mod package_source;
+
 use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
@@ -9,10 +13,8 @@ use crate::resource::contract::step::Step;
 use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
-use crate::resource::text::apt_source;
+use crate::resource::kinds::package_repository::package_source::{MakeTexts, SourceLayout, Texts};
 use crate::resource::text::contents::{Contents, removal};
-use crate::resource::text::dnf_source;
-use crate::resource::text::package_source::{MakeTexts, SourceLayout, Texts};
 
 pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional("format", FieldType::String, "deb (apt) or rpm (dnf); deb by default."),

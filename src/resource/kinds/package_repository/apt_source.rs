@@ -3,7 +3,7 @@
 use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::package_source::{SourceLayout, Texts};
+use crate::resource::kinds::package_repository::package_source::{SourceLayout, Texts};
 
 pub fn layout(name: &str) -> SourceLayout {
     SourceLayout {
