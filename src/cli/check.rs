@@ -16,6 +16,7 @@ use crate::model::facts::Facts;
 use crate::model::roster::{Host, Roster};
 use crate::operation::values;
 use crate::resource;
+use crate::resource::contract::kind::Kind;
 use crate::state::{Library, Location, Shapes, Tree, check, literals, open_values};
 
 /// Check states, templates, rosters and configurations with no host present: every fault, with line and column
@@ -167,7 +168,7 @@ fn check_tree(
     let library = Library::read(tree);
     // Outside a cluster nobody signs: a tree with certificates is one for a cluster.
     let is_cluster =
-        roster.is_none() && library.as_ref().is_ok_and(|library| library.has_kind("certificate"));
+        roster.is_none() && library.as_ref().is_ok_and(|library| library.has_kind(Kind::Certificate));
     let shapes = if is_cluster { values::shapes() } else { Shapes::of_any_host() };
     let shown = |file: &str| only.is_none_or(|only| only == file);
     let prefix = |line: String| match root.to_str() {

@@ -14,7 +14,8 @@ use super::host_trouble;
 use super::output::{Format, document, print};
 use super::states::StateArguments;
 use crate::resource;
-use crate::resource::fields::field::FieldSort;
+use crate::resource::contract::kind::Kind;
+use crate::resource::fields::field_spec::FieldType;
 use crate::state::{Compiled, Ensure};
 
 /// Show the resources that states come to on hosts, with every value filled in; changes nothing
@@ -67,9 +68,9 @@ impl Serialize for Rendered<'_> {
         let texts =
             |ids: &[crate::state::ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(&one.id.kind, &one.id.name)?;
+        map.serialize_entry(one.id.kind.name(), &one.id.name)?;
         for (name, value) in &one.fields {
-            if one.sensitive && may_hold_a_secret(&one.id.kind, name) {
+            if one.sensitive && may_contain_a_secret(one.id.kind, name) {
                 map.serialize_entry(name, MASK)?;
             } else {
                 map.serialize_entry::<_, Value>(name, value)?;
@@ -90,10 +91,8 @@ impl Serialize for Rendered<'_> {
     }
 }
 
-/// Text may be anything; permission bits, numbers and booleans are no secrets.
-fn may_hold_a_secret(kind: &str, field: &str) -> bool {
-    let sort = resource::fields(kind)
-        .and_then(|specs| specs.iter().find(|spec| spec.name == field))
-        .map(|spec| spec.sort);
-    !matches!(sort, Some(FieldSort::Mode | FieldSort::Integer | FieldSort::Boolean))
+/// A string may be anything; permission bits, numbers and booleans are no secrets.
+fn may_contain_a_secret(kind: Kind, field: &str) -> bool {
+    let spec = resource::fields(kind).iter().find(|spec| spec.name == field);
+    !matches!(spec.map(|spec| spec.takes), Some(FieldType::Mode | FieldType::Integer | FieldType::Boolean))
 }

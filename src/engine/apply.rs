@@ -46,9 +46,9 @@ use flate2::write::GzEncoder;
 pub use self::packages::PackageManager;
 use self::runs::Batching;
 use super::nonce::Nonce;
+use crate::model::shell_word::quote;
 use crate::resource::contract::step::{CertificateRequest, Step};
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
 /// Smaller payloads, in bytes, are not worth compressing.
 const COMPRESS_FROM: usize = 16 * 1024;

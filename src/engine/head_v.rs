@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::quote::quote_all;
+use crate::model::shell_word::quote_all;
 
 /// More than the size of any of these files, in bytes.
 const LIMIT: usize = 256 * 1024;

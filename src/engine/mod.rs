@@ -17,7 +17,6 @@ pub mod nonce;
 pub mod observe;
 pub mod plan;
 mod process;
-mod quote;
 pub mod roster;
 pub mod saved_plan;
 pub mod share;

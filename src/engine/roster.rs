@@ -144,9 +144,8 @@ fn compiled_with(
 /// # Errors
 /// Every resource that its kind refuses, or that requires a CA.
 pub fn desired(compiled: Vec<Compiled>, now: Timestamp) -> Result<HostStates, Vec<RosterFault>> {
-    let unsigned = |one: &&Compiled| {
-        matches!(one.id.kind.as_str(), "certificate" | "kubeconfig") && one.ensure == Ensure::Present
-    };
+    let unsigned =
+        |one: &&Compiled| resource::has_field(one.id.kind, "authority") && one.ensure == Ensure::Present;
     let faults: Vec<RosterFault> = compiled
         .iter()
         .filter(unsigned)

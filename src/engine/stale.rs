@@ -153,8 +153,8 @@ fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::contract::condition::Condition;
-    use crate::resource::contract::download::Download;
+    use crate::resource::contract::host_condition::HostCondition;
+    use crate::resource::contract::remote_file::RemoteFile;
     use crate::resource::contract::step::{Access, AccountTool, MountVerb, PackageVersion};
 
     fn asked() -> Vec<Probe> {
@@ -201,7 +201,7 @@ mod tests {
             access: access(),
             sensitive: false,
         };
-        let download = || Download { url: "http://a".into(), sha256: String::new(), ca: None };
+        let download = || RemoteFile { url: "http://a".into(), sha256: String::new(), ca: None };
         let unit = |verb| Step::Unit { name: "u.service".into(), verb };
         let package = PackageVersion { name: "p".into(), version: None, hold: false };
         for (step, expected) in [
@@ -256,7 +256,7 @@ mod tests {
                 "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty, authorized keys of a",
             ),
             (Step::Reboot { boot_id: "1".into(), seconds: 1 }, "everything"),
-            (Step::Await { condition: Condition::File { path: "/a".into() }, seconds: 1 }, "everything"),
+            (Step::Await { condition: HostCondition::File { path: "/a".into() }, seconds: 1 }, "everything"),
             (Step::VerifyUnit { name: "u.service".into(), files: Vec::new(), sensitive: false }, ""),
             (Step::SwapOff, "unit u.service, swap"),
             (Step::PullImage("pause".into()), "image pause"),

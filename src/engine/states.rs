@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Desired, Item};
-use crate::resource::Resource;
 use crate::resource::contract::change::Verdict;
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::pending::Pending;
 use crate::resource::contract::probe::Observed;
-use crate::resource::fields::given::FieldError;
+use crate::resource::contract::resource_id::ResourceId;
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::{Resource, has_field};
 use crate::state::{Compiled, Location};
 
 /// The resources of one host, in the order of execution.
@@ -26,10 +27,10 @@ pub struct HostStates {
 
 #[derive(Debug, Clone)]
 struct Declared {
-    id: String,
+    id: ResourceId,
     resource: Resource,
     ensure: Ensure,
-    only_if_changed: Vec<String>,
+    only_if_changed: Vec<ResourceId>,
 }
 
 /// A resource with values that its kind does not accept.
@@ -84,26 +85,30 @@ pub fn own_boot_id() -> Option<String> {
 }
 
 fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
-    let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
+    let only_if_changed = compiled.only_if_changed;
     let mut fields = compiled.fields;
-    // For these kinds it is one of their guards.
-    if matches!(compiled.id.kind.as_str(), "command" | "reboot") && !only_if_changed.is_empty() {
-        fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
+    // A guard of these kinds.
+    if has_field(compiled.id.kind, "only_if_changed") && !only_if_changed.is_empty() {
+        let ids = only_if_changed.iter().map(|id| Value::from(id.to_string())).collect();
+        fields.insert("only_if_changed".to_owned(), ids);
     }
     let resource =
-        Resource::parse(&compiled.id.kind, &compiled.id.name, fields, compiled.ensure, compiled.sensitive)
+        Resource::parse(compiled.id.kind, &compiled.id.name, fields, compiled.ensure, compiled.sensitive)
             .map_err(|fault| {
                 let field = fault.field().and_then(|field| compiled.places.get(field));
                 let at = field
                     .map_or(compiled.source.clone(), |at| Location::new(compiled.source.file.clone(), *at));
                 DeclareError { at, fault: Box::new(fault) }
             })?;
-    Ok(Declared { id: compiled.id.to_string(), resource, ensure: compiled.ensure, only_if_changed })
+    Ok(Declared { id: compiled.id, resource, ensure: compiled.ensure, only_if_changed })
 }
 
 impl Desired for HostStates {
     fn items(&self) -> Vec<Item> {
-        self.resources.iter().map(|one| Item { id: one.id.clone(), probes: one.resource.probes() }).collect()
+        self.resources
+            .iter()
+            .map(|one| Item { id: one.id.to_string(), probes: one.resource.probes() })
+            .collect()
     }
 
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
@@ -126,7 +131,7 @@ impl Desired for HostStates {
                 if let Verdict::Change(change) = &verdict {
                     pending.record(one.id.clone(), one.ensure, change);
                 }
-                (one.id.clone(), verdict)
+                (one.id.to_string(), verdict)
             })
             .collect()
     }
@@ -140,13 +145,13 @@ mod tests {
     use crate::engine::host::{Convergence, EventSink, HostSession};
     use crate::engine::nonce::Nonce;
     use crate::model::event::Event;
-    use crate::state::ResourceId;
+    use crate::resource::contract::kind::Kind;
     use crate::transport::local::LocalTransport;
 
     fn line(name: &str, fields: Value) -> Compiled {
         let fields: Map<String, Value> = fields.as_object().unwrap().clone();
         Compiled {
-            id: ResourceId { kind: "line".to_owned(), name: name.to_owned() },
+            id: ResourceId { kind: Kind::Line, name: name.to_owned() },
             fields,
             ensure: Ensure::Present,
             places: BTreeMap::new(),

@@ -15,6 +15,7 @@ pub mod platform;
 pub mod role;
 pub mod roster;
 pub mod selector;
+pub mod shell_word;
 pub mod ssh_syntax;
 pub mod ssh_target;
 pub mod values;

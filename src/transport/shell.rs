@@ -1,4 +1,4 @@
-//! The command that runs every program, and quoting.
+//! The command that runs every program.
 //!
 //! The command is short, fixed in form, and reads the same in login shells that are no POSIX shell (csh, fish): it
 //! contains no backslash, no `!`, no line break, and single quotes only around whole words. The script itself is sent on
@@ -15,17 +15,6 @@ use sha2::{Digest, Sha256};
 
 /// Follows the mark in sudo's prompt: no other program prints that.
 const PROMPT: &str = "-password:";
-
-/// Text as one word of a POSIX shell (section 2.2.2 of its standard): bare where that is safe, else in
-/// single quotes.
-pub fn quote(text: &str) -> String {
-    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+:,./-".contains(&byte);
-    if !text.is_empty() && text.bytes().all(safe) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
 
 /// A script made ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,31 +76,6 @@ mod tests {
     use std::process::{Command, Output, Stdio};
 
     use super::*;
-
-    #[test]
-    fn words_are_quoted_only_when_they_must_be() {
-        for (text, quoted) in [
-            ("", "''"),
-            ("/etc/hosts", "/etc/hosts"),
-            ("a b", "'a b'"),
-            ("it's", r"'it'\''s'"),
-            ("$(reboot)", "'$(reboot)'"),
-            ("~root", "'~root'"),
-            ("a=b", "'a=b'"),
-            ("ä", "'ä'"),
-        ] {
-            assert_eq!(quote(text), quoted);
-        }
-    }
-
-    proptest::proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(64))]
-        #[test]
-        fn a_shell_reads_a_quoted_word_as_it_was(text in "[^\0]*") {
-            let out = Command::new("sh").arg("-c").arg(format!("printf %s {}", quote(&text))).output().unwrap();
-            proptest::prop_assert_eq!(String::from_utf8(out.stdout).unwrap(), text);
-        }
-    }
 
     /// Runs as a login shell would, with standard input as a pipe.
     fn by_pipe(frame: &Frame, payload: &[u8]) -> Output {

@@ -172,7 +172,7 @@ fn a_tree_is_checked_without_a_host() {
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/states/files.yaml:3:5: unknown kind "fiel"; did you mean "file"?
-    error: $DIR/tree/states/files.yaml:4:5: file needs the field "content"
+    error: $DIR/tree/states/files.yaml:4:5: file requires the field "content"
     error: $DIR/tree/states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
     hint: put it in quotes: "0644"
     "#);
@@ -181,8 +181,8 @@ fn a_tree_is_checked_without_a_host() {
         "about: Wrong.\nresources:\n  - file: etc/motd\n    content: x\n  - route: 10.0.0.0/8\n    via: gate\n",
     );
     insta::assert_snapshot!(sandbox.run(&["check", "$DIR/tree"]).stderr, @r#"
-    error: $DIR/tree/states/files.yaml:3:5: "etc/motd" cannot be the name of a file: a path must be absolute
-    error: $DIR/tree/states/files.yaml:6:10: field "via" of route: it must be an IP address
+    error: $DIR/tree/states/files.yaml:3:5: invalid file name "etc/motd": must be an absolute path
+    error: $DIR/tree/states/files.yaml:6:10: field "via" of route: must be an IP address
     "#);
 }
 

@@ -1,4 +1,4 @@
-//! Nodes of every role on every sort of host, and what their states come to.
+//! Nodes of every role on every type of host, and their compiled states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use metalform::state::{Compiled, Library, StateName, compile};
 
 const FLAVOURS: [&str; 3] = ["debian-12-machine", "debian-13-container", "debian-13-machine"];
 
-/// What a node is for, and what it is called here.
+/// Roles, and the name of the combination in snapshots.
 const NODES: [(&str, &[Role]); 6] = [
     ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]),
     ("master-and-etcd", &[Role::Master, Role::Etcd]),

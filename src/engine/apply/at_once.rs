@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Task;
 use super::steps::{owner, systemctl};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::step::{Step, UnitVerb};
 
 /// Commands that make all directories of `tasks`, to be joined by `&&`. Only root can access a directory until its owner

@@ -14,10 +14,10 @@ use super::progress::ProgressSummary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
-use crate::resource::contract::download::Download;
+use crate::model::shell_word::quote;
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, Step};
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
 /// A server of files by name; `cut` is promised longer than it is.
 struct Files {
@@ -57,10 +57,10 @@ impl Files {
     }
 
     /// Serves this content; where it is to be had, and its digest.
-    fn serve(&self, name: &str, body: &[u8]) -> Download {
+    fn serve(&self, name: &str, body: &[u8]) -> RemoteFile {
         self.files.lock().unwrap().insert(name.to_owned(), body.to_vec());
         let url = format!("http://127.0.0.1:{}/{name}", self.port);
-        Download { url, sha256: hex::encode(Sha256::digest(body)), ca: None }
+        RemoteFile { url, sha256: hex::encode(Sha256::digest(body)), ca: None }
     }
 }
 
@@ -84,11 +84,11 @@ impl Dir {
         names(self.0.path())
     }
 
-    fn bring(&self, from: &Download, name: &str) -> Step {
+    fn bring(&self, from: &RemoteFile, name: &str) -> Step {
         Step::Download { from: from.clone(), path: self.at(name), access: self.access(0o750) }
     }
 
-    fn unpack(&self, from: &Download, name: &str, strip: u32) -> Step {
+    fn unpack(&self, from: &RemoteFile, name: &str, strip: u32) -> Step {
         Step::Unpack {
             from: from.clone(),
             path: self.at(name),
@@ -189,8 +189,8 @@ const NAME: &str = "-it's a\n\"tööl\" $(x)";
 fn a_download_is_there_whole_with_its_access_or_not_at_all() {
     let files = Files::new();
     let good = files.serve("tool", b"new");
-    let wrong = Download { sha256: "0".repeat(64), ..good.clone() };
-    let missing = Download { url: format!("{}-missing", good.url), ..good.clone() };
+    let wrong = RemoteFile { sha256: "0".repeat(64), ..good.clone() };
+    let missing = RemoteFile { url: format!("{}-missing", good.url), ..good.clone() };
     let cut = files.serve("cut", b"new");
     for shell in shells() {
         let dir = Dir::new();
@@ -220,7 +220,7 @@ fn a_download_is_there_whole_with_its_access_or_not_at_all() {
 fn a_host_downloads_with_what_it_has() {
     let (files, dir) = (Files::new(), Dir::new());
     let good = files.serve("tool", b"new");
-    let missing = Download { url: format!("{}-missing", good.url), ..good.clone() };
+    let missing = RemoteFile { url: format!("{}-missing", good.url), ..good.clone() };
     for tool in ["curl", "wget"] {
         assert_eq!(with_tools(&dir, &[tool], dir.bring(&good, tool)), Ok(()), "{tool}");
         assert_eq!(fs::read(dir.at(tool)).unwrap(), b"new");
@@ -334,7 +334,7 @@ fn a_url_with_a_password_is_no_argument_of_a_process() {
     for tool in ["curl", "wget"] {
         let url = "https://user:secret@a.example/x".to_owned();
         let mut program = program_of(
-            dir.bring(&Download { url, sha256: "0".repeat(64), ca: Some("/c a".to_owned()) }, "x"),
+            dir.bring(&RemoteFile { url, sha256: "0".repeat(64), ca: Some("/c a".to_owned()) }, "x"),
         );
         let other = if tool == "curl" { "wget" } else { "curl" };
         program.script = format!("PATH={}:$PATH\n{other}() {{ exit 9; }}\n{}", quote(&bin), program.script);

@@ -177,7 +177,38 @@ fn reload_late(works: &mut [Work]) {
                 | Step::Symlink { .. }
                 | Step::SetAccess { .. }
                 | Step::Remove { .. } => true,
-                _ => {
+                Step::EditFile { .. }
+                | Step::WriteAuthorizedKeys { .. }
+                | Step::MakeDirectory { .. }
+                | Step::Download { .. }
+                | Step::Unpack { .. }
+                | Step::Await { .. }
+                | Step::Reboot { .. }
+                | Step::RefreshPackageIndex
+                | Step::InstallPackages(_)
+                | Step::RemovePackages(_)
+                | Step::HoldPackage { .. }
+                | Step::Unit {
+                    verb:
+                        UnitVerb::Disable
+                        | UnitVerb::Start
+                        | UnitVerb::Stop
+                        | UnitVerb::Restart
+                        | UnitVerb::ReloadOrRestart
+                        | UnitVerb::Mask
+                        | UnitVerb::Unmask,
+                    ..
+                }
+                | Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::SwapOff
+                | Step::PullImage(_)
+                | Step::IssueCertificate(_)
+                | Step::ReplaceRoute { .. }
+                | Step::Account { .. }
+                | Step::SetPassword { .. }
+                | Step::Mount { .. }
+                | Step::Run { .. } => {
                     follows = false;
                     true
                 }
@@ -195,10 +226,30 @@ fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
         Step::WriteFile { path, .. }
         | Step::EditFile { path, .. }
         | Step::Symlink { path, .. }
-        | Step::Remove { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
+        | Step::Remove { path, .. }
+        | Step::Download { path, .. }
+        | Step::Unpack { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
         Step::Run { .. } => true,
         Step::InstallPackages(_) | Step::RemovePackages(_) => packages_do,
-        _ => false,
+        Step::WriteAuthorizedKeys { .. }
+        | Step::MakeDirectory { .. }
+        | Step::SetAccess { .. }
+        | Step::Await { .. }
+        | Step::Reboot { .. }
+        | Step::RefreshPackageIndex
+        | Step::HoldPackage { .. }
+        | Step::VerifyUnit { .. }
+        | Step::ReloadUnitFiles
+        | Step::Unit { .. }
+        | Step::SetSysctl { .. }
+        | Step::LoadModule(_)
+        | Step::SwapOff
+        | Step::PullImage(_)
+        | Step::IssueCertificate(_)
+        | Step::ReplaceRoute { .. }
+        | Step::Account { .. }
+        | Step::SetPassword { .. }
+        | Step::Mount { .. } => false,
     }
 }
 

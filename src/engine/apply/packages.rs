@@ -1,10 +1,9 @@
 //! Package managers, and their shell commands.
 
-use crate::engine::quote::quote_all;
 use crate::model::facts::Facts;
 use crate::model::platform::PackageFormat;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::PackageVersion;
-use crate::transport::shell::quote;
 
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

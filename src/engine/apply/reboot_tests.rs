@@ -7,8 +7,8 @@ use super::progress::ProgressSummary;
 use super::{PackageManager, RebootWork, Segment, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
+use crate::model::shell_word::quote;
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
 #[test]
 fn the_host_goes_down_after_its_program_has_ended() {

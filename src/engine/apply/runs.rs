@@ -96,7 +96,32 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
                 Step::Symlink { path: other, .. } | Step::SetAccess { path: other, .. } => {
                     !is_below(path, other)
                 }
-                _ => true,
+                // All others that `leaves_staged_files_alone` admits.
+                Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::ReloadUnitFiles
+                | Step::VerifyUnit { .. } => true,
+                Step::EditFile { .. }
+                | Step::WriteAuthorizedKeys { .. }
+                | Step::MakeDirectory { .. }
+                | Step::Remove { .. }
+                | Step::Download { .. }
+                | Step::Unpack { .. }
+                | Step::Await { .. }
+                | Step::Reboot { .. }
+                | Step::RefreshPackageIndex
+                | Step::InstallPackages(_)
+                | Step::RemovePackages(_)
+                | Step::HoldPackage { .. }
+                | Step::Unit { .. }
+                | Step::SwapOff
+                | Step::PullImage(_)
+                | Step::IssueCertificate(_)
+                | Step::ReplaceRoute { .. }
+                | Step::Account { .. }
+                | Step::SetPassword { .. }
+                | Step::Mount { .. }
+                | Step::Run { .. } => false,
             })
     })
 }

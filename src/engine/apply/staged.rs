@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::Task;
 use super::steps::{Place, owner, place};
+use crate::model::shell_word::quote;
 use crate::resource::contract::step::{Access, Step};
-use crate::transport::shell::quote;
 
 /// The shell functions of a staging.
 pub(super) const FUNCTIONS: &str = include_str!("staged.sh");

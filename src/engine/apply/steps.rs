@@ -5,11 +5,10 @@ use super::packages::PackageManager;
 use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
-use crate::engine::quote::quote_all;
 use crate::engine::sysctl_path::sysctl_path;
-use crate::resource::contract::download::Download;
+use crate::model::shell_word::{quote, quote_all};
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
-use crate::transport::shell::quote;
 
 /// Commands, to be joined by `&&`. The files in `staging` exist already.
 pub(super) fn commands(
@@ -146,7 +145,7 @@ pub(super) fn payload_of(content: &[u8], payload: &mut Vec<u8>) -> usize {
     content.len()
 }
 
-fn fetched(path: &str, access: &Access, from: &Download) -> String {
+fn fetched(path: &str, access: &Access, from: &RemoteFile) -> String {
     let Place { directory, temporary } = place(path);
     let from = quote_all([from.url.as_str(), &from.sha256, from.ca.as_deref().unwrap_or_default()]);
     format!("{directory} {temporary} {} {} {from}", quote(path), owner_and_mode(access))

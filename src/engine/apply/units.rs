@@ -2,9 +2,8 @@
 
 use super::Task;
 use super::steps::payload_of;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::{Step, UnitFile};
-use crate::transport::shell::quote;
 
 /// Moves all unit files to the first verification, since one costs as much as many. The verdict on a unit depends on its
 /// own file alone, so no step in between can change it.

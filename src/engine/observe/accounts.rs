@@ -6,11 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::probe::{
     Account, Answer, GroupEntry, GroupState, PasswordState, Probe, UserState,
 };
-use crate::transport::shell::quote;
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let users: BTreeSet<&str> = questions.users.iter().map(|(name, _)| *name).collect();

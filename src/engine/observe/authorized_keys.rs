@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, KeysState, PathState, Probe};
 
 /// The largest content that is returned, in bytes.

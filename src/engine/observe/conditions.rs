@@ -55,19 +55,19 @@ mod tests {
     use crate::engine::nonce::Nonce;
     use crate::engine::observe::{parse as parse_all, program};
     use crate::engine::shells::{run, shells};
-    use crate::resource::contract::condition::Condition;
+    use crate::resource::contract::host_condition::HostCondition;
 
-    fn observed(shell: &str, conditions: &[Condition]) -> Vec<Answer> {
+    fn observed(shell: &str, conditions: &[HostCondition]) -> Vec<Answer> {
         let probes: BTreeSet<Probe> = conditions.iter().cloned().map(Probe::Condition).collect();
         let nonce = Nonce::new(4);
         let observed = parse_all(&probes, &nonce, &run(shell, &program(&probes, &nonce))).unwrap();
         let answer =
-            |condition: &Condition| observed.get(&Probe::Condition(condition.clone())).unwrap().clone();
+            |condition: &HostCondition| observed.get(&Probe::Condition(condition.clone())).unwrap().clone();
         conditions.iter().map(answer).collect()
     }
 
-    fn port(host: &str, port: u16) -> Condition {
-        Condition::Port { host: host.to_owned(), port }
+    fn port(host: &str, port: u16) -> HostCondition {
+        HostCondition::Port { host: host.to_owned(), port }
     }
 
     /// A server that answers every request with 503, and its port.
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_condition_holds_or_has_a_reason() {
         let (open, closed) = (busy(), closed());
-        let url = |port: u16, status| Condition::Http {
+        let url = |port: u16, status| HostCondition::Http {
             url: format!("http://127.0.0.1:{port}/it's?a=[b]&c=$(d)"),
             status,
             ca: None,
         };
-        let file = |path: &str| Condition::File { path: path.to_owned() };
+        let file = |path: &str| HostCondition::File { path: path.to_owned() };
         let conditions = [
             port("127.0.0.1", open),
             port("127.0.0.1", closed),
@@ -138,10 +138,10 @@ mod tests {
             }
             dir
         };
-        let look = |tools: &std::path::Path, condition: &Condition| {
+        let look = |tools: &std::path::Path, condition: &HostCondition| {
             let script = format!(
                 "PATH={}\n{}{}; echo \"$? $seen\"",
-                crate::transport::shell::quote(tools.to_str().unwrap()),
+                crate::model::shell_word::quote(tools.to_str().unwrap()),
                 conditions::FUNCTIONS,
                 conditions::call(condition)
             );
@@ -149,7 +149,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&output.stderr), "");
             String::from_utf8(output.stdout).unwrap()
         };
-        let url = |port: u16, status| Condition::Http {
+        let url = |port: u16, status| HostCondition::Http {
             url: format!("http://127.0.0.1:{port}/"),
             status,
             ca: None,
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn many_silent_ports_take_no_longer_than_one() {
         // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, or there is no route.
-        let conditions: Vec<Condition> = (1..=8).map(|n| port(&format!("192.0.2.{n}"), 9)).collect();
+        let conditions: Vec<HostCondition> = (1..=8).map(|n| port(&format!("192.0.2.{n}"), 9)).collect();
         let begun = std::time::Instant::now();
         for answer in observed("sh", &conditions) {
             assert!(matches!(answer, Answer::Condition(Some(_))), "{answer:?}");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 /// The time limit.
 const SECONDS: u32 = 30;

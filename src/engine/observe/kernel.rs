@@ -7,8 +7,8 @@ use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::engine::head_v;
 use crate::engine::sysctl_path::sysctl_path;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut sections = Vec::new();

@@ -4,8 +4,8 @@
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = "pair() {\n\

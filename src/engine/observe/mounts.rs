@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, MountState, Probe};
 use crate::resource::text::fstab::unescaped;
 
@@ -77,7 +77,8 @@ pub(super) fn answer(
             if let Some(target) = mapped.get(&state.device) {
                 state.device.clone_from(target);
             }
-            state.wanted_device = source.and_then(device).and_then(|device| targets_of.get(&device).cloned());
+            state.expected_device =
+                source.and_then(device).and_then(|device| targets_of.get(&device).cloned());
             state
         });
         let probe = Probe::Mount { point: point.to_owned(), source: source.map(str::to_owned) };
@@ -105,8 +106,13 @@ fn mount(line: &str) -> Option<(String, MountState)> {
     if options.contains("ro") {
         options.remove("rw");
     }
-    let state =
-        MountState { device: source.clone(), source, wanted_device: None, sort: sort.to_owned(), options };
+    let state = MountState {
+        device: source.clone(),
+        source,
+        expected_device: None,
+        fs_type: sort.to_owned(),
+        options,
+    };
     Some((unescaped(point), state))
 }
 
@@ -119,7 +125,7 @@ mod tests {
         let options = |line: &str| {
             let (point, state) = mount(line).unwrap();
             let options: Vec<String> = state.options.into_iter().collect();
-            (point, state.source, state.sort, options.join(","))
+            (point, state.source, state.fs_type, options.join(","))
         };
         let cases = [
             (

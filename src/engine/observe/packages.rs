@@ -3,7 +3,7 @@
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, InstalledPackage, Probe};
 
 /// A line: name, architecture, hold, status, version.

@@ -8,9 +8,8 @@ use super::questions::Questions;
 use super::sum_line::{parse_sum, sum_line};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::probe::{Answer, PathState, Probe};
-use crate::transport::shell::quote;
 
 /// The largest content that is returned, in bytes.
 const CONTENT_LIMIT: usize = 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::resource::contract::condition::Condition;
+use crate::resource::contract::host_condition::HostCondition;
 use crate::resource::contract::probe::Probe;
 
 /// What each section observes. Each list is in the order of the probes.
@@ -39,7 +39,7 @@ pub(super) struct Questions<'p> {
     pub(super) mounts: Vec<(&'p str, Option<&'p str>)>,
     /// Scripts.
     pub(super) guards: Vec<&'p str>,
-    pub(super) conditions: Vec<&'p Condition>,
+    pub(super) conditions: Vec<&'p HostCondition>,
 }
 
 impl<'p> Questions<'p> {

@@ -361,7 +361,7 @@ fn mounts_are_told_with_where_the_names_of_devices_lead() {
     for shell in shells() {
         let answers = observed(shell, &[mount("/proc", Some("/dev/null")), mount("/no/such", None)]);
         let Answer::Mount(Some(proc)) = &answers[0] else { panic!("{shell}: {:?}", answers[0]) };
-        assert_eq!((proc.sort.as_str(), proc.wanted_device.as_deref()), ("proc", Some("/dev/null")));
+        assert_eq!((proc.fs_type.as_str(), proc.expected_device.as_deref()), ("proc", Some("/dev/null")));
         assert_eq!(answers[1], Answer::Mount(None), "{shell}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, Probe, UnitState};
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {

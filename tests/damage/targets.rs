@@ -1,29 +1,29 @@
-//! One test a parser. What they must hold: no panic, no endless work, places that are in the text, and that what was
-//! read and is written again reads the same.
+//! One test a parser. Each checks that there is no panic and no endless work, that positions are inside the text, and that
+//! a parsed value is parsed again from its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use metalform::engine::nonce::Nonce;
+use metalform::engine::{facts, observe};
+use metalform::model::bootstrap_configuration::BootstrapConfiguration;
+use metalform::model::document::{self, Document, Problems};
+use metalform::model::facts::Facts;
+use metalform::model::node::NodeSpec;
+use metalform::model::roster::Roster;
+use metalform::model::selector::Selector;
+use metalform::model::ssh_target::HostKeyPolicy;
+use metalform::render::values_of;
+use metalform::resource::contract::probe::Probe;
+use metalform::resource::kinds;
+use metalform::state::{Library, ResourceId, Shapes, StateError, StateName, Tree, check, compile, literals};
+use metalform::transport::known_hosts::{KnownHosts, algorithms, verdict};
+use metalform::transport::{Output, Program};
 use russh::keys::PublicKey;
 
-use super::{run, top};
-use crate::engine::nonce::Nonce;
-use crate::engine::shells;
-use crate::engine::{facts, observe};
-use crate::model::bootstrap_configuration::BootstrapConfiguration;
-use crate::model::document::{self, Document, Problems};
-use crate::model::facts::Facts;
-use crate::model::node::NodeSpec;
-use crate::model::roster::Roster;
-use crate::model::selector::Selector;
-use crate::model::ssh_target::HostKeyPolicy;
-use crate::render::values_of;
-use crate::resource::contract::probe::Probe;
-use crate::resource::kinds;
-use crate::state::{Library, ResourceId, Shapes, StateError, StateName, Tree, check, compile, literals};
-use crate::transport::Output;
-use crate::transport::known_hosts::{KnownHosts, algorithms, verdict};
+use super::harness::{run, top};
+use super::shell;
 
 const YAML: &[&str] = &[
     "\n",
@@ -170,14 +170,14 @@ fn tree(files: &[(&str, &[u8])]) -> Tree {
     tree
 }
 
-/// The place is one of the text, or right behind it. Bytes that are no text have theirs by the same rule.
+/// The position is in the text, or directly after it; also where the bytes are not text.
 fn assert_place(bytes: &[u8], line: u64, column: u64, said: &str) {
     let text = String::from_utf8_lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // YAML ends a line with a carriage return too.
     let lines = text.replace("\r\n", "\n").matches(['\n', '\r']).count() as u64 + 1;
     let longest = text.split('\n').map(|line| line.chars().count()).max().unwrap_or(0) as u64;
-    // What is missing at the end stands on the line after the last.
+    // A fault at the end may be on the line after the last.
     assert!(line > 0 && line <= lines + 1 && column > 0 && column <= longest + 2, "{said}");
 }
 
@@ -191,7 +191,7 @@ fn assert_places(bytes: &[u8], file: &str, errors: &[StateError]) {
     }
 }
 
-/// What is sound comes to resources, or to faults, for some host.
+/// A tree without faults compiles for a host, or has further faults.
 fn compiled(tree: &Tree) {
     let Ok(library) = Library::read(tree) else { return };
     literals(&library, kinds());
@@ -339,7 +339,7 @@ fn nonce() -> Nonce {
     Nonce::new(7)
 }
 
-/// The parts of a frame: what stands before its text, the text, and what stands behind.
+/// The parts of a frame: before its content, the content, and after it.
 fn unframed(stdout: &[u8]) -> (String, Vec<u8>, String) {
     let text = String::from_utf8(stdout.to_vec()).unwrap();
     let (before, rest) = text.split_once(" begin\n").unwrap();
@@ -348,13 +348,9 @@ fn unframed(stdout: &[u8]) -> (String, Vec<u8>, String) {
     (format!("{before} begin\n"), BASE64_STANDARD.decode(encoded).unwrap(), rest[end..].to_owned())
 }
 
-/// What a host of ours answers, with damage within its frame and with damage to the frame itself.
-fn damaged_answers(
-    name: &str,
-    script: crate::transport::Program,
-    parse: impl Fn(&Output) + std::panic::RefUnwindSafe,
-) {
-    let output = shells::run("sh", &script);
+/// The answer of a host, with damage in its frame and with damage to the frame itself.
+fn damaged_answers(name: &str, script: Program, parse: impl Fn(&Output) + std::panic::RefUnwindSafe) {
+    let output = shell::run(&script);
     let (before, inner, after) = unframed(&output.stdout);
     let answer = |stdout: Vec<u8>| Output { status: 0, stdout, stderr: Vec::new() };
     run(name, std::slice::from_ref(&inner), LINES, |bytes| {
@@ -397,7 +393,7 @@ fn damaged_observations_are_read_or_refused() {
     .into();
     damaged_answers("observation", observe::program(&probes, &nonce()), |output| {
         if let Ok(observed) = observe::parse(&probes, &nonce(), output) {
-            // Every question has an answer, whatever came.
+            // Every probe has an answer.
             let answers: &BTreeMap<_, _> = &observed.0;
             assert!(probes.iter().all(|probe| answers.contains_key(probe)));
         }

@@ -1,10 +1,10 @@
-//! What can be waited for on a host.
+//! What a host can wait for.
 
 use std::fmt;
 
-/// Something that is so or not, seen from the host.
+/// Something that is true or false, as observed from the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Condition {
+pub enum HostCondition {
     /// A TCP connection is accepted.
     Port {
         /// A name or an address, without brackets.
@@ -12,28 +12,28 @@ pub enum Condition {
         /// 1 to 65535.
         port: u16,
     },
-    /// A URL is answered, redirects not followed.
+    /// A URL returns a status code; redirects are not followed.
     Http {
-        /// Of http or https.
+        /// http or https.
         url: String,
-        /// The status code that counts.
+        /// The expected status code.
         status: u16,
-        /// Path on the host of the authority that https is checked against; `None` is the system's.
+        /// Path on the host of the CA certificate that verifies https; `None` is the system's store.
         ca: Option<String>,
     },
-    /// Something is at a path.
+    /// Something exists at a path.
     File {
         /// Absolute path.
         path: String,
     },
 }
 
-impl Condition {
-    /// `10.0.0.1:6443 to accept connections`: what follows "waits for".
+impl HostCondition {
+    /// `10.0.0.1:6443 to accept connections`: continues "waiting for".
     pub fn wish(&self) -> String {
         match self {
             Self::Port { .. } => format!("{} to accept connections", self.subject()),
-            Self::Http { status, .. } => format!("{} to answer {status}", self.subject()),
+            Self::Http { status, .. } => format!("{} to return {status}", self.subject()),
             Self::File { .. } => format!("{} to exist", self.subject()),
         }
     }
@@ -48,13 +48,13 @@ impl Condition {
     }
 }
 
-impl fmt::Display for Condition {
-    /// `10.0.0.1:6443 accepts connections`: what holds.
+impl fmt::Display for HostCondition {
+    /// `10.0.0.1:6443 accepts connections`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = self.subject();
         match self {
             Self::Port { .. } => write!(f, "{subject} accepts connections"),
-            Self::Http { status, .. } => write!(f, "{subject} answers {status}"),
+            Self::Http { status, .. } => write!(f, "{subject} returns {status}"),
             Self::File { .. } => write!(f, "{subject} exists"),
         }
     }

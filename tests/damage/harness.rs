@@ -1,11 +1,9 @@
-//! Parsers with damaged input: what is right or wrong in a known way, with pieces lost, doubled, misplaced and mixed.
+//! Runs a target on damaged input: seeds with pieces removed, repeated, inserted and mixed.
 //!
-//! Each target runs on its seeds, on what `tests/damage/TARGET/` keeps of former failures, and on [`RUNS`] damaged
-//! inputs; `DAMAGE_RUNS=1000000 cargo test --lib damage` runs for longer, and `DAMAGE_SEED` (32 hexadecimal digits,
-//! named by every failure) repeats a run. A failure is shrunk and kept as a file in `tests/damage/TARGET/`. What
-//! ends the whole process (a stack that is too small) is in the file that `DAMAGE_LAST` names.
-
-mod targets;
+//! Each target runs on its seeds, on the inputs of former failures in `tests/damage/TARGET/`, and on [`RUNS`] damaged
+//! inputs; `DAMAGE_RUNS=1000000 cargo test --test damage` runs for longer, and `DAMAGE_SEED` (32 hexadecimal digits, in
+//! the message of every failure) repeats a run. The input of a failure is shrunk and written to `tests/damage/TARGET/`.
+//! An input that ends the process (by a stack overflow) is in the file at `DAMAGE_LAST`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,14 +13,14 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sha2::{Digest, Sha256};
 
-/// Damaged inputs of each target where nobody asks for more.
+/// Damaged inputs of each target by default.
 const RUNS: u32 = 200;
 /// The longest that one input may take, on a busy machine and without optimization.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Larger inputs are cut: what grows with the input is found with small ones too.
+/// Longer inputs are truncated.
 const LARGEST: usize = 32 << 10;
 
-/// One thing that happens to an input. Places are parts of what there is then.
+/// One change of an input. Offsets are relative to its length at that time.
 #[derive(Debug, Clone)]
 enum Damage {
     Lose(Index, usize),
@@ -82,8 +80,8 @@ fn damaged(seeds: &[Vec<u8>], first: Index, all: &[Damage]) -> Vec<u8> {
     bytes
 }
 
-/// Runs a target, which panics where something is wrong.
-pub(crate) fn run(
+/// Runs a target, which panics where it finds a fault.
+pub fn run(
     name: &str,
     seeds: &[Vec<u8>],
     words: &'static [&'static str],
@@ -130,11 +128,11 @@ fn kept(name: &str) -> PathBuf {
     top("tests/damage").join(name)
 }
 
-fn top(path: &str) -> PathBuf {
+pub fn top(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Every file below a folder; none where there is no folder.
+/// Every file below a directory, which may not exist.
 fn files(folder: &Path) -> Vec<Vec<u8>> {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .map(|all| all.map(|entry| entry.unwrap().path()).collect())

@@ -1,4 +1,4 @@
-//! A certificate as it was found, compared with what it must say (RFC 5280).
+//! Comparison of an observed certificate with the desired one (RFC 5280).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,31 +14,31 @@ use crate::resource::contract::step::{CertificateRequest, KeyUsage};
 
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// The first certificate of a PEM text; it can be read.
-pub(in crate::resource) struct Issued(Pem);
+/// The first certificate of a PEM file. It parses.
+pub struct Issued(Pem);
 
 impl Issued {
-    /// `None` when it is no certificate.
-    pub(in crate::resource) fn parse(text: &[u8]) -> Option<Self> {
+    /// `None` where it is not a certificate.
+    pub fn parse(text: &[u8]) -> Option<Self> {
         let (_, pem) = parse_x509_pem(text).ok()?;
         pem.parse_x509().ok()?;
         Some(Self(pem))
     }
 
     fn certificate(&self) -> X509Certificate<'_> {
-        self.0.parse_x509().expect("it parses, because parse() has tried")
+        self.0.parse_x509().expect("it parses, because parse() checked it")
     }
 
-    /// Subject, names, usages and signature.
-    pub(in crate::resource) fn compare(
+    /// Compares subject, names, usages and signature.
+    pub fn compare(
         &self,
         request: &CertificateRequest,
         authority: &str,
         change: &mut Change,
     ) -> Result<(), Refusal> {
         let found = self.certificate();
-        let common_name: BTreeSet<String> = texts(found.subject().iter_common_name());
-        let organizations = texts(found.subject().iter_organization());
+        let common_name: BTreeSet<String> = strings(found.subject().iter_common_name());
+        let organizations = strings(found.subject().iter_organization());
         compare_sets("common_name", &common_name, &[request.common_name.clone()].into(), change);
         compare_sets(
             "organizations",
@@ -55,7 +55,7 @@ impl Issued {
         compare_sets(
             "usages",
             &usages(&found),
-            &request.usages.iter().map(|usage| usage_text(*usage)).collect(),
+            &request.usages.iter().map(|usage| usage_name(*usage)).collect(),
             change,
         );
 
@@ -70,33 +70,28 @@ impl Issued {
         Ok(())
     }
 
-    /// Whether it is valid now and will be for some days.
-    pub(in crate::resource) fn compare_validity(
-        &self,
-        now: Timestamp,
-        renew_before: u32,
-        change: &mut Change,
-    ) {
+    /// Compares the validity: it must begin by now, and not end within `renew_before` days.
+    pub fn compare_validity(&self, now: Timestamp, renew_before: u32, change: &mut Change) {
         let found = self.certificate();
         let validity = found.validity();
         let days_left = (validity.not_after.timestamp() - now.as_second()).div_euclid(SECONDS_A_DAY);
         if validity.not_before.timestamp() > now.as_second() {
-            change.field("validity", Some("begins in the future"), Some("begins now"));
+            change.field("validity", Some("starts in the future"), Some("renewed"));
         } else if days_left < 0 {
-            change.field("validity", Some(&format!("ended {} days ago", -days_left)), Some("renewed"));
+            change.field("validity", Some(&format!("expired {} days ago", -days_left)), Some("renewed"));
         } else if days_left < i64::from(renew_before) {
-            change.field("validity", Some(&format!("ends in {days_left} days")), Some("renewed"));
+            change.field("validity", Some(&format!("expires in {days_left} days")), Some("renewed"));
         }
     }
 }
 
-fn texts<'a>(
+fn strings<'a>(
     attributes: impl Iterator<Item = &'a x509_parser::x509::AttributeTypeAndValue<'a>>,
 ) -> BTreeSet<String> {
-    attributes.map(|attribute| attribute.as_str().unwrap_or("(not text)").to_owned()).collect()
+    attributes.map(|attribute| attribute.as_str().unwrap_or("(not a string)").to_owned()).collect()
 }
 
-/// Names of a sort that is never asked for are kept, so that they differ.
+/// Names of other types are included, so that they differ.
 fn names(certificate: &X509Certificate<'_>) -> BTreeSet<String> {
     let Ok(Some(extension)) = certificate.subject_alternative_name() else { return BTreeSet::new() };
     let text = |name: &GeneralName<'_>| match name {
@@ -111,7 +106,7 @@ fn names(certificate: &X509Certificate<'_>) -> BTreeSet<String> {
     extension.value.general_names.iter().map(text).collect()
 }
 
-/// Addresses have many spellings, and DNS names know no case.
+/// An address has several spellings; DNS names are case-insensitive.
 fn normal(name: &str) -> String {
     name.parse::<IpAddr>().map_or_else(|_| name.to_ascii_lowercase(), |address| address.to_string())
 }
@@ -121,7 +116,7 @@ fn usages(certificate: &X509Certificate<'_>) -> BTreeSet<String> {
     let usage = extension.value;
     let known = [(usage.server_auth, KeyUsage::Server), (usage.client_auth, KeyUsage::Client)];
     let mut texts: BTreeSet<String> =
-        known.into_iter().filter(|(has, _)| *has).map(|(_, usage)| usage_text(usage)).collect();
+        known.into_iter().filter(|(has, _)| *has).map(|(_, usage)| usage_name(usage)).collect();
     if usage.any
         || usage.code_signing
         || usage.email_protection
@@ -134,7 +129,7 @@ fn usages(certificate: &X509Certificate<'_>) -> BTreeSet<String> {
     texts
 }
 
-fn usage_text(usage: KeyUsage) -> String {
+fn usage_name(usage: KeyUsage) -> String {
     match usage {
         KeyUsage::Server => "server",
         KeyUsage::Client => "client",
@@ -142,10 +137,10 @@ fn usage_text(usage: KeyUsage) -> String {
     .to_owned()
 }
 
-fn compare_sets(field: &str, found: &BTreeSet<String>, wanted: &BTreeSet<String>, change: &mut Change) {
-    if found != wanted {
-        let [found, wanted] =
-            [found, wanted].map(|set| set.iter().map(String::as_str).collect::<Vec<_>>().join(", "));
-        change.field(field, Some(&found), Some(&wanted));
+fn compare_sets(field: &str, found: &BTreeSet<String>, desired: &BTreeSet<String>, change: &mut Change) {
+    if found != desired {
+        let [found, desired] =
+            [found, desired].map(|set| set.iter().map(String::as_str).collect::<Vec<_>>().join(", "));
+        change.field(field, Some(&found), Some(&desired));
     }
 }
