@@ -168,7 +168,7 @@ impl MembershipLease {
         pace: Pace,
     ) -> Result<LeaseAttempt, ApiError> {
         let api = LeaseApi::new(client);
-        let asked = Instant::now();
+        let sent = Instant::now();
         if let LeaseState::HeldBy(holder) = api.take(me, clock()).await? {
             return Ok(LeaseAttempt::HeldBy(holder));
         }
@@ -176,7 +176,7 @@ impl MembershipLease {
         let renewal = tokio::spawn({
             let (api, me) = (api.clone(), me.to_owned());
             async move {
-                let error = api.renew(&me, clock, pace, asked).await;
+                let error = api.renew(&me, clock, pace, sent).await;
                 // There is no receiver only when the Lease was dropped.
                 let _ = losing.send(Some(error));
             }
@@ -255,11 +255,11 @@ struct Pace {
 
 /// Requests for this one Lease.
 #[derive(Clone)]
-struct LeaseApi(Api<Lease>);
+struct LeaseApi(Arc<Api<Lease>>);
 
 impl LeaseApi {
     fn new(client: &Client) -> Self {
-        Self(Api::namespaced(client.clone(), NAMESPACE))
+        Self(Arc::new(Api::namespaced(client.clone(), NAMESPACE)))
     }
 
     /// Takes or renews it when that is possible; returns its state before. A race is [`ApiError::Conflict`].

@@ -122,7 +122,8 @@ async fn write(State(server): State<Server>, Json(mut lease): Json<Value>) -> Re
     Json(lease).into_response()
 }
 
-const PACE: Pace = Pace { heartbeat: Duration::from_millis(20), give_up: Duration::from_millis(100) };
+/// Slow enough for a machine under load.
+const PACE: Pace = Pace { heartbeat: Duration::from_millis(200), give_up: Duration::from_secs(2) };
 
 async fn attempt(client: &Client, me: &str, clock: Clock) -> LeaseAttempt {
     MembershipLease::try_acquire_paced(client, me, clock, PACE).await.unwrap()
@@ -163,7 +164,7 @@ async fn work_is_dropped_when_the_lease_cannot_be_renewed_in_time() {
     let began = Instant::now();
     let lost = lease.run(std::future::pending::<()>()).await.unwrap_err();
     assert!(matches!(lost, LeaseError::Expired { .. }), "{lost}");
-    assert!(began.elapsed() < PACE.give_up + PACE.heartbeat, "{:?}", began.elapsed());
+    assert!(began.elapsed() < PACE.give_up * 5 / 4, "{:?}", began.elapsed());
     assert!(lease.check().is_err());
     assert!(matches!(lease.run(async {}).await, Err(LeaseError::Expired { .. })));
 }
@@ -177,7 +178,7 @@ async fn a_short_outage_loses_nothing() {
     let lost = lease.lost();
     assert!(tokio::time::timeout(PACE.heartbeat * 2, lost).await.is_err());
     server.stored().down = false;
-    assert!(tokio::time::timeout(PACE.give_up * 2, lease.lost()).await.is_err());
+    assert!(tokio::time::timeout(PACE.give_up + PACE.heartbeat, lease.lost()).await.is_err());
     lease.check().unwrap();
 }
 

@@ -129,7 +129,7 @@ pub(super) fn load(layout: &Layout) -> Result<Authorities, AuthorityFilesError> 
 pub(super) fn load_ca(layout: &Layout, ca: Ca) -> Result<Authority, AuthorityFilesError> {
     let files = CaFiles::new(layout, ca);
     match files.read()? {
-        CaState::Complete(authority) => Ok(authority),
+        CaState::Complete(authority) => Ok(*authority),
         CaState::KeyStaged => Err(AuthorityFilesError::Staged { key: files.key }),
         CaState::Absent => Err(AuthorityFilesError::Absent { path: files.key }),
     }
@@ -188,7 +188,7 @@ struct CaFiles {
 
 /// What exists of a CA.
 enum CaState {
-    Complete(Authority),
+    Complete(Box<Authority>),
     /// Its creation was killed before the key was renamed.
     KeyStaged,
     Absent,
@@ -202,7 +202,9 @@ impl CaFiles {
 
     fn read(&self) -> Result<CaState, AuthorityFilesError> {
         match (atomic_file::read(&self.certificate)?, atomic_file::read(&self.key)?) {
-            (Some(certificate), Some(key)) => Ok(CaState::Complete(self.parse(&certificate, &key)?)),
+            (Some(certificate), Some(key)) => {
+                Ok(CaState::Complete(Box::new(self.parse(&certificate, &key)?)))
+            }
             (Some(_), None) if atomic_file::read(&self.staged)?.is_some() => Ok(CaState::KeyStaged),
             (Some(_), None) => Err(self.without_key()),
             (None, Some(_)) => Err(AuthorityFilesError::KeyWithoutCertificate {
@@ -237,7 +239,7 @@ fn create_ca(
         CaState::Complete(authority) => {
             // A run that was killed during the rename left the key under both names.
             atomic_file::remove(&files.staged)?;
-            Ok(authority)
+            Ok(*authority)
         }
         CaState::KeyStaged => {
             atomic_file::rename_new(&files.staged, &files.key)?;

@@ -7,14 +7,28 @@ use std::path::Path;
 /// Identity of the present content of some files, as far as the file system tells: device, inode, size and time
 /// of change. Equal versions have equal content, since files of metalform are replaced and never rewritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileVersion(Vec<Option<(u64, u64, u64, i64, i64)>>);
+pub struct FileVersion(Vec<Option<Identity>>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+}
 
 impl FileVersion {
     /// Of these files; one that does not exist is a version too.
     pub fn of(files: &[&Path]) -> Self {
         let version = |file: &&Path| {
             let metadata = fs::metadata(file).ok()?;
-            Some((metadata.dev(), metadata.ino(), metadata.size(), metadata.ctime(), metadata.ctime_nsec()))
+            Some(Identity {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                size: metadata.size(),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
+            })
         };
         Self(files.iter().map(version).collect())
     }
