@@ -134,7 +134,7 @@ fn a_certificate_is_refused_before_anything_is_done() {
     );
     let ran = sandbox.engine("apply", &["signed"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, "node-1: changed=0 unchanged=0 failed  TIME\n"));
-    assert!(ran.stderr.contains("states/signed.yaml:4:5: certificate:$DIR/a.crt needs an authority"));
+    assert!(ran.stderr.contains("states/signed.yaml:4:5: certificate:$DIR/a.crt requires a CA"));
     assert!(!sandbox.path("target").exists());
 }
 
@@ -160,7 +160,7 @@ fn a_tree_is_checked_without_a_host() {
     let ran = sandbox.run(&with_roster);
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/templates/greeting.j2:1:4: `node.disks` is undefined
-    hint: it was rendered for the resource at states/files.yaml:7:13
+    hint: set disks in the vars of the host in the roster; it was rendered for the resource at states/files.yaml:7:13
     "#);
     sandbox.write(
         "tree/states/files.yaml",
