@@ -12,7 +12,7 @@ use crate::controller::certificate_requests::{self, Sign};
 use crate::controller::csr_verdict::Profile;
 use crate::kube_api::client;
 use crate::model::cluster::SERVE_PORT;
-use crate::operation::cluster_site::{REGISTRY, Setting};
+use crate::operation::cluster_site::{REGISTRY, Workspace};
 use crate::pki::certificate_request::parse_csr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
@@ -53,7 +53,7 @@ impl Serve {
 }
 
 /// The API comes later than this service on the first day, and may be away on any other: it is tried again.
-async fn sign_requests(setting: Arc<Setting>) {
+async fn sign_requests(setting: Arc<Workspace>) {
     let mut beat = tokio::time::interval(std::time::Duration::from_millis(500));
     let client = loop {
         beat.tick().await;
@@ -72,7 +72,7 @@ async fn sign_requests(setting: Arc<Setting>) {
 }
 
 /// What the request says was judged before; the certificate says just that.
-fn sign(setting: &Setting, csr: &str, profile: Profile) -> Result<String, String> {
+fn sign(setting: &Workspace, csr: &str, profile: Profile) -> Result<String, String> {
     let asked = parse_csr(csr).map_err(|error| error.to_string())?;
     let now = (setting.now)();
     let trust = trust::load(&setting.layout, now, &mut rand::rng()).map_err(|error| error.to_string())?;

@@ -1,7 +1,6 @@
 //! What commands on the bootstrap node begin with: the configuration, the bundle, the states.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,8 +15,8 @@ use crate::model::document::Document;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
-use crate::operation::cluster_site::Setting;
-use crate::operation::goal::{Goal, address_in};
+use crate::operation::cluster_site::Workspace;
+use crate::operation::goal::{NodeGoal, address_in};
 use crate::report::Reporter;
 use crate::report::plain::Detail;
 use crate::state::{Library, StateError, Tree};
@@ -104,7 +103,7 @@ pub async fn own_facts() -> Result<Facts, Failure> {
 ///
 /// # Errors
 /// The first part that is missing or wrong.
-pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
+pub async fn setting(global: &Global) -> Result<Arc<Workspace>, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::new(Exit::Configuration, "this command needs root on the bootstrap node")
             .hint("sudo metalform ..."));
@@ -138,7 +137,7 @@ pub async fn setting(global: &Global) -> Result<Arc<Setting>, Failure> {
     let reporter = reporter(global, Detail::Phases);
     let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
     let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
-    Ok(Arc::new(Setting {
+    Ok(Arc::new(Workspace {
         layout,
         configuration,
         bundle,
@@ -185,17 +184,17 @@ pub fn codenames(bundle: &Bundle) -> BTreeSet<String> {
     bundle.packages.iter().flat_map(|package| package.systems.iter().cloned()).collect()
 }
 
-/// What an expansion of this node is for.
-pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: IpAddr) -> Goal {
-    Goal {
+/// The goal of an operation on this node.
+pub fn goal(setting: &Workspace, spec: &NodeSpec) -> NodeGoal {
+    NodeGoal {
         name: spec.name.clone(),
         roles: spec.roles.clone(),
-        first,
-        control_plane_ip,
+        first: spec.name == setting.subject.name,
         networks: setting.configuration.networks.clone(),
         codenames: codenames(&setting.bundle),
         architectures: BTreeSet::from([setting.bundle.architecture.as_str().to_owned()]),
         authority: std::fs::read_to_string(setting.layout.pki().join("ca.crt")).ok(),
         clock: (setting.now)().as_second(),
+        max_pods: setting.configuration.kubernetes.max_pods,
     }
 }

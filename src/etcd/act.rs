@@ -2,7 +2,7 @@
 
 use super::client::{Access, CallError};
 use super::member::{Member, Membership};
-use super::membership::Change;
+use super::membership::MembershipChange;
 
 /// Why a change was not made, or is not known to have been.
 #[derive(Debug, thiserror::Error)]
@@ -73,25 +73,29 @@ impl ActError {
 /// # Errors
 /// None of them says that nothing happened, except [`ActError::NotYet`] and [`ActError::NobodyToAsk`]: observe
 /// again before deciding again.
-pub async fn perform(access: &Access, observed: &Membership, change: &Change) -> Result<(), ActError> {
+pub async fn perform(
+    access: &Access,
+    observed: &Membership,
+    change: &MembershipChange,
+) -> Result<(), ActError> {
     let through = spokesman(observed, change).ok_or(ActError::NobodyToAsk)?;
     let urls: Vec<&String> = through.client_urls.iter().collect();
     let asked = access.ask(&urls, async |mut client| match change {
-        Change::AddLearner { peer_url } => {
+        MembershipChange::AddLearner { peer_url } => {
             let learner = etcd_client::MemberAddOptions::new().with_is_learner();
             client.member_add([peer_url], Some(learner)).await.map(drop)
         }
-        Change::Promote { id } => client.member_promote(*id).await.map(drop),
-        Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
+        MembershipChange::Promote { id } => client.member_promote(*id).await.map(drop),
+        MembershipChange::Remove { id, .. } => client.member_remove(*id).await.map(drop),
     });
     asked.await.map_err(ActError::from_call)
 }
 
 /// Who is asked: not the member that is to go, as it may stop before it has answered.
-fn spokesman<'a>(observed: &'a Membership, change: &Change) -> Option<&'a Member> {
+fn spokesman<'a>(observed: &'a Membership, change: &MembershipChange) -> Option<&'a Member> {
     let going = match change {
-        Change::Remove { id, .. } => Some(*id),
-        Change::AddLearner { .. } | Change::Promote { .. } => None,
+        MembershipChange::Remove { id, .. } => Some(*id),
+        MembershipChange::AddLearner { .. } | MembershipChange::Promote { .. } => None,
     };
     observed
         .voters()

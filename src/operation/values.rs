@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::goal::{Goal, address_in};
+use super::goal::{address_in, client_url, interface_of};
+use super::inputs::NodeInputs;
 use super::layer::Layer;
-use super::survey::Survey;
-use super::world::World;
 use crate::model::cluster::Cluster;
 use crate::model::facts::Facts;
 use crate::model::node::Taint;
@@ -81,14 +80,14 @@ pub struct Master {
     pub control_plane_ip: IpAddr,
 }
 
-/// What is not part of the goal and may be secret.
+/// What is the same for every layer of a node, and may be secret.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
+pub struct ClusterInputs<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// The node's taints.
     pub taints: &'a [Taint],
-    /// A token that was made for this run.
+    /// The token that this run creates for the kubelet.
     pub join_token: &'a str,
 }
 
@@ -98,82 +97,55 @@ pub fn shapes() -> Shapes {
 }
 
 /// The values for one layer. Pure.
-pub fn values<'a>(
-    goal: &Goal,
-    facts: &'a Facts,
-    world: &World,
-    layer: &Layer,
-    given: Given<'a>,
-) -> Values<'a> {
-    let survey = world.survey.as_ref();
-    let (control_plane_interface, _) = interface(facts, &goal.networks.control_plane, goal.control_plane_ip);
+pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a>) -> Values<'a> {
+    let NodeInputs { goal, facts, address, .. } = inputs;
+    let control_plane_interface = interface_of(facts, *address).unwrap_or_default();
     let (workload_plane_interface, workload_plane_ip) =
-        interface(facts, &goal.networks.workload_plane.cidrs, goal.control_plane_ip);
+        address_in(facts, &goal.networks.workload_plane.cidrs).unwrap_or((String::new(), *address));
     let flags = layer.member_flags().unwrap_or_default();
     Values {
         cluster: given.cluster,
         node: NodeValues {
             name: goal.name.to_string(),
             roles: goal.roles.iter().map(|role| role.as_str()).collect(),
-            control_plane_ip: goal.control_plane_ip,
+            control_plane_ip: *address,
             control_plane_interface,
             workload_plane_ip,
             workload_plane_interface,
-            pod_cidr: world
-                .node
-                .as_ref()
-                .and_then(Option::as_ref)
-                .and_then(|node| node.pod_cidr.clone())
-                .unwrap_or_default(),
-            join_token: join_token(survey, given.join_token),
+            pod_cidr: inputs.pod_cidr().unwrap_or_default(),
+            join_token: (!inputs.joined).then(|| given.join_token.to_owned()),
             taints: given.taints.to_vec(),
             etcd: EtcdValues {
                 initial_cluster: flags.0.to_owned(),
                 initial_cluster_state: flags.1.to_owned(),
-                endpoints: etcd_endpoints(goal, world),
+                endpoints: etcd_endpoints(inputs),
             },
         },
         facts,
-        peers: Peers { masters: masters(goal, world) },
+        peers: Peers { masters: masters(inputs) },
     }
 }
 
-fn interface(facts: &Facts, networks: &[ipnet::IpNet], or: IpAddr) -> (String, IpAddr) {
-    address_in(facts, networks).unwrap_or((String::new(), or))
-}
-
-/// A kubelet that has its certificate needs no token.
-fn join_token(survey: Option<&Survey>, token: &str) -> Option<String> {
-    (!survey.is_some_and(|survey| survey.joined)).then(|| token.to_owned())
-}
-
-fn etcd_endpoints(goal: &Goal, world: &World) -> Vec<String> {
-    if goal.has(Role::Etcd) {
-        return vec![format!("https://{}:2379", goal.control_plane_ip)];
+fn etcd_endpoints(inputs: &NodeInputs) -> Vec<String> {
+    if inputs.goal.has(Role::Etcd) {
+        return vec![client_url(inputs.address)];
     }
-    let members = world.membership.iter().flat_map(|membership| membership.voters());
+    let members = inputs.membership.iter().flat_map(|membership| membership.voters());
     members.flat_map(|member| member.client_urls.iter().cloned()).collect()
 }
 
-/// By name. The first node of a cluster is its only one until the API says more.
-fn masters(goal: &Goal, world: &World) -> Vec<Master> {
-    let proved_here = goal.first
-        || world
-            .node
-            .as_ref()
-            .and_then(Option::as_ref)
-            .is_some_and(|node| node.annotations.contains_key(super::phases::control_plane::API_SERVER));
-    let mut masters: Vec<Master> = world
+/// By name. The first node of a cluster is its only one until the API lists others.
+fn masters(inputs: &NodeInputs) -> Vec<Master> {
+    let mut masters: Vec<Master> = inputs
         .peers
         .iter()
-        .flatten()
         .filter(|(_, peer)| peer.api_server)
         .filter_map(|(name, peer)| {
             Some(Master { name: name.clone(), control_plane_ip: peer.control_plane_ip? })
         })
         .collect();
-    if goal.has(Role::Master) && proved_here {
-        masters.push(Master { name: goal.name.to_string(), control_plane_ip: goal.control_plane_ip });
+    if inputs.goal.has(Role::Master) && inputs.serves_the_api() {
+        masters.push(Master { name: inputs.goal.name.to_string(), control_plane_ip: inputs.address });
     }
     masters.sort_by(|one, other| one.name.cmp(&other.name));
     masters

@@ -1,4 +1,4 @@
-//! What is given and not simulated: networks, facts, goals.
+//! What is fixed and not simulated: networks, facts, goals.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::path::Path;
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
-use metalform::operation::goal::Goal;
+use metalform::operation::goal::NodeGoal;
 
 /// What the simulated bootstrap node signs with.
 pub const AUTHORITY: &str = "AUTHORITY";
@@ -33,16 +33,16 @@ pub fn address(number: usize) -> IpAddr {
     format!("192.0.2.{}", 10 + number).parse().unwrap()
 }
 
-pub fn goal(name: &str, roles: &BTreeSet<Role>, number: usize) -> Goal {
-    Goal {
+pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
+    NodeGoal {
         name: name.parse().unwrap(),
         roles: roles.clone(),
         first: roles.contains(&Role::Bootstrap),
-        control_plane_ip: address(number),
         networks: networks(),
         codenames: BTreeSet::from(["bookworm".to_owned(), "trixie".to_owned()]),
         architectures: BTreeSet::from(["amd64".to_owned()]),
         authority: Some(AUTHORITY.to_owned()),
         clock: 1_767_225_600,
+        max_pods: 110,
     }
 }
