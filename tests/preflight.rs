@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
-use metalform::operation::parts::node::Peer;
+use metalform::operation::observed::node::Peer;
 use metalform::operation::preflight::failures;
 use metalform::operation::survey::Survey;
 use serde::Deserialize;

@@ -13,7 +13,7 @@ use crate::etcd::table::{HEADER, rows};
 use crate::kube_api::{client, nodes};
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
-use crate::operation::parts::node::CONTROL_PLANE_IP;
+use crate::operation::observed::node::CONTROL_PLANE_IP;
 use crate::workspace::layout::Layout;
 
 /// Look at etcd's members

@@ -18,7 +18,7 @@ use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::ROLE_LABEL_PREFIX;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::operation::parts::node::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::operation::observed::node::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts;
 use crate::transport::ssh::SshTransport;

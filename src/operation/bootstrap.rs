@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::contract::{NodeOperation, Operation, PhaseEntry, Scene, World};
+use super::contract::{Operation, PhaseEntry, World};
 use super::deploy::{NodeRunBegun, NodeWorld};
 use super::effect::{Action, LookKey, Observation};
 use super::goal::NodeGoal;
@@ -52,18 +52,6 @@ impl Operation for BootstrapOfCluster {
         PhaseEntry { phase: &phases::node_joined::NodeJoined, needs: &["Base system"] },
         PhaseEntry { phase: &phases::end_state::EndState, needs: &["Node joined"] },
     ];
-}
-
-/// Operations on the bootstrap node: their phases read its own part too.
-pub trait BootstrapOperation: NodeOperation<World: AsRef<BootstrapPart>> {}
-
-impl<O: NodeOperation<World: AsRef<BootstrapPart>>> BootstrapOperation for O {}
-
-impl<'a, O: BootstrapOperation> Scene<'a, O> {
-    /// What was observed of the bootstrap node.
-    pub fn bootstrap(&self) -> &'a BootstrapPart {
-        self.world.as_ref()
-    }
 }
 
 /// What was observed of the first node.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::condition::Condition;
 use super::effect::{Action, Look, LookKey, Observation};
 use super::goal::NodeGoal;
+use super::parts::bootstrap::BootstrapPart;
 use super::parts::cluster::ClusterPart;
 use super::parts::etcd::{EtcdBegun, EtcdPart};
 use super::parts::host::{HostBegun, HostPart};
@@ -178,6 +179,23 @@ impl<'a, O: NodeOperation> Scene<'a, O> {
     pub fn etcd_begun(&self) -> &'a EtcdBegun {
         self.begun.as_ref()
     }
+}
+
+/// Operations on the bootstrap node: their phases read its own part too.
+pub trait BootstrapOperation: NodeOperation<World: AsRef<BootstrapPart>> {}
+
+impl<O: NodeOperation<World: AsRef<BootstrapPart>>> BootstrapOperation for O {}
+
+impl<'a, O: BootstrapOperation> Scene<'a, O> {
+    /// What was observed of the bootstrap node.
+    pub fn bootstrap(&self) -> &'a BootstrapPart {
+        self.world.as_ref()
+    }
+}
+
+/// The phases that are part of this goal, in order.
+pub fn phases<O: Operation>(goal: &O::Goal) -> impl Iterator<Item = &'static PhaseEntry<O>> {
+    O::PHASES.iter().filter(move |entry| entry.phase.applies(goal))
 }
 
 /// The part of the world, or the look that fills it in.

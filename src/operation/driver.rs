@@ -9,25 +9,23 @@
 //! [`settle`]. It takes the next step when a result was settled or the time to wake has come.
 
 mod memory;
+mod outcome;
 mod patience;
 mod settle;
 mod step;
 mod turn;
+mod waits;
 
-pub use self::memory::{Fault, Memory, PhaseMemory};
+pub use self::memory::{Memory, PhaseMemory};
+pub use self::outcome::{Fault, RunOutcome};
 pub use self::settle::{Setback, settle};
-pub use self::step::{DriverStep, Effect, Note, RunOutcome, Work};
+pub use self::step::{DriverStep, Effect, Note, Work};
 
 use std::time::Duration;
 
 use self::turn::Turn;
-use super::contract::{Begun, Operation, PhaseEntry, World};
+use super::contract::{Begun, Operation, World};
 use super::effect::Action;
-
-/// The phases that are part of this goal, in order.
-pub fn phases<O: Operation>(goal: &O::Goal) -> impl Iterator<Item = &'static PhaseEntry<O>> {
-    O::PHASES.iter().filter(move |entry| entry.phase.applies(goal))
-}
 
 /// What to do at `now`. What a wait must look at again is forgotten in `world`.
 pub fn step<O: Operation>(

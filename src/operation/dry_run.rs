@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::contract::{Blocker, Operation};
+use super::contract::{Blocker, Operation, phases};
 use super::driver::{self, Effect, Fault, Memory, RunOutcome, Work};
 use super::effect::{Action, Look, LookKey};
 use super::run::RunError;
@@ -256,7 +256,7 @@ impl<O: Operation> Forecast<'_, O> {
     }
 
     fn open(&self) -> Vec<String> {
-        driver::phases::<O>(self.goal)
+        phases::<O>(self.goal)
             .map(|entry| entry.phase.title())
             .filter(|title| self.memory.phase(title).is_none_or(|phase| phase.held.is_none()))
             .map(str::to_owned)
@@ -264,7 +264,7 @@ impl<O: Operation> Forecast<'_, O> {
     }
 
     fn preview(mut self) -> Preview {
-        let phases = driver::phases::<O>(self.goal).map(|entry| {
+        let phases = phases::<O>(self.goal).map(|entry| {
             let title = entry.phase.title();
             PhasePreview {
                 title,

@@ -13,10 +13,10 @@ use crate::model::role::Role;
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::effect::{Observation, Returned};
-use crate::operation::host_access::HostPlan;
-use crate::operation::parts::etcd::LeaseView;
-use crate::operation::parts::host::LayerPlan;
-use crate::operation::parts::node::{NodeView, Peer};
+use crate::operation::host_access::{HostPlan, SharedDesired};
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::lease::LeaseView;
+use crate::operation::observed::node::{NodeView, Peer};
 use crate::operation::survey::Survey;
 use crate::operation::tests::goal;
 use crate::resource::contract::change::{Change, Verdict};
@@ -102,7 +102,7 @@ impl Site for Bare {
             Look::Survey => Observation::Survey(Survey { openssl: true, ..Survey::default() }),
             Look::Plan(layer, inputs) => {
                 assert!(inputs.pod_cidr().is_none_or(|cidr| !cidr.is_empty()));
-                let desired = Arc::new(Missing(layer.title()));
+                let desired: SharedDesired = Arc::new(Missing(layer.title()));
                 let (facts, observed) = (Some(inputs.facts.clone()), Observed::default());
                 Observation::Plan(layer.clone(), LayerPlan::of(HostPlan(Looked { desired, facts, observed })))
             }
@@ -112,10 +112,10 @@ impl Site for Bare {
             }
             Look::Peers => self.api(Observation::Peers(BTreeMap::from([("bootstrap".to_owned(), peer)])))?,
             Look::Proxy(node, _) => {
-                let desired = Arc::new(Missing("haproxy.cfg of bootstrap"));
+                let desired: SharedDesired = Arc::new(Missing("haproxy.cfg of bootstrap"));
                 let looked = Looked { desired, facts: None, observed: Observed::default() };
                 let LayerPlan::Differs(plan) = LayerPlan::of(HostPlan(looked)) else { panic!("it differs") };
-                Observation::Proxy(node.clone(), super::super::parts::cluster::ProxyView::Stale(plan))
+                Observation::Proxy(node.clone(), crate::operation::observed::proxy::ProxyView::Stale(plan))
             }
             Look::Membership(_) => self.api(Observation::Membership(leader()))?,
             Look::Lease => self.api(Observation::Lease(LeaseView::Free))?,

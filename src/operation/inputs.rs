@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::goal::NodeGoal;
-use super::parts::node::{API_SERVER, NodeView, Peer};
+use super::observed::node::{API_SERVER, NodeView, Peer};
 use crate::etcd::member::Membership;
 use crate::model::facts::Facts;
 

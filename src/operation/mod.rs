@@ -13,6 +13,7 @@
 //! - Effects carry all that they need; a plan travels with the action that applies it.
 
 pub mod bootstrap;
+pub mod cause;
 pub mod class;
 pub mod cluster_site;
 pub mod condition;
@@ -25,6 +26,7 @@ pub mod goal;
 pub mod host_access;
 pub mod inputs;
 pub mod layer;
+pub mod observed;
 pub mod parts;
 pub mod phases;
 pub mod preflight;

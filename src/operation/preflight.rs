@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::goal::{AddressError, NodeGoal, address_in};
-use super::parts::node::{CONTROL_PLANE_IP, Peer};
+use super::observed::node::{CONTROL_PLANE_IP, Peer};
 use super::survey::Survey;
 use crate::model::cluster::SERVE_PORT;
 use crate::model::facts::Facts;

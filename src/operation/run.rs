@@ -1,5 +1,8 @@
 //! Performs what the driver answers: the only place of this module that waits.
 
+mod error;
+mod summary;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -8,145 +11,16 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::class::FailureClass;
-use super::contract::{Blocker, Operation};
+pub use self::error::RunError;
+pub(super) use self::error::error;
+pub use self::summary::{PhaseRun, RunSummary};
+use super::contract::{Operation, phases};
 use super::driver::{self, Effect, Fault, Memory, Note, RunOutcome, Work};
 use super::effect::Returned;
 use super::site::{EffectError, Site};
 use crate::engine::stop::{Asked, Stop};
 use crate::model::event::Event;
 use crate::model::name::HostName;
-
-/// What a run led to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunSummary {
-    /// Phases in order.
-    pub phases: Vec<PhaseRun>,
-    /// Resources and objects that were changed.
-    pub changed: usize,
-    /// From the first effect to the last.
-    pub elapsed: Duration,
-}
-
-/// One phase of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseRun {
-    /// Its title.
-    pub title: &'static str,
-    /// When it began, since the beginning of the run.
-    pub began: Duration,
-    /// From its first effect until it held.
-    pub elapsed: Duration,
-    /// Resources and objects that it changed.
-    pub changed: usize,
-    /// What it did, in order.
-    pub actions: Vec<String>,
-}
-
-impl RunSummary {
-    /// The sum of the phases' own durations. What the run took less was done side by side.
-    pub fn sum_of_phases(&self) -> Duration {
-        self.phases.iter().map(|phase| phase.elapsed).sum()
-    }
-}
-
-/// Why a run ended before every phase held.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A phase will not hold without a person.
-    #[error("{phase} is blocked")]
-    Blocked {
-        /// Its title.
-        phase: String,
-        /// Why.
-        blocker: Blocker,
-    },
-    /// A condition did not come about in time.
-    #[error("{phase}: waited {} s for {condition}; last seen: {last_seen}", elapsed.as_secs())]
-    TimedOut {
-        /// Its title.
-        phase: String,
-        /// What was waited for.
-        condition: String,
-        /// Decides the exit code.
-        class: FailureClass,
-        /// How long.
-        elapsed: Duration,
-        /// What was there instead.
-        last_seen: String,
-    },
-    /// A condition will not come about.
-    #[error("{phase}: gave up waiting for {condition}: {reason}")]
-    Hopeless {
-        /// Its title.
-        phase: String,
-        /// What was waited for.
-        condition: String,
-        /// Decides the exit code.
-        class: FailureClass,
-        /// Why not.
-        reason: String,
-    },
-    /// An action succeeds, and is still required.
-    #[error("{phase}: still required after {times} attempts: {action}")]
-    Futile {
-        /// Its title.
-        phase: String,
-        /// The action.
-        action: String,
-        /// Decides the exit code.
-        class: FailureClass,
-        /// How often it was done.
-        times: usize,
-    },
-    /// Something could not be observed or done.
-    #[error("{phase}: could not {what}")]
-    Effect {
-        /// Its title.
-        phase: String,
-        /// What was tried.
-        what: String,
-        /// Why not.
-        #[source]
-        source: EffectError,
-    },
-    /// The same, in a step of this run that another process took.
-    #[error("{phase}: could not {what}: {reason}")]
-    Elsewhere {
-        /// Its title.
-        phase: String,
-        /// What was tried.
-        what: String,
-        /// Decides the exit code.
-        class: FailureClass,
-        /// Why not.
-        reason: String,
-    },
-    /// It was cancelled.
-    #[error("interrupted")]
-    Interrupted,
-    /// No phase has anything to do, and not all hold.
-    #[error("no phase can go on, and these do not hold: {}", phases.join(", "))]
-    Stuck {
-        /// Their titles.
-        phases: Vec<String>,
-    },
-}
-
-impl RunError {
-    /// Decides the exit code; `None` where the blocker or the interruption does.
-    pub fn class(&self) -> Option<FailureClass> {
-        match self {
-            Self::Blocked { .. } | Self::Interrupted => None,
-            Self::TimedOut { class, .. }
-            | Self::Hopeless { class, .. }
-            | Self::Futile { class, .. }
-            | Self::Elsewhere { class, .. } => Some(*class),
-            Self::Effect { source, .. } => Some(source.class()),
-            Self::Stuck { .. } => Some(FailureClass::Own),
-        }
-    }
-}
 
 /// Who a run reports to, and who may cancel it.
 pub struct RunContext<'a> {
@@ -290,7 +164,7 @@ impl<'a, O: Operation> Run<'a, O> {
             Some(RunOutcome::Interrupted) => Err(RunError::Interrupted),
             Some(RunOutcome::Failed(fault)) => Err(error(fault, self.errors)),
             None => Err(RunError::Stuck {
-                phases: driver::phases::<O>(self.goal)
+                phases: phases::<O>(self.goal)
                     .map(|entry| entry.phase.title())
                     .filter(|title| self.memory.phase(title).is_none_or(|phase| phase.held.is_none()))
                     .map(str::to_owned)
@@ -300,7 +174,7 @@ impl<'a, O: Operation> Run<'a, O> {
     }
 
     fn summary(&self) -> RunSummary {
-        let phases: Vec<PhaseRun> = driver::phases::<O>(self.goal)
+        let phases: Vec<PhaseRun> = phases::<O>(self.goal)
             .filter_map(|entry| {
                 let title = entry.phase.title();
                 let phase = self.memory.phase(title)?;
@@ -316,24 +190,6 @@ impl<'a, O: Operation> Run<'a, O> {
             .collect();
         let changed = phases.iter().map(|phase| phase.changed).sum();
         RunSummary { phases, changed, elapsed: self.began.elapsed() }
-    }
-}
-
-/// The typed error of a fault; `errors` by the effects' numbers.
-pub(super) fn error(fault: Fault, mut errors: BTreeMap<u64, EffectError>) -> RunError {
-    match fault {
-        Fault::Blocked { phase, blocker } => RunError::Blocked { phase, blocker },
-        Fault::TimedOut { phase, condition, class, elapsed, last_seen } => {
-            RunError::TimedOut { phase, condition, class, elapsed, last_seen }
-        }
-        Fault::Hopeless { phase, condition, class, reason } => {
-            RunError::Hopeless { phase, condition, class, reason }
-        }
-        Fault::Futile { phase, action, class, times } => RunError::Futile { phase, action, class, times },
-        Fault::Effect { phase, what, number, class, reason } => match errors.remove(&number) {
-            Some(source) => RunError::Effect { phase, what, source },
-            None => RunError::Elsewhere { phase, what, class, reason },
-        },
     }
 }
 

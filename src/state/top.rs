@@ -361,7 +361,7 @@ mod tests {
         let faults = faults("etcd: {states: {etcd: [a]}}\nnode: {states: {base: [a]}}\n");
         assert_eq!(
             faults,
-            ["states/top.yaml:2:25: state a is in stage base here, and in stage etcd elsewhere in this file"]
+            ["states/top.yaml:2:24: state a is in stage base here, and in stage etcd elsewhere in this file"]
         );
     }
 

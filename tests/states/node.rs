@@ -12,7 +12,7 @@ use metalform::model::role::Role;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
-use metalform::operation::parts::node::{API_SERVER, NodeView, Peer};
+use metalform::operation::observed::node::{API_SERVER, NodeView, Peer};
 use metalform::operation::values::{ClusterInputs, values};
 use metalform::render::{Value, values_of};
 use metalform::resource;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use metalform::kube_api::pods::ExpectedPod;
 use metalform::model::role::Role;
-use metalform::operation::parts::host::ContainerReport;
-use metalform::operation::parts::node::{API_SERVER, CONTROL_PLANE_IP, NodeView, Peer, Reachability};
+use metalform::operation::observed::node::{API_SERVER, CONTROL_PLANE_IP, NodeView, Peer, Reachability};
+use metalform::operation::observed::report::ContainerReport;
 use tokio::time::Instant;
 
 use super::etcd::Etcd;
 use super::given;
-use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN};
+use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN, address};
 
 /// How long anything takes that starts.
 const START: Duration = Duration::from_millis(400);
@@ -90,7 +90,7 @@ impl Cluster {
 
     fn run_etcd(&mut self, now: Instant) {
         for (name, host) in &mut self.hosts {
-            let url = format!("https://{}:2380", given::address(host.number));
+            let url = format!("https://{}:2380", address(host.number));
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
             let wanted = host.runs(ETCD) && host.etcd_works && !host.etcd_crashes;
             if running && !wanted {
@@ -161,7 +161,7 @@ impl Cluster {
             }
             let Some(node) = self.nodes.get_mut(name).filter(|_| host.joined) else { continue };
             node.machine_id.clone_from(&host.facts.machine_id);
-            node.internal_ip = Some(given::address(host.number));
+            node.internal_ip = Some(address(host.number));
             node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
             node.ready_message = "cni plugin not initialized".to_owned();
         }

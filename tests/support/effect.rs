@@ -1,9 +1,9 @@
 //! What actions do to the simulated cluster.
 
 use metalform::operation::effect::{Action, Observation, Returned};
-use metalform::operation::parts::cluster::ProxyView;
-use metalform::operation::parts::host::LayerPlan;
-use metalform::operation::parts::node::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use metalform::operation::observed::layer_plan::LayerPlan;
+use metalform::operation::observed::node::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use metalform::operation::observed::proxy::ProxyView;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 

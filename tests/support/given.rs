@@ -1,7 +1,6 @@
 //! What is fixed and not simulated: networks, facts, goals.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::path::Path;
 
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
@@ -27,10 +26,6 @@ pub fn networks() -> Networks {
 pub fn facts(flavour: &str) -> Facts {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/states/facts/{flavour}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-pub fn address(number: usize) -> IpAddr {
-    format!("192.0.2.{}", 10 + number).parse().unwrap()
 }
 
 pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {

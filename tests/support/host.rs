@@ -1,6 +1,7 @@
 //! A simulated machine: things with ids and contents, and what runs because they are there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use metalform::engine::host::Looked;
@@ -9,7 +10,7 @@ use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
 use metalform::operation::host_access::HostPlan;
 use metalform::operation::layer::Layer;
-use metalform::operation::parts::host::{ContainerReport, UnitReport};
+use metalform::operation::observed::report::{ContainerReport, UnitReport};
 use metalform::operation::survey::Survey;
 use metalform::operation::values::Values;
 use metalform::resource::contract::change::{Change, Difference, Verdict};
@@ -27,6 +28,11 @@ pub const TOKEN: &str = "template:bootstrap-kubelet.conf";
 pub const PROXY: &str = "template:haproxy.cfg";
 pub const NETWORK: &str = "template:bird.conf";
 const AUTHORITY: &str = "file:ca.crt";
+
+/// The address on the control plane.
+pub fn address(number: usize) -> IpAddr {
+    format!("192.0.2.{}", 10 + number).parse().unwrap()
+}
 
 pub struct Host {
     pub roles: BTreeSet<Role>,
@@ -77,7 +83,7 @@ impl Host {
         facts.hostname = name.to_owned();
         facts.machine_id = format!("machine-{number}");
         let workload = format!("198.51.100.{}", 10 + number).parse().unwrap();
-        for (interface, address) in [("eth0", given::address(number)), ("eth1", workload)] {
+        for (interface, address) in [("eth0", address(number)), ("eth1", workload)] {
             facts.addresses.insert(interface.to_owned(), vec![Cidr { address, prefix: 24 }]);
         }
         let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();

@@ -16,7 +16,7 @@ use crate::kube_api::nodes::{self, Capacity, Marks};
 use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
 use crate::operation::effect::{Observation, Returned};
-use crate::operation::parts::node::{API_SERVER, CONTROL_PLANE_IP, NodeView, Peer, WORKLOAD_PLANE_IP};
+use crate::operation::observed::node::{API_SERVER, CONTROL_PLANE_IP, NodeView, Peer, WORKLOAD_PLANE_IP};
 use crate::operation::site::{EffectError, chain};
 
 /// How long a join token is valid: a kubelet that has not used it by then gets another one from the next run.

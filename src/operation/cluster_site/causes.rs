@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ClusterSite;
 use crate::operation::effect::Observation;
-use crate::operation::parts::host::{ContainerReport, UnitReport};
+use crate::operation::observed::report::{ContainerReport, UnitReport};
 use crate::operation::site::EffectError;
 use crate::transport::Program;
 

@@ -6,7 +6,7 @@ use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostAccess, HostPlan};
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
-use crate::operation::parts::host::LayerPlan;
+use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::site::EffectError;
 use crate::operation::survey;
 use crate::pki::authority::Authority;

@@ -11,7 +11,7 @@ use super::ClusterSite;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::lease::{EXPIRY, LeaseError, MembershipLease, NAME, Take, take};
 use crate::operation::effect::{Observation, Returned};
-use crate::operation::parts::etcd::LeaseView;
+use crate::operation::observed::lease::LeaseView;
 use crate::operation::site::EffectError;
 
 /// How long an attempt to take the lease may last.

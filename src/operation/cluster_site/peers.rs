@@ -14,9 +14,9 @@ use crate::operation::goal::NodeGoal;
 use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
-use crate::operation::parts::cluster::ProxyView;
-use crate::operation::parts::host::LayerPlan;
-use crate::operation::parts::node::Peer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::node::Peer;
+use crate::operation::observed::proxy::ProxyView;
 use crate::operation::site::EffectError;
 
 impl ClusterSite {

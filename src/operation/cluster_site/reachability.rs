@@ -12,7 +12,7 @@ use super::bootstrap::get;
 use super::rendering::images;
 use crate::kube_api::client::ApiError;
 use crate::operation::effect::{Observation, Returned};
-use crate::operation::parts::node::Reachability;
+use crate::operation::observed::node::Reachability;
 use crate::operation::site::EffectError;
 
 /// Where the pod answers.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::memory::{Ending, Fault, InFlightKind, Memory, Outage};
+use super::memory::{Ending, InFlightKind, Memory, Outage};
+use super::outcome::Fault;
 use super::patience::Patience;
 use super::step::{Effect, Note, Work};
 use crate::operation::class::FailureClass;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::memory::Fault;
+use super::outcome::RunOutcome;
 use crate::operation::class::FailureClass;
 use crate::operation::effect::{Action, Look};
 
@@ -37,17 +37,6 @@ pub enum Work {
     Look(Look),
     /// Change.
     Act(Action),
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunOutcome {
-    /// Every phase holds.
-    Holds,
-    /// A phase cannot hold.
-    Failed(Fault),
-    /// It was interrupted.
-    Interrupted,
 }
 
 /// Something for people to see.

@@ -3,26 +3,20 @@
 
 use std::time::Duration;
 
-use super::memory::{Ending, Fault, InFlight, InFlightKind, Memory, PhaseMemory, Waiting};
-use super::patience::Patience;
-use super::step::{DriverStep, Effect, Note, RunOutcome, Work};
-use crate::operation::condition::Condition;
-use crate::operation::contract::{Begun, Operation, PhaseEntry, PhaseStatus, Scene, World};
+use super::memory::{Ending, InFlight, InFlightKind, Memory, PhaseMemory};
+use super::outcome::{Fault, RunOutcome};
+use super::step::{DriverStep, Effect, Note, Work};
+use crate::operation::contract::{Begun, Operation, PhaseEntry, PhaseStatus, Scene, phases};
 use crate::operation::effect::{Action, Look, LookKey, Target};
 
 /// How often a phase may do the same thing. What is still required after that does not help.
 const ATTEMPTS: usize = 10;
-/// What a wait depends on is first looked at after this: most waits are over sooner.
-const FIRST_CAUSE: Duration = Duration::from_millis(1500);
-/// Between two looks at what a wait depends on.
-const CAUSES: Duration = Duration::from_secs(3);
-
 pub(super) struct Turn<'a, O: Operation> {
     memory: &'a mut Memory<O::Begun>,
     goal: &'a O::Goal,
-    world: &'a mut O::World,
-    now: Duration,
-    step: DriverStep,
+    pub(super) world: &'a mut O::World,
+    pub(super) now: Duration,
+    pub(super) step: DriverStep,
 }
 
 /// What asking a phase led to.
@@ -53,7 +47,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         }
         if self.memory.ending.is_some() {
             self.wind_down();
-        } else if super::phases::<O>(self.goal).all(|entry| self.holds(entry.phase.title())) {
+        } else if phases::<O>(self.goal).all(|entry| self.holds(entry.phase.title())) {
             self.step.outcome = Some(RunOutcome::Holds);
         }
     }
@@ -65,7 +59,7 @@ impl<'a, O: Operation> Turn<'a, O> {
     fn ask_phases(&mut self) {
         loop {
             let mut moved = false;
-            for entry in super::phases::<O>(self.goal) {
+            for entry in phases::<O>(self.goal) {
                 if self.holds(entry.phase.title()) || !self.may_begin(entry) {
                     continue;
                 }
@@ -81,7 +75,7 @@ impl<'a, O: Operation> Turn<'a, O> {
     }
 
     fn may_begin(&self, entry: &PhaseEntry<O>) -> bool {
-        let applies = |title: &str| super::phases::<O>(self.goal).any(|other| other.phase.title() == title);
+        let applies = |title: &str| phases::<O>(self.goal).any(|other| other.phase.title() == title);
         entry.needs.iter().all(|need| self.holds(need) || !applies(need))
     }
 
@@ -125,11 +119,11 @@ impl<'a, O: Operation> Turn<'a, O> {
         }
     }
 
-    fn phase(&mut self, title: &str) -> &mut PhaseMemory {
+    pub(super) fn phase(&mut self, title: &str) -> &mut PhaseMemory {
         self.memory.phases.entry(title.to_owned()).or_default()
     }
 
-    fn begin(&mut self, title: &str) {
+    pub(super) fn begin(&mut self, title: &str) {
         let now = self.now;
         let phase = self.phase(title);
         if phase.began.is_none() {
@@ -148,11 +142,11 @@ impl<'a, O: Operation> Turn<'a, O> {
         self.step.notes.push(Note::PhaseEnded { phase: title.to_owned(), elapsed, holds: true });
     }
 
-    fn fail(&mut self, fault: Fault) {
+    pub(super) fn fail(&mut self, fault: Fault) {
         self.memory.ending = Some(Ending::Failed(fault));
     }
 
-    fn wake(&mut self, at: Duration) {
+    pub(super) fn wake(&mut self, at: Duration) {
         self.step.wake = Some(self.step.wake.map_or(at, |wake| wake.min(at)));
     }
 
@@ -171,7 +165,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         }
     }
 
-    fn start_look(&mut self, title: &str, look: Look, cause: bool) {
+    pub(super) fn start_look(&mut self, title: &str, look: Look, cause: bool) {
         let kind = InFlightKind::Look { key: look.key(), disturbed: false, cause };
         let deadline = look.deadline();
         self.start(title, kind, Work::Look(look), deadline);
@@ -184,7 +178,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         })
     }
 
-    fn is_looked_at(&self, key: &LookKey) -> bool {
+    pub(super) fn is_looked_at(&self, key: &LookKey) -> bool {
         self.memory.flight.values().any(|flight| {
             matches!(&flight.kind, InFlightKind::Look { key: other, disturbed: false, .. } if other == key)
         })
@@ -245,101 +239,6 @@ impl<'a, O: Operation> Turn<'a, O> {
         let flight = InFlight { phase: title.to_owned(), sentence: work.sentence(), kind };
         self.memory.flight.insert(number, flight);
         self.step.effects.push(Effect { number, work, deadline });
-    }
-
-    /// True when its looks are due: they were forgotten, and the phase is to be asked again.
-    fn wait(&mut self, title: &str, condition: Condition) -> bool {
-        self.begin(title);
-        let now = self.now;
-        let waits = |phase: &PhaseMemory| {
-            phase.waiting.as_ref().is_some_and(|waiting| waiting.sentence == condition.sentence)
-        };
-        if !waits(self.phase(title)) {
-            // What was seen of the causes before may be of another time.
-            for cause in &condition.causes {
-                self.world.forget(&cause.look().key());
-            }
-            let phase = self.phase(title);
-            phase.end_wait(now);
-            phase.waiting = Some(Waiting {
-                sentence: condition.sentence.clone(),
-                since: now,
-                due: None,
-                causes: condition.causes.clone(),
-                causes_due: now + FIRST_CAUSE,
-            });
-        }
-        let phase = self.phase(title);
-        let elapsed = phase.waited(&condition.sentence, now);
-        if let Some(due) = phase.waiting.as_ref().and_then(|waiting| waiting.due) {
-            if due > now {
-                self.wake(due);
-                self.give_up(title, condition);
-                return false;
-            }
-            if let Some(waiting) = &mut self.phase(title).waiting {
-                waiting.due = None;
-            }
-            for key in &condition.looks {
-                self.world.forget(key);
-            }
-            return true;
-        }
-        if elapsed >= condition.limit {
-            self.fail(Fault::TimedOut {
-                phase: title.to_owned(),
-                condition: condition.sentence,
-                class: condition.class,
-                elapsed,
-                last_seen: condition.last_seen,
-            });
-            return false;
-        }
-        let patience = phase.waits.entry(condition.sentence.clone()).or_insert(Patience::NEW);
-        let (pause, report) = patience.once_more(elapsed);
-        if let Some(waiting) = &mut phase.waiting {
-            waiting.due = Some(now + pause);
-        }
-        self.wake(now + pause);
-        if report {
-            self.step.notes.push(Note::Waiting {
-                phase: title.to_owned(),
-                condition: condition.sentence.clone(),
-                last_seen: condition.last_seen.clone(),
-                elapsed,
-            });
-        }
-        self.give_up(title, condition);
-        false
-    }
-
-    /// Ends the wait when its causes show that it is in vain.
-    fn give_up(&mut self, title: &str, condition: Condition) {
-        if let Some(reason) = condition.hopeless {
-            let Condition { sentence, class, .. } = condition;
-            self.fail(Fault::Hopeless { phase: title.to_owned(), condition: sentence, class, reason });
-        }
-    }
-
-    /// Looks at what a wait depends on, beside its own looks and at a slower pace.
-    fn look_at_causes(&mut self, title: &str) {
-        let now = self.now;
-        let Some(waiting) = &mut self.phase(title).waiting else { return };
-        if waiting.causes.is_empty() {
-            return;
-        }
-        if waiting.causes_due > now {
-            let due = waiting.causes_due;
-            return self.wake(due);
-        }
-        waiting.causes_due = now + CAUSES;
-        let causes = waiting.causes.clone();
-        self.wake(now + CAUSES);
-        for look in causes.iter().map(super::super::condition::Cause::look) {
-            if !self.is_looked_at(&look.key()) {
-                self.start_look(title, look, true);
-            }
-        }
     }
 
     /// Nothing new is begun; when the actions in flight have finished, the run lets go of what it holds.

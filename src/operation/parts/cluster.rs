@@ -1,11 +1,10 @@
 //! The cluster besides this node: its API, and the proxies of the other nodes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::operation::effect::{Action, LookKey, Observation};
-use crate::operation::host_access::HostPlan;
 use crate::operation::layer::Layer;
+use crate::operation::observed::proxy::ProxyView;
 
 /// What was observed of the cluster.
 #[derive(Debug, Clone, Default)]
@@ -14,17 +13,6 @@ pub struct ClusterPart {
     pub api: Option<Option<String>>,
     /// The proxies of other nodes, by node name.
     pub proxies: BTreeMap<String, ProxyView>,
-}
-
-/// The proxy of another node.
-#[derive(Debug, Clone)]
-pub enum ProxyView {
-    /// It has every API server.
-    Current,
-    /// Carrying out the plan makes it so.
-    Stale(Arc<HostPlan>),
-    /// The node cannot be reached, and why. Its proxy is updated when the node is next deployed.
-    Unreachable(String),
 }
 
 impl ClusterPart {

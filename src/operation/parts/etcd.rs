@@ -8,6 +8,7 @@ use crate::etcd::member::{Health, Member, Membership, Status};
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Action, LookKey, Observation, PREDICTED_MEMBER};
 use crate::operation::layer::Layer;
+use crate::operation::observed::lease::LeaseView;
 
 /// What was observed of etcd.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,22 +28,6 @@ pub struct EtcdBegun {
     pub learner_since: Option<Duration>,
     /// Why this run removed the learner of the node, if it did.
     pub learner_removed: Option<String>,
-}
-
-/// Who holds the lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeaseView {
-    /// This run, which renews it.
-    Ours,
-    /// No holder, or one that has not renewed it in time.
-    Free,
-    /// Another process.
-    Held {
-        /// `HOST/PID/NODE`.
-        holder: String,
-        /// Since it was last renewed.
-        renewed: Duration,
-    },
 }
 
 impl EtcdPart {
@@ -98,6 +83,10 @@ impl EtcdPart {
                     membership.members.retain(|member| member.id != *id);
                 }
             }
+            Action::Apply(Layer::First { initial_cluster, .. }, _) if self.membership.is_none() => {
+                let own = initial_cluster.split_once('=').map(|(_, url)| url);
+                self.membership = own.map(|peer_url| first_member(name, peer_url));
+            }
             Action::Apply(Layer::EtcdMember { .. }, _) => {
                 let leader = self.membership.as_ref().and_then(Membership::leader).map(|(_, status)| status);
                 let caught_up = leader.cloned().map(|status| Status { leader: false, ..status });
@@ -126,6 +115,26 @@ fn unstarted(peer_url: &str) -> Member {
         is_learner: true,
         health: Health::Unknown { reason: "has not started".to_owned() },
     }
+}
+
+/// The members of a cluster that has just begun.
+fn first_member(name: &str, peer_url: &str) -> Membership {
+    let status = Status {
+        leader: true,
+        raft_index: 0,
+        raft_applied: 0,
+        db_size: 0,
+        revision: 0,
+        version: String::new(),
+        latency: Duration::ZERO,
+    };
+    let member = Member {
+        name: name.to_owned(),
+        is_learner: false,
+        health: Health::Healthy(status),
+        ..unstarted(peer_url)
+    };
+    Membership { cluster_id: 0, members: vec![member], alarms: Vec::new() }
 }
 
 impl EtcdBegun {

@@ -8,13 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::model::facts::Facts;
 use crate::operation::effect::{Action, LookKey, Observation};
 use crate::operation::layer::Layer;
-
-/// Annotation: the node's API server was ready once, so proxies may use it.
-pub const API_SERVER: &str = "metalform.dev/api-server";
-/// Annotation: the node's address on the control plane.
-pub const CONTROL_PLANE_IP: &str = "metalform.dev/control-plane-ip";
-/// Annotation: the node's address on the workload plane.
-pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
+use crate::operation::observed::node::{
+    API_SERVER, CONTROL_PLANE_IP, NodeView, Peer, Reachability, WORKLOAD_PLANE_IP,
+};
 
 /// What was observed through the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,54 +40,6 @@ pub struct NodeBegun {
     pub reachability_pod_replaced: bool,
     /// Whether the pod was reached in this run.
     pub reached: bool,
-}
-
-/// A Node object, as far as operations read it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NodeView {
-    /// Assigned by the controller manager as soon as the object exists.
-    pub pod_cidr: Option<String>,
-    /// As the kubelet reports it; empty before it has registered.
-    pub machine_id: String,
-    /// `InternalIP` of its status.
-    pub internal_ip: Option<IpAddr>,
-    /// Its Ready condition.
-    pub ready: bool,
-    /// The condition's message.
-    pub ready_message: String,
-    /// Whether its status has a capacity.
-    pub has_capacity: bool,
-    /// Its annotations.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// Another node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    /// As its kubelet reports it.
-    pub machine_id: String,
-    /// Recorded when it was deployed.
-    pub control_plane_ip: Option<IpAddr>,
-    /// Whether its API server was ready once.
-    pub api_server: bool,
-}
-
-/// Whether a pod on the node answers from this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reachability {
-    /// It has not answered, and what was seen.
-    NotYet(String),
-    /// It never will, and why: the pod is gone or has ended.
-    Ended(String),
-    /// It answered.
-    Reached,
-}
-
-impl NodeView {
-    /// The address on the control plane that is recorded on the Node.
-    pub fn recorded_address(&self) -> Option<IpAddr> {
-        self.annotations.get(CONTROL_PLANE_IP)?.parse().ok()
-    }
 }
 
 impl NodePart {

@@ -8,8 +8,8 @@ use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 use crate::operation::layer::Layer;
-use crate::operation::parts::cluster::ProxyView;
-use crate::operation::parts::node::{API_SERVER, Peer};
+use crate::operation::observed::node::{API_SERVER, Peer};
+use crate::operation::observed::proxy::ProxyView;
 
 /// A node that cannot be reached does not stop it: its proxy works, and is updated when the node is next deployed.
 #[derive(Debug)]

@@ -1,11 +1,10 @@
 //! The API has the cluster's own objects, and the Node of the bootstrap node.
 
-use super::control_plane::API_SERVER;
 use super::kubelet_token::token;
 use super::layer_applied::{address, inputs};
-use crate::operation::bootstrap::BootstrapOperation;
-use crate::operation::contract::{Phase, PhaseStatus, Scene};
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
+use crate::operation::observed::node::API_SERVER;
 
 /// Ends with the kubelet able to request its certificate.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 use crate::operation::layer::Layer;
-pub use crate::operation::parts::node::API_SERVER;
+use crate::operation::observed::node::API_SERVER;
 
 /// Ends with the API server recorded on the Node, so that proxies use it.
 #[derive(Debug)]

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use super::layer_applied::address;
-use super::membership::{describe, member_goal, members};
+use super::member_wait::describe;
+use super::membership::{member_goal, members};
 use super::pods_ready::pods_ready;
 use crate::etcd::membership::{LearnerProgress, Move, next};
 use crate::model::role::Role;
+use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
-use crate::operation::condition::{Cause, Condition};
+use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
-use crate::operation::parts::node::Reachability;
+use crate::operation::observed::node::Reachability;
 
 /// Ready as that machine, its pods ready, its etcd member voting, a pod on it reached from this machine.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::layer_applied::{address, applied};
-use crate::operation::bootstrap::BootstrapOperation;
+use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
-use crate::operation::condition::{Cause, Condition};
-use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
+use crate::operation::condition::Condition;
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Look, LookKey};
 use crate::operation::goal::peer_url;
 use crate::operation::layer::Layer;

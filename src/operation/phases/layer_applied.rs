@@ -7,7 +7,7 @@ use crate::operation::contract::{Blocker, NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
-use crate::operation::parts::host::LayerPlan;
+use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::preflight;
 
 /// Nothing on the host differs from the states of a layer; `Err` is what comes before.

@@ -18,5 +18,6 @@ pub mod trust_created;
 
 mod kubelet_token;
 mod layer_applied;
+mod member_wait;
 mod membership;
 mod pods_ready;

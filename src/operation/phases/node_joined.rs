@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::layer_applied::{address, applied};
+use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
-use crate::operation::condition::{Cause, Condition};
+use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::goal::address_in;
 use crate::operation::layer::Layer;
-pub use crate::operation::parts::node::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::operation::observed::node::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 
 /// Ends with the token deleted, from the API and from the host.
 #[derive(Debug)]

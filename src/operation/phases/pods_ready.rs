@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::kube_api::pods::ExpectedPod;
+use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
-use crate::operation::condition::{Cause, Condition};
+use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::{Look, LookKey};
 

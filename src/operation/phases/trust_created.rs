@@ -1,7 +1,6 @@
 //! The bootstrap node has the cluster's CAs, and the certificates of its own.
 
-use crate::operation::bootstrap::BootstrapOperation;
-use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 
 /// Only what is missing is created; a CA that exists is never replaced.

@@ -10,10 +10,13 @@ use super::*;
 use crate::engine::host::HostError;
 use crate::engine::stop;
 use crate::kube_api::client::{ApiError, Attempt};
-use crate::operation::condition::{Cause, Condition};
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
 use crate::operation::contract::{Begun, Phase, PhaseEntry, PhaseStatus, Scene, World};
 use crate::operation::effect::{Action, Look, LookKey, Observation};
-use crate::operation::parts::host::{HostPart, UnitReport};
+use crate::operation::observed::report::UnitReport;
+use crate::operation::parts::host::HostPart;
 use crate::transport::error::TransportError;
 
 /// Two phases that decide by the time, and by what was seen and done.
