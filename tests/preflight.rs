@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
+use metalform::operation::observed::node::Peer;
 use metalform::operation::preflight::failures;
 use metalform::operation::survey::Survey;
-use metalform::operation::world::Peer;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -33,6 +33,9 @@ struct Case {
     survey: Found,
     #[serde(default)]
     peers: BTreeMap<String, Other>,
+    /// The address on the control plane that the Node records.
+    #[serde(default)]
+    recorded: Option<IpAddr>,
     /// `what` to `hint`, in order.
     expect: Vec<(String, String)>,
 }
@@ -88,7 +91,7 @@ impl Case {
     }
 
     fn said(&self) -> Vec<(String, String)> {
-        let goal = given::goal("node", &self.roles.iter().copied().collect(), 1);
+        let goal = given::goal("node", &self.roles.iter().copied().collect());
         let peers: BTreeMap<String, Peer> = self
             .peers
             .iter()
@@ -101,7 +104,7 @@ impl Case {
                 (name.clone(), peer)
             })
             .collect();
-        let found = failures(&goal, &self.facts(), &self.survey(), peers.iter());
+        let found = failures(&goal, &self.facts(), &self.survey(), self.recorded, peers.iter());
         found.into_iter().map(|failure| (failure.what, failure.hint)).collect()
     }
 }
@@ -145,10 +148,11 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
     assert_eq!(
         excluded,
         [
-            "it belongs to another cluster: /etc/kubernetes/pki/ca.crt is not of this one",
-            "its clock is 100 s behind this machine's",
+            "the clock is 100 s behind that of this machine",
+            "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
+            "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
             "the host has the address 192.0.2.11 of node node-2",
         ],
-        "a host has one clock and one address, and data of no cluster or of another"
+        "a host has one clock, no or several addresses, and data of no cluster or of another"
     );
 }

@@ -14,11 +14,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use metalform::engine::cancel::Cancel;
 use metalform::model::role::Role;
-use metalform::operation::phase::Action;
+use metalform::operation::effect::Action;
 use tokio::time::{Instant, sleep};
 
-use support::attempt::{Ended, Recipe, attempt, outcome};
+use support::attempt::{Attempt, Ended, Recipe, outcome};
 use support::cluster::{Cluster, ReachPod};
 use support::fault::{Fault, Faults};
 use support::site::Shared;
@@ -87,7 +88,9 @@ impl Play {
             let (world, number) = (self.world.clone(), self.runs);
             runs.push(async move {
                 let told = Mutex::new(Vec::new());
-                let ended = attempt(&world, recipe, name, number, (faults, &told)).await;
+                let attempt =
+                    Attempt { world: &world, recipe, name, number, cancel: Cancel::never(), seen: &told };
+                let ended = attempt.run(faults).await;
                 let mut told = told.into_inner().unwrap();
                 told.extend(outcome(&ended));
                 let changed = match ended {

@@ -182,11 +182,11 @@ fn every_state_of_a_node_is_in_a_layer() {
     let library = library();
     for node in Node::all() {
         let roles: Vec<&str> = node.roles.iter().map(|role| role.as_str()).collect();
-        let all: BTreeSet<String> =
-            library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
-        let names: Vec<String> = library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
+        let staged = library.staged(&roles).unwrap();
+        let all: BTreeSet<String> = staged.iter().map(|(_, state)| state.to_string()).collect();
         let layers = layers(node.roles.contains(&Role::Bootstrap));
-        let layered: BTreeSet<String> = layers.iter().flat_map(|(layer, _)| layer.states(&names)).collect();
+        let states = layers.iter().flat_map(|(layer, _)| layer.states(&staged));
+        let layered: BTreeSet<String> = states.map(|state| state.to_string()).collect();
         assert_eq!(all.difference(&layered).collect::<Vec<_>>(), Vec::<&String>::new(), "{}", node.title);
     }
 }

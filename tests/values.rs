@@ -19,10 +19,10 @@ use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WOR
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::role::Role;
 use metalform::model::roster::Host;
+use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
-use metalform::operation::survey::Survey;
+use metalform::operation::observed::node::{NodeView, Peer};
 use metalform::operation::values::{ClusterInputs, values};
-use metalform::operation::world::{NodeView, Peer, World};
 use metalform::render::values_of;
 use metalform::resource;
 use metalform::state::{Compiled, Library, StateName, Tree, compile};
@@ -61,7 +61,7 @@ fn spec(name: &str, control_plane_ip: &str, workload_plane_ip: &str) -> NodeSpec
 fn in_a_cluster(library: &Library, states: &[StateName]) -> Vec<Compiled> {
     let (spec, other) =
         (spec("node", "192.0.2.11", "198.51.100.11"), spec("other", "192.0.2.12", "198.51.100.12"));
-    let goal = given::goal("node", &[Role::Master].into(), 1);
+    let goal = given::goal("node", &[Role::Master].into());
     let (facts, cluster) = (given::facts("debian-13-machine"), cluster_values::cluster());
     let peer = Peer {
         labels: other.labels,
@@ -71,18 +71,21 @@ fn in_a_cluster(library: &Library, states: &[StateName]) -> Vec<Compiled> {
         api_server: true,
         ..Peer::default()
     };
-    let world = World {
-        survey: Some(Survey { joined: true, ..Survey::default() }),
-        node: Some(Some(NodeView {
+    let inputs = NodeInputs {
+        goal,
+        address: "192.0.2.11".parse().unwrap(),
+        facts,
+        joined: true,
+        node: Some(NodeView {
             pod_cidr: Some("10.233.1.0/24".to_owned()),
             annotations: BTreeMap::from([(API_SERVER.to_owned(), "ready".to_owned())]),
             ..NodeView::default()
-        })),
-        peers: Some(BTreeMap::from([("other".to_owned(), peer)])),
-        ..World::default()
+        }),
+        peers: BTreeMap::from([("other".to_owned(), peer)]),
+        membership: None,
     };
-    let inputs = ClusterInputs { cluster: &cluster, spec: &spec, join_token: "" };
-    let values = values_of(&values(&goal, &facts, &world, &Layer::Base, inputs));
+    let given = ClusterInputs { cluster: &cluster, spec: &spec, join_token: "" };
+    let values = values_of(&values(&inputs, &Layer::Base, given));
     compile(library, states, resource::kinds(), &values).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 

@@ -9,17 +9,20 @@ use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
 use super::ssh_arguments::SshArguments;
 use super::{Global, output, setting, summary};
+use crate::engine::cancel::Cancel;
+use crate::engine::share::{Share, UPLOADS};
 use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::operation::cluster_site::{ClusterSite, Setting};
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
 use crate::operation::dry_run::dry_run;
-use crate::operation::{BOOTSTRAP, run};
+use crate::operation::run::{RunContext, run};
 
-/// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
+/// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
-/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is right.
+/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is unchanged.
 #[derive(Debug, Args)]
 pub struct Bootstrap {
     #[command(flatten)]
@@ -38,28 +41,35 @@ impl Bootstrap {
     ///
     /// # Errors
     /// What stands in the way, all at once where it can be known at once.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, global: &Global, cancel: &Cancel) -> Result<ExitCode, Failure> {
         let setting = setting::setting(global, &self.ssh).await?;
         verify(&setting)?;
         let spec = spec(&setting);
-        let goal = setting::goal(&setting, &spec, true, setting.subject.address);
+        let node = setting::goal(&setting, &spec);
+        let (name, images) = (node.name.clone(), setting.bundle.images.keys().cloned().collect());
+        let objects = OBJECTS.map(str::to_owned).into();
+        let goal = BootstrapGoal { node: node.clone(), images, objects };
         let report = setting.report.clone();
-        let mut site = ClusterSite::new(setting, goal.clone(), spec);
+        let share = Share::new(cancel.clone(), UPLOADS);
+        let ports = Ports::of_command(&setting, &spec, share);
+        let site = ClusterSite::new(setting, node, spec, ports);
         if self.dry.dry_run {
-            let preview = dry_run(BOOTSTRAP, &goal, &mut site).await;
-            let preview = preview.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
-            output::print(&preview::text(goal.name.as_str(), &preview, output::paint()))?;
+            let preview = dry_run::<BootstrapOfCluster>(&goal, &site.dry()).await;
+            let preview = preview.map_err(|error| summary::failure(name.as_str(), &error))?;
+            output::print(&preview::text(name.as_str(), &preview, output::paint()))?;
             return Ok(self.dry.exit_code(preview.changes()));
         }
-        let outcome = run::run(BOOTSTRAP, &goal, &mut site, &|event| report(event)).await;
-        let done = outcome.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
-        output::print(&summary::text(goal.name.as_str(), &done))?;
+        let context =
+            RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
+        let outcome = run::<BootstrapOfCluster>(&goal, &site, context).await;
+        let done = outcome.map_err(|error| summary::failure(name.as_str(), &error))?;
+        output::print(&summary::text(name.as_str(), &done))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 /// A bundle with a file missing or altered would fail on some host later.
-fn verify(setting: &Setting) -> Result<(), Failure> {
+fn verify(setting: &Workspace) -> Result<(), Failure> {
     let problems = crate::bundle::verify::files(&setting.bundle_directory, &setting.bundle)
         .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     if problems.is_empty() {
@@ -71,11 +81,11 @@ fn verify(setting: &Setting) -> Result<(), Failure> {
             .iter()
             .map(|problem| format!("bundle {}: {problem}", setting.bundle_directory.display()))
             .collect(),
-        hints: vec!["copy the bundle again, or build it anew".to_owned()],
+        hints: vec!["copy the bundle again, or build it again".to_owned()],
     })
 }
 
-fn spec(setting: &Setting) -> NodeSpec {
+fn spec(setting: &Workspace) -> NodeSpec {
     let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
     let mut labels: BTreeMap<String, String> =
         ROLES.iter().map(|role| (label(*role), String::new())).collect();

@@ -1,6 +1,5 @@
 //! `metalform deploy-node`.
 
-use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -11,15 +10,18 @@ use super::failure::{Exit, Failure, chain};
 use super::preview::{self, DryRun};
 use super::ssh_arguments::SshArguments;
 use super::{Global, output, setting, summary};
+use crate::engine::cancel::Cancel;
+use crate::engine::share::{Share, UPLOADS};
 use crate::kube_api::{client, nodes};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
-use crate::operation::cluster_site::{ClusterSite, Setting};
+use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
+use crate::operation::deploy::DeployOperation;
 use crate::operation::dry_run::dry_run;
-use crate::operation::{DEPLOY, run};
+use crate::operation::run::{RunContext, run};
 use crate::workspace::trust::API;
 
-/// Make machines what their Node objects say, and prove it
+/// Deploy the hosts described by Node objects and verify the result
 ///
 /// Reads each Node from the API: its roles (labels), its taints, and how its host is reached (annotations).
 /// Several are deployed side by side; changes of etcd's membership wait for each other. Run again, it changes
@@ -36,18 +38,19 @@ pub struct DeployNode {
 }
 
 /// What to do about a Node that is wrong.
-pub const CORRECT: &str = "correct its manifest and say kubectl apply -f again";
+pub const CORRECT: &str = "fix the manifest and run kubectl apply -f again";
 
 impl DeployNode {
     /// Runs it.
     ///
     /// # Errors
     /// For each node that is not what it should be, one line.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, global: &Global, cancel: &Cancel) -> Result<ExitCode, Failure> {
         let setting = setting::setting(global, &self.ssh).await?;
         let specs = specs(&setting, &self.names).await?;
         let dry = self.dry.dry_run;
-        let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry))).await;
+        let outcomes =
+            join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry, cancel.clone()))).await;
         let mut failed: Option<Failure> = None;
         let mut changes = false;
         for outcome in outcomes {
@@ -82,7 +85,12 @@ struct Deployed {
     changes: bool,
 }
 
-async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Deployed, Failure> {
+async fn deploy(
+    setting: Arc<Workspace>,
+    spec: NodeSpec,
+    dry: bool,
+    cancel: Cancel,
+) -> Result<Deployed, Failure> {
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
@@ -93,19 +101,20 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
             hints: vec![CORRECT.to_owned()],
         })?;
     }
-    let first = spec.name == setting.subject.name;
-    let address = if first { setting.subject.address } else { address(&spec).await? };
-    let goal = setting::goal(&setting, &spec, first, address);
+    let goal = setting::goal(&setting, &spec);
     let report = setting.report.clone();
-    let mut site = ClusterSite::new(setting, goal.clone(), spec);
+    let share = Share::new(cancel.clone(), UPLOADS);
+    let ports = Ports::of_command(&setting, &spec, share);
+    let site = ClusterSite::new(setting, goal.clone(), spec, ports);
     let name = goal.name.as_str();
     if dry {
-        let preview = dry_run(DEPLOY, &goal, &mut site).await;
+        let preview = dry_run::<DeployOperation>(&goal, &site.dry()).await;
         let preview = preview.map_err(|error| summary::failure(name, &error))?;
         let text = preview::text(name, &preview, output::paint());
         return Ok(Deployed { text, changes: preview.changes() });
     }
-    let outcome = run::run(DEPLOY, &goal, &mut site, &|event| report(event)).await;
+    let context = RunContext { host: goal.name.clone(), report: &|event| report(event), cancel };
+    let outcome = run::<DeployOperation>(&goal, &site, context).await;
     let done = outcome.map_err(|error| summary::failure(name, &error))?;
     Ok(Deployed { text: summary::text(name, &done), changes: done.changed > 0 })
 }
@@ -114,7 +123,7 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
 ///
 /// # Errors
 /// Every Node that is missing or wrong.
-pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
+pub async fn specs(setting: &Workspace, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
     let api = |error: &dyn std::error::Error| {
         Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
             .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
@@ -136,17 +145,4 @@ pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec
     }
     let hints = vec![CORRECT.to_owned()];
     Err(Failure { exit: Exit::Configuration, errors, hints })
-}
-
-/// The host's address on the control plane is how it is reached.
-async fn address(spec: &NodeSpec) -> Result<IpAddr, Failure> {
-    if let Ok(address) = spec.ssh.host.parse() {
-        return Ok(address);
-    }
-    let looked_up = tokio::net::lookup_host((spec.ssh.host.as_str(), spec.ssh.port)).await;
-    let address = looked_up.ok().and_then(|mut found| found.next()).map(|found| found.ip());
-    address.ok_or_else(|| {
-        Failure::new(Exit::Ssh, format!("{}: the host {} has no address", spec.name, spec.ssh.host))
-            .hint("annotation metalform.dev/ssh-host: give its address on the control plane")
-    })
 }

@@ -10,9 +10,9 @@ use super::output::{Format, document, print, table};
 use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::kube_api::{client, nodes};
+use crate::model::api_contract::CONTROL_PLANE_IP;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
-use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
 use crate::report::etcd_table::{HEADER, rows};
 use crate::workspace::layout::Layout;
 

@@ -133,6 +133,7 @@ impl Command {
     fn manner(&self) -> Manner {
         match self {
             Self::Apply(apply) => apply.manner(),
+            Self::Bootstrap(_) | Self::DeployNode(_) => Manner::Gradual,
             _ => Manner::AtOnce,
         }
     }
@@ -141,9 +142,9 @@ impl Command {
 async fn dispatch(cli: &Cli, stop: &Cancel) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Bundle(command) => command.run(&cli.global).await,
-        Command::Bootstrap(command) => command.run(&cli.global).await,
+        Command::Bootstrap(command) => command.run(&cli.global, stop).await,
         Command::Node(command) => command.run(&cli.global).await,
-        Command::DeployNode(command) => command.run(&cli.global).await,
+        Command::DeployNode(command) => command.run(&cli.global, stop).await,
         Command::Etcd(command) => command.run(&cli.global).await,
         Command::Plan(command) => command.run(&cli.global).await,
         Command::Apply(command) => command.run(&cli.global, stop).await,

@@ -1,4 +1,4 @@
-//! `--dry-run` of commands that expand a cluster: what each phase would do.
+//! `--dry-run` of operations: what each phase would do.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,7 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// How a command that did not fail ends.
+    /// The exit code of a command that did not fail.
     pub fn exit_code(&self, changes: bool) -> ExitCode {
         if self.detailed_exitcode && changes {
             ExitCode::from(Exit::Changes as u8)
@@ -31,7 +31,7 @@ impl DryRun {
     }
 }
 
-/// What a run would do, a paragraph for each phase that does not hold.
+/// What a run would do: a paragraph for each phase that does not hold.
 pub fn text(name: &str, preview: &Preview, paint: Paint) -> String {
     let mut text = format!("Plan for {name}\n");
     for phase in &preview.phases {
@@ -41,7 +41,8 @@ pub fn text(name: &str, preview: &Preview, paint: Paint) -> String {
     let lasting = changes.filter(|planned| planned.action.lasts()).count();
     match lasting {
         0 => text.push_str("Nothing to change\n"),
-        _ => text.push_str(&format!("To do: {lasting}. What is not foreseen is decided when it is seen\n")),
+        1 => text.push_str("1 action planned\n"),
+        _ => text.push_str(&format!("{lasting} actions planned\n")),
     }
     text
 }
@@ -60,9 +61,8 @@ fn phase_text(name: &str, phase: &PhasePreview, paint: Paint) -> String {
             text.push_str(&format!("  wait for {condition} (now: {last_seen})\n"));
         }
         Some(Unforeseen::Unseen { look, reason }) => {
-            text.push_str(&format!("  not foreseen yet: {} ({reason})\n", look.title()));
+            text.push_str(&format!("  further actions depend on the result (could not {look}: {reason})\n"));
         }
-        Some(Unforeseen::Depends(_)) => text.push_str("  and go on by what that comes to\n"),
         Some(Unforeseen::Blocked(blocker)) => {
             for line in summary::blocked(name, blocker).errors {
                 text.push_str(&format!("  blocked as things are now: {line}\n"));
@@ -85,25 +85,27 @@ fn action_text(planned: &PlannedAction, paint: Paint) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::layer::Layer;
-    use crate::operation::phase::{Action, Look};
+    use crate::operation::effect::Action;
     use crate::resource::contract::change::Difference;
 
     #[test]
-    fn a_phase_says_what_it_would_do_and_where_foresight_ends() {
+    fn a_phase_shows_its_actions_with_diffs_and_the_end_of_foresight() {
         let text_of =
             Difference::Text { path: "/etc/a".to_owned(), before: String::new(), after: "a\n".to_owned() };
-        let apply = PlannedAction {
-            action: Action::Apply(Layer::Base),
+        let kubelet = PlannedAction {
+            action: Action::RestartKubelet,
             changes: vec![("file:/etc/a".to_owned(), vec![text_of])],
         };
         let token = PlannedAction { action: Action::CreateJoinToken, changes: Vec::new() };
-        let unseen = Unforeseen::Unseen { look: Look::Api, reason: "connection refused".to_owned() };
+        let unseen = Unforeseen::Unseen {
+            look: "check the API server".to_owned(),
+            reason: "connection refused".to_owned(),
+        };
         let phase = |title, actions, end| PhasePreview { title, actions, end };
         let preview = Preview {
             phases: vec![
                 phase("Reachable", Vec::new(), None),
-                phase("Base system", vec![token, apply], None),
+                phase("Base system", vec![token, kubelet], None),
                 phase("Control plane", Vec::new(), Some(unseen)),
             ],
         };
@@ -112,15 +114,15 @@ mod tests {
         Reachable: holds
         Base system:
           create a join token
-          apply base system
+          restart the kubelet
             file:/etc/a
               --- /etc/a
               +++ /etc/a
               @@ -0,0 +1 @@
               +a
         Control plane:
-          not foreseen yet: the API (connection refused)
-        To do: 1. What is not foreseen is decided when it is seen
+          further actions depend on the result (could not check the API server: connection refused)
+        1 action planned
         ");
     }
 }

@@ -1,6 +1,5 @@
 //! What commands on the bootstrap node begin with: the configuration, the bundle, the states.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -18,8 +17,8 @@ use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
-use crate::operation::cluster_site::Setting;
-use crate::operation::goal::{Goal, address_in};
+use crate::operation::cluster_site::Workspace;
+use crate::operation::goal::{NodeGoal, address_in};
 use crate::report::Reporter;
 use crate::report::plain::Detail;
 use crate::state::{Library, StateError, Tree};
@@ -106,7 +105,7 @@ pub async fn own_facts() -> Result<Facts, Failure> {
 ///
 /// # Errors
 /// The first part that is missing or wrong.
-pub async fn setting(global: &Global, ssh: &SshArguments) -> Result<Arc<Setting>, Failure> {
+pub async fn setting(global: &Global, ssh: &SshArguments) -> Result<Arc<Workspace>, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::new(Exit::Configuration, "this command needs root on the bootstrap node")
             .hint("sudo metalform ..."));
@@ -141,7 +140,7 @@ pub async fn setting(global: &Global, ssh: &SshArguments) -> Result<Arc<Setting>
     let report: Arc<dyn Fn(Event) + Send + Sync> = Arc::new(move |event| reporter.event(&event));
     let metalform = std::env::current_exe().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
     let pool = Arc::new(ssh.pool(Some(name.clone())).await?);
-    Ok(Arc::new(Setting {
+    Ok(Arc::new(Workspace {
         layout,
         configuration,
         bundle,
@@ -179,16 +178,16 @@ fn indexes(directory: &std::path::Path, bundle: &Bundle) -> Result<Vec<Repositor
     bundle.indexes().into_iter().map(read).collect()
 }
 
-/// What an expansion of this node is for.
-pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: IpAddr) -> Goal {
-    Goal {
+/// The goal of an operation on this node.
+pub fn goal(setting: &Workspace, spec: &NodeSpec) -> NodeGoal {
+    NodeGoal {
         name: spec.name.clone(),
         roles: spec.roles.clone(),
-        first,
-        control_plane_ip,
+        first: spec.name == setting.subject.name,
         networks: setting.configuration.networks.clone(),
         platforms: setting.bundle.platforms.clone(),
         authority: std::fs::read_to_string(setting.layout.pki().join("ca.crt")).ok(),
         clock: (setting.now)().as_second(),
+        max_pods: setting.configuration.kubernetes.max_pods,
     }
 }

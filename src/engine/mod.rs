@@ -51,3 +51,13 @@ pub trait Desired: Sync {
     /// [`Desired::items`].
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)>;
 }
+
+impl<D: Desired + Send + ?Sized> Desired for std::sync::Arc<D> {
+    fn items(&self) -> Vec<Item> {
+        (**self).items()
+    }
+
+    fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
+        (**self).verdicts(observed)
+    }
+}

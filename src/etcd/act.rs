@@ -2,7 +2,7 @@
 
 use super::client::{CallError, EtcdAccess};
 use super::member::{Member, Membership};
-use super::membership::Change;
+use super::membership::MembershipChange;
 
 /// Why a change was not made, or may not have been made.
 #[derive(Debug, thiserror::Error)]
@@ -70,25 +70,29 @@ impl ActError {
 /// # Errors
 /// After any but [`ActError::NotYet`] and [`ActError::NoHealthyVoter`] the change may have been made: observe again
 /// before deciding again.
-pub async fn perform(access: &EtcdAccess, observed: &Membership, change: &Change) -> Result<(), ActError> {
+pub async fn perform(
+    access: &EtcdAccess,
+    observed: &Membership,
+    change: &MembershipChange,
+) -> Result<(), ActError> {
     let through = choose_endpoint(observed, change).ok_or(ActError::NoHealthyVoter)?;
     let urls: Vec<&String> = through.client_urls.iter().collect();
     let made = access.call(&urls, async |mut client| match change {
-        Change::AddLearner { peer_url } => {
+        MembershipChange::AddLearner { peer_url } => {
             let learner = etcd_client::MemberAddOptions::new().with_is_learner();
             client.member_add([peer_url], Some(learner)).await.map(drop)
         }
-        Change::Promote { id } => client.member_promote(*id).await.map(drop),
-        Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
+        MembershipChange::Promote { id } => client.member_promote(*id).await.map(drop),
+        MembershipChange::Remove { id, .. } => client.member_remove(*id).await.map(drop),
     });
     made.await.map_err(ActError::from_call)
 }
 
 /// Not the member to be removed, which may stop before it has answered.
-fn choose_endpoint<'a>(observed: &'a Membership, change: &Change) -> Option<&'a Member> {
+fn choose_endpoint<'a>(observed: &'a Membership, change: &MembershipChange) -> Option<&'a Member> {
     let removed = match change {
-        Change::Remove { id, .. } => Some(*id),
-        Change::AddLearner { .. } | Change::Promote { .. } => None,
+        MembershipChange::Remove { id, .. } => Some(*id),
+        MembershipChange::AddLearner { .. } | MembershipChange::Promote { .. } => None,
     };
     observed
         .voters()

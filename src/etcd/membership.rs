@@ -11,6 +11,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::member::{Member, Membership, Status};
 
 /// A learner may be promoted when it is at most this many log entries behind. etcd itself asks for 90 percent
@@ -28,13 +30,15 @@ pub struct MemberGoal {
 
 /// What the list of members cannot tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct LearnerProgress<'a> {
     /// Whether etcd was started on the host since the last [`Move::StartLearner`] that named the present id.
     pub started: bool,
     /// How long this run has seen our member in the list without a vote; zero while it is not there.
     pub waited: Duration,
     /// How long it may take to start and catch up.
     pub limit: Duration,
+    /// Why it will never start, if that is known before the limit: `does not start: exited 3 times`.
+    pub hopeless: Option<&'a str>,
 }
 
 /// The next thing to do.
@@ -43,7 +47,7 @@ pub enum Move {
     /// It is a healthy voter.
     Holds,
     /// Change the membership, through [`super::act::perform`].
-    Change(Change),
+    Change(MembershipChange),
     /// Start etcd on the host with `initial_cluster` and `--initial-cluster-state existing`. Data of another
     /// member id must be gone from its data directory first: etcd refuses to start on it.
     StartLearner {
@@ -79,8 +83,8 @@ pub enum Move {
 }
 
 /// A change of membership, with every value that it needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MembershipChange {
     /// Add a member without a vote.
     AddLearner {
         /// Where its peers will reach it.
@@ -101,10 +105,10 @@ pub enum Change {
 }
 
 /// What only a person can resolve.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Obstacle {
     /// The address belongs to another member.
-    #[error("etcd member {other} already has the peer URL {peer_url}: remove it first (remove-node {other})")]
+    #[error("etcd member {other} already has the peer URL {peer_url}; remove that member first")]
     AddressTaken {
         /// The name of that member.
         other: String,
@@ -112,7 +116,7 @@ pub enum Obstacle {
         peer_url: String,
     },
     /// A machine was replaced: its name is taken by a member somewhere else.
-    #[error("etcd member {name} is at {there}, not at {here}: remove the old one first (remove-node {name})")]
+    #[error("etcd member {name} is at {there}, not at {here}; remove the old member first")]
     NameTaken {
         /// The name.
         name: String,
@@ -122,17 +126,17 @@ pub enum Obstacle {
         here: String,
     },
     /// etcd raised an alarm.
-    #[error("etcd has raised the alarm {alarm} for member {member:x}")]
+    #[error("etcd has the alarm {alarm} for member {member:x}")]
     Alarm {
         /// `NOSPACE`, `CORRUPT`.
-        alarm: &'static str,
+        alarm: String,
         /// The member it is about.
         member: u64,
     },
 }
 
 /// What brings `goal` nearer, given what was just observed.
-pub fn next(goal: &MemberGoal, observed: &Membership, progress: Progress) -> Move {
+pub fn next(goal: &MemberGoal, observed: &Membership, progress: LearnerProgress<'_>) -> Move {
     let ours = match own_entry(goal, observed) {
         Ok(ours) => ours,
         Err(obstacle) => return Move::Blocked(obstacle),
@@ -166,26 +170,30 @@ fn own_entry<'a>(goal: &MemberGoal, observed: &'a Membership) -> Result<Option<&
 
 fn begin(goal: &MemberGoal, observed: &Membership) -> Move {
     if let Some(alarm) = observed.alarms.first() {
-        return Move::Blocked(Obstacle::Alarm { alarm: alarm.kind.name(), member: alarm.member });
+        return Move::Blocked(Obstacle::Alarm { alarm: alarm.kind.name().to_owned(), member: alarm.member });
     }
     if let Some(learner) = observed.members.iter().find(|member| member.is_learner) {
         return Move::WaitForLearner { learner: learner.title().to_owned() };
     }
     let complaints = complaints(observed, None);
     if complaints.is_empty() {
-        Move::Change(Change::AddLearner { peer_url: goal.peer_url.clone() })
+        Move::Change(MembershipChange::AddLearner { peer_url: goal.peer_url.clone() })
     } else {
         Move::WaitForVoters { complaints }
     }
 }
 
 /// Our member is in the list, and is not a voter that works.
-fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Progress) -> Move {
+fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: LearnerProgress<'_>) -> Move {
     let distance =
         observed.leader().zip(ours.status()).map(|((_, leader), own)| Distance::between(leader, own));
     let complaints = complaints(observed, Some(ours.id));
     if ours.is_learner && complaints.is_empty() && distance.as_ref().is_some_and(Distance::is_close) {
-        return Move::Change(Change::Promote { id: ours.id });
+        return Move::Change(MembershipChange::Promote { id: ours.id });
+    }
+    let fails = ours.is_learner && progress.started && ours.health.complaint().is_some();
+    if let Some(why) = progress.hopeless.filter(|_| fails) {
+        return Move::Change(MembershipChange::Remove { id: ours.id, why: why.to_owned() });
     }
     if ours.is_learner && progress.waited >= progress.limit {
         let seconds = progress.limit.as_secs();
@@ -194,7 +202,7 @@ fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Pr
         } else {
             format!("did not start and catch up in {seconds} s")
         };
-        return Move::Change(Change::Remove { id: ours.id, why });
+        return Move::Change(MembershipChange::Remove { id: ours.id, why });
     }
     match (ours.health.complaint(), distance) {
         (Some(_), _) if !progress.started => start(goal, observed, ours),
@@ -222,7 +230,7 @@ fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
         .filter_map(|voter| voter.health.complaint().map(|reason| format!("{}: {reason}", voter.title())))
         .collect();
     if lines.is_empty() && observed.leader().is_none() {
-        lines.push("no member says that it leads".to_owned());
+        lines.push("no member reports that it is the leader".to_owned());
     }
     lines
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::member::{Health, Member, Membership, Status};
-use super::membership::{Change, MemberGoal, Move, Progress, next};
+use super::membership::{LearnerProgress, MemberGoal, MembershipChange, Move, next};
 use super::quorum::quorum;
 
 /// Where all members of a made up cluster are in their logs.
@@ -153,12 +153,12 @@ impl World {
     }
 
     /// Refuses what etcd refuses.
-    fn change(&mut self, change: &Change) -> Result<(), &'static str> {
+    fn change(&mut self, change: &MembershipChange) -> Result<(), &'static str> {
         if !self.has_quorum() {
             return Err("no quorum");
         }
         match change {
-            Change::AddLearner { peer_url: url } => {
+            MembershipChange::AddLearner { peer_url: url } => {
                 if self.members.iter().any(|member| member.learner) {
                     return Err("too many learners");
                 }
@@ -177,14 +177,14 @@ impl World {
                 });
                 self.next_id += 1;
             }
-            Change::Promote { id } => {
+            MembershipChange::Promote { id } => {
                 let member = self.members.iter_mut().find(|member| member.id == *id).ok_or("not found")?;
                 if member.applied * 10 < LOG * 9 {
                     return Err("not in sync");
                 }
                 member.learner = false;
             }
-            Change::Remove { id, .. } => self.members.retain(|member| member.id != *id),
+            MembershipChange::Remove { id, .. } => self.members.retain(|member| member.id != *id),
         }
         Ok(())
     }
@@ -218,10 +218,11 @@ impl Run {
         let observed = world.observe();
         let listed = observed.members.iter().any(|member| member.peer_urls.contains(&self.goal.peer_url));
         self.waited = if listed { self.waited + 1 } else { 0 };
-        let progress = Progress {
+        let progress = LearnerProgress {
             started: self.started,
             waited: Duration::from_secs(self.waited),
             limit: Duration::from_secs(LIMIT),
+            hopeless: None,
         };
         next(&self.goal, &observed, progress)
     }
@@ -257,7 +258,7 @@ fn turn(world: &mut World, run: &mut Run, fault: Fault) -> bool {
             if !matches!(fault, Fault::FailsBefore) && world.change(change).is_ok() {
                 assert!(world.voters().count() >= before, "no vote was lost");
                 assert!(world.has_quorum(), "quorum outlives {change:?}");
-                if matches!(change, Change::Remove { .. }) {
+                if matches!(change, MembershipChange::Remove { .. }) {
                     run.forget();
                 } else {
                     assert!(world.voters().all(|voter| voter.alive), "{change:?} while a voter was down");

@@ -1,10 +1,16 @@
-//! The real site: a host over its transport, etcd and the API from this machine, the bootstrap node's files.
+//! The real site: a host, etcd and the API as seen from the bootstrap node, and the bootstrap node's files.
 
 mod api;
 mod bootstrap;
+mod causes;
 mod host;
+mod lease;
 mod membership;
-mod reach;
+mod peers;
+mod ports;
+mod reachability;
+mod rendering;
+mod trust_source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,14 +18,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kube::Client;
+use tokio::sync::Mutex;
 
-use super::goal::Goal;
-use super::phase::{Action, Look};
-use super::site::{Done, Site, Trouble};
-use super::world::{Seen, World};
+use super::effect::{Action, Look, Observation, Returned};
+use super::goal::NodeGoal;
+use super::site::{EffectError, Site};
 use crate::bundle::manifest::Bundle;
-use crate::engine::nonce::Nonce;
-use crate::engine::plan::Plan;
 use crate::kube_api::client;
 use crate::kube_api::lease::MembershipLease;
 use crate::kube_api::tokens::BootstrapToken;
@@ -27,121 +31,138 @@ use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::event::Event;
 use crate::model::node::NodeSpec;
 use crate::state::Library;
-use crate::transport::Transport;
 use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
-use crate::workspace::trust::{Subject, Trust};
-pub use bootstrap::REGISTRY;
+use crate::workspace::trust::Subject;
+pub use bootstrap::{OBJECTS, REGISTRY};
+pub use ports::{ApiPort, PeerHosts, PooledHosts, Ports};
+use trust_source::TrustSource;
 
 /// What all sites of one run share.
-pub struct Setting {
-    /// Where things lie on this machine.
+pub struct Workspace {
+    /// Paths on the bootstrap node.
     pub layout: Layout,
     /// The operator's file.
     pub configuration: BootstrapConfiguration,
     /// What the cluster is made of.
     pub bundle: Bundle,
-    /// Where it lies.
+    /// Where the bundle is.
     pub bundle_directory: PathBuf,
     /// The states.
     pub library: Library,
     /// The bootstrap node's name and address.
     pub subject: Subject,
-    /// This binary.
+    /// Path of this binary.
     pub metalform: PathBuf,
-    /// Every SSH connection of the run.
+    /// Every connection of the run.
     pub pool: Arc<ConnectionPool>,
     /// The clock.
     pub now: fn() -> Timestamp,
-    /// Who is told what happens.
+    /// Receives what happens on hosts.
     pub report: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
 /// One host and its cluster.
 pub struct ClusterSite {
-    setting: Arc<Setting>,
-    goal: Goal,
+    workspace: Arc<Workspace>,
+    goal: NodeGoal,
     spec: NodeSpec,
-    transport: Arc<dyn Transport>,
+    ports: Ports,
     token: BootstrapToken,
-    trust: Option<Trust>,
-    client: Option<Client>,
-    lease: Option<MembershipLease>,
-    plan: Option<(super::layer::Layer, Plan)>,
+    trust: TrustSource,
+    client: Mutex<Option<Client>>,
+    lease: Mutex<Option<MembershipLease>>,
+    /// Whether actions are refused, and what they would create is generated in memory.
+    dry: bool,
 }
 
 impl ClusterSite {
-    /// A site for one node.
-    pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec) -> Self {
-        let transport = setting.pool.transport(&spec.name, &spec.ssh);
-        let token = BootstrapToken::from_random(rand::random());
-        Self { setting, goal, spec, transport, token, trust: None, client: None, lease: None, plan: None }
+    /// A site for one node, which reaches everything outside this process through `ports`.
+    pub fn new(workspace: Arc<Workspace>, goal: NodeGoal, spec: NodeSpec, ports: Ports) -> Self {
+        Self {
+            token: BootstrapToken::from_random(rand::random()),
+            trust: TrustSource::new(),
+            client: Mutex::new(None),
+            lease: Mutex::new(None),
+            dry: false,
+            workspace,
+            goal,
+            spec,
+            ports,
+        }
     }
 
-    /// The API, by the administrator's kubeconfig.
-    async fn client(&mut self) -> Result<Client, Trouble> {
-        if let Some(client) = &self.client {
+    /// A site for a dry run: it performs no action, and CAs that do not exist are generated in memory.
+    #[must_use]
+    pub fn dry(self) -> Self {
+        Self { dry: true, ..self }
+    }
+
+    /// A client of the API.
+    async fn client(&self) -> Result<Client, EffectError> {
+        let path = match &self.ports.api {
+            ApiPort::Client(client) => return Ok(client.clone()),
+            ApiPort::Kubeconfig(path) => path,
+        };
+        let mut known = self.client.lock().await;
+        if let Some(client) = &*known {
             return Ok(client.clone());
         }
-        let client = client::connect(&self.setting.layout.admin_conf()).await?;
-        self.client = Some(client.clone());
-        Ok(client)
-    }
-
-    /// The authorities, read once.
-    fn trust(&mut self) -> Result<&Trust, Trouble> {
-        let read = match self.trust.take() {
-            Some(trust) => trust,
-            None => crate::workspace::trust::load(&self.setting.layout)?,
-        };
-        Ok(self.trust.insert(read))
-    }
-
-    fn nonce() -> Nonce {
-        Nonce::new(rand::random())
+        Ok(known.insert(client::connect(path).await?).clone())
     }
 }
 
 #[async_trait]
 impl Site for ClusterSite {
-    async fn look(&mut self, look: &Look, world: &World) -> Result<Seen, Trouble> {
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
         match look {
-            Look::Facts => self.facts().await,
+            Look::Facts => Ok(Observation::Facts(self.ports.host.facts().await?)),
             Look::Survey => self.survey().await,
-            Look::Plan(layer) => self.make_plan(layer, world).await,
+            Look::Plan(layer, inputs) => self.plan(layer, inputs).await,
+            Look::Unit(name) => self.unit(name).await,
+            Look::Container(name) => self.container(name).await,
             Look::Node => self.node().await,
             Look::Peers => self.peers().await,
-            Look::Pods => self.pods().await,
-            Look::Api => self.api().await,
-            Look::Membership => self.membership(world).await,
-            Look::Trust => self.missing_trust(),
-            Look::PackageService => self.package_service().await,
-            Look::Images => self.missing_images().await,
-            Look::ClusterObjects => self.missing_objects(world).await,
-            Look::Proxies => self.proxies(world).await,
+            Look::Pods(expected) => self.pods(expected).await,
             Look::JoinTokens => self.join_tokens().await,
-            Look::Reach => self.reach().await,
+            Look::Reachability => self.reachability().await,
+            Look::Membership(endpoints) => self.membership(endpoints).await,
+            Look::Lease => self.lease_view().await,
+            Look::Api => self.api().await,
+            Look::Proxy(node, nodes) => self.proxy(node, nodes).await,
+            Look::Trust => self.missing_trust(),
+            Look::PackageService => Ok(self.package_service().await),
+            Look::Registry => Ok(self.registry().await),
+            Look::Images => self.missing_images().await,
+            Look::Objects(inputs) => self.missing_objects(inputs).await,
         }
     }
 
-    async fn act(&mut self, action: &Action, world: &World) -> Result<Done, Trouble> {
+    async fn act(&self, action: &Action) -> Result<Returned, EffectError> {
+        if self.dry {
+            return Err(EffectError::Impossible { what: format!("in a dry run: {}", action.sentence()) });
+        }
         match action {
-            Action::Apply(layer) => self.apply(layer, world).await,
+            Action::Apply(layer, plan) => self.apply(layer, plan).await,
             Action::SetAsideMemberData => self.set_aside_member_data().await,
             Action::RestartKubelet => self.restart_kubelet().await,
-            Action::CreateJoinToken => self.create_join_token(world).await,
-            Action::DeleteJoinToken => self.delete_join_token().await,
-            Action::Annotate(annotations) => self.annotate(annotations).await,
-            Action::RegisterNode => self.register_node().await,
-            Action::ApplyClusterObjects => self.apply_cluster_objects(world).await,
+            Action::CreateJoinToken => self.create_join_token().await,
+            Action::DeleteJoinTokens => self.delete_join_tokens().await,
+            Action::SetCapacity(capacity) => self.set_capacity(*capacity).await,
+            Action::RecordAddresses { control_plane, workload_plane } => {
+                self.record_addresses(*control_plane, *workload_plane).await
+            }
+            Action::MarkApiServerReady => self.mark_api_server_ready().await,
+            Action::RegisterNode(address) => self.register_node(*address).await,
+            Action::StartReachabilityPod => self.start_reachability_pod().await,
+            Action::DeleteReachabilityPod => self.delete_reachability_pod().await,
             Action::TakeLease => self.take_lease().await,
             Action::ReleaseLease => self.release_lease().await,
-            Action::ChangeMembership(change) => self.change_membership(change, world).await,
-            Action::CreateTrust => self.create_trust(),
-            Action::LoadImages => self.load_images().await,
-            Action::UpdateProxies(nodes) => self.update_proxies(nodes, world).await,
-            Action::StartReachabilityPod => self.start_reachability_pod(world).await,
-            Action::DeleteReachabilityPod => self.delete_reachability_pod().await,
+            Action::ChangeMembership(change, observed) => self.change_membership(change, observed).await,
+            Action::UpdateProxy(node, plan) => self.update_proxy(node, plan).await,
+            Action::CreateTrust(files) => self.create_trust(files),
+            Action::LoadImages(_) => self.load_images().await,
+            Action::ApplyObjects(_, inputs) => self.apply_objects(inputs).await,
         }
     }
 }

@@ -1,30 +1,32 @@
-//! Asks each phase what it would do, and leaves the doing out (design law 3).
+//! What a run would do: the same driver over a predicted world (design law 3).
 //!
 //! # Guarantees
-//! - It only looks: [`Site::act`] is never called, so not one byte changes anywhere.
-//! - What a phase would do first is what [`super::run`] would do first: both ask [`Phase::next`] of the same
-//!   world. What it would do after that is asked of a world in which the first is taken as done.
+//! - It only looks: [`Site::act`] is never called, so nothing changes anywhere.
+//! - What comes first is what [`super::run`] would do first: both take [`driver::step`] of the same world. What comes
+//!   after an action is decided in a world in which each part has predicted the action's result.
 //!
 //! # Caveats
-//! What depends on an effect that cannot be foreseen is not guessed: the phase says where its foresight ends.
+//! What depends on a result that cannot be predicted is not guessed: the phase has an end to its foresight.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::goal::Goal;
-use super::phase::{Action, Blocker, Look, Next, Phase};
+use super::contract::{Blocker, Operation, phases};
+use super::driver::{self, Effect, Fault, Memory, RunOutcome, Work};
+use super::effect::{Action, Look, LookKey};
 use super::run::RunError;
-use super::site::Site;
-use super::world::World;
+use super::site::{EffectError, Site};
 use crate::resource::contract::change::Difference;
 
-/// How long a look may take that may be in vain, because what it looks at would be there only after a run.
+/// How long a look may take that may be in vain, because what it looks at would exist only after a run.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// More steps than any dry run that ends.
+const ENDLESS: usize = 10_000;
 
 /// What a run would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Preview {
     /// Phases in order.
     pub phases: Vec<PhasePreview>,
@@ -38,160 +40,239 @@ impl Preview {
 }
 
 /// What one phase would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PhasePreview {
     /// Its title.
     pub title: &'static str,
     /// In order.
     pub actions: Vec<PlannedAction>,
-    /// Why it cannot be told what comes after them; `None` where the phase would then hold.
+    /// Why nothing is known of what comes after them; `None` where the phase would then hold.
     pub end: Option<Unforeseen>,
 }
 
 /// One action.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PlannedAction {
-    /// What.
+    /// The action.
     pub action: Action,
-    /// Resources of the host that it would change, where it is about those.
+    /// Resources, files and objects that it would change.
     pub changes: Vec<(String, Vec<Difference>)>,
 }
 
-/// Where foresight ends.
+/// The end of foresight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unforeseen {
-    /// It would wait for this.
+    /// The run would wait for this.
     Wait {
         /// A sentence.
         condition: String,
         /// What is there now.
         last_seen: String,
     },
-    /// What it decides by cannot be seen before an earlier action is done.
+    /// What the phase decides by cannot be observed before an earlier action is done.
     Unseen {
-        /// What.
-        look: Look,
+        /// What: a sentence.
+        look: String,
         /// Why not.
         reason: String,
     },
-    /// What it does next depends on what that action comes to.
-    Depends(Action),
     /// As things are it would be refused; an earlier action may change that.
     Blocked(Blocker),
 }
 
-/// Asks phases in order.
+/// Predicts a run.
 ///
 /// # Errors
 /// What a run would fail with before it did anything.
-pub async fn dry_run(phases: &[&dyn Phase], goal: &Goal, site: &mut dyn Site) -> Result<Preview, RunError> {
-    let mut world = World::default();
-    let mut preview = Preview::default();
-    let mut told = BTreeMap::new();
-    for phase in phases.iter().filter(|phase| phase.applies(goal)) {
-        let behind = preview.phases.iter().any(|before| !before.actions.is_empty() || before.end.is_some());
-        let mut turn =
-            Turn { phase: *phase, goal, site: &mut *site, behind, told: &mut told, actions: Vec::new() };
-        let end = turn.foresee(&mut world).await?;
-        preview.phases.push(PhasePreview { title: phase.title(), actions: turn.actions, end });
-    }
-    Ok(preview)
-}
-
-struct Turn<'a> {
-    phase: &'a dyn Phase,
-    goal: &'a Goal,
-    site: &'a mut dyn Site,
-    /// Whether something that this phase relies on was left undone.
-    behind: bool,
-    /// Resources that an earlier action would have changed already: layers share some.
-    told: &'a mut BTreeMap<String, Vec<Difference>>,
-    actions: Vec<PlannedAction>,
-}
-
-impl Turn<'_> {
-    async fn foresee(&mut self, world: &mut World) -> Result<Option<Unforeseen>, RunError> {
-        let mut asked = BTreeSet::new();
-        loop {
-            match self.phase.next(self.goal, world) {
-                Next::Holds => return Ok(None),
-                // A look that leaves its question open would be asked for again and again.
-                Next::Look(look) if !asked.insert(look.clone()) => {
-                    return Ok(Some(Unforeseen::Unseen { look, reason: "it tells nothing yet".to_owned() }));
-                }
-                Next::Look(look) => {
-                    if let Some(end) = self.look(look, world).await? {
-                        return Ok(Some(end));
-                    }
-                }
-                Next::Act(action) => {
-                    let foreseen = !self.actions.iter().any(|planned| planned.action == action);
-                    if foreseen {
-                        self.plan(&action, world);
-                    }
-                    if !(foreseen && world.assume(&action)) {
-                        return Ok(Some(Unforeseen::Depends(action)));
-                    }
-                }
-                Next::Wait(condition) => {
-                    let (condition, last_seen) = (condition.sentence, condition.last_seen);
-                    return Ok(Some(Unforeseen::Wait { condition, last_seen }));
-                }
-                Next::Blocked(blocker) if self.is_behind() => return Ok(Some(Unforeseen::Blocked(blocker))),
-                Next::Blocked(blocker) => {
-                    return Err(RunError::Blocked { phase: self.phase.title(), blocker });
-                }
-            }
+pub async fn dry_run<O: Operation>(goal: &O::Goal, site: &dyn Site) -> Result<Preview, RunError> {
+    let mut forecast = Forecast::<O> {
+        goal,
+        site,
+        world: O::World::default(),
+        memory: Memory::default(),
+        planned: BTreeMap::new(),
+        ends: BTreeMap::new(),
+        predicted: BTreeSet::new(),
+        shown: BTreeMap::new(),
+        waits: BTreeMap::new(),
+    };
+    for _ in 0..ENDLESS {
+        if forecast.advance().await? {
+            return Ok(forecast.preview());
         }
     }
+    Err(RunError::Stuck { phases: forecast.open() })
+}
 
-    async fn look(&mut self, look: Look, world: &mut World) -> Result<Option<Unforeseen>, RunError> {
-        let behind = self.is_behind();
-        let looking = self.site.look(&look, world);
-        let seen = if behind {
-            match timeout(PATIENCE, looking).await {
-                Ok(seen) => seen,
-                Err(_) => {
-                    let reason = format!("there was no answer in {} s", PATIENCE.as_secs());
-                    return Ok(Some(Unforeseen::Unseen { look, reason }));
-                }
+struct Forecast<'a, O: Operation> {
+    goal: &'a O::Goal,
+    site: &'a dyn Site,
+    world: O::World,
+    memory: Memory<O::Begun>,
+    planned: BTreeMap<String, Vec<PlannedAction>>,
+    ends: BTreeMap<String, Unforeseen>,
+    /// What the planned actions would disturb: a look at it shows the time before them.
+    predicted: BTreeSet<LookKey>,
+    /// Resources that an earlier action would have changed already: layers share some.
+    shown: BTreeMap<String, Vec<Difference>>,
+    /// What was last seen of each condition.
+    waits: BTreeMap<String, String>,
+}
+
+impl<O: Operation> Forecast<'_, O> {
+    /// True at the end.
+    async fn advance(&mut self) -> Result<bool, RunError> {
+        // Time does not pass in a dry run.
+        let step = driver::step::<O>(&mut self.memory, self.goal, &mut self.world, Duration::ZERO);
+        match step.outcome {
+            Some(RunOutcome::Holds) => return Ok(true),
+            Some(RunOutcome::Interrupted) => return Err(RunError::Interrupted),
+            Some(RunOutcome::Failed(fault)) => {
+                self.fault(fault, None)?;
+                return Ok(false);
             }
-        } else {
-            looking.await
+            None => {}
+        }
+        if let Some(fault) = self.memory.failing().cloned() {
+            self.fault(fault, None)?;
+            return Ok(false);
+        }
+        for note in step.notes {
+            if let driver::Note::Waiting { condition, last_seen, .. } = note {
+                self.waits.insert(condition, last_seen);
+            }
+        }
+        if step.effects.is_empty() {
+            return self.end_waits();
+        }
+        for effect in step.effects {
+            match &effect.work {
+                Work::Look(look) => self.look(look.clone(), &effect).await?,
+                Work::Act(action) => self.predict(action.clone(), &effect),
+            }
+        }
+        Ok(false)
+    }
+
+    async fn look(&mut self, look: Look, effect: &Effect) -> Result<(), RunError> {
+        let in_vain = self.predicted.iter().any(|key| key.includes(&look.key())) || !self.ends.is_empty();
+        let limit = if in_vain { PATIENCE } else { effect.deadline };
+        let seen = match timeout(limit, self.site.look(&look)).await {
+            Ok(seen) => seen,
+            Err(_) => Err(EffectError::Late { seconds: limit.as_secs(), class: look.class() }),
         };
         match seen {
-            Ok(seen) => {
-                world.put(self.goal, seen);
-                Ok(None)
+            Ok(observation) => {
+                let returned = super::effect::Returned { changed: 0, observed: vec![observation] };
+                driver::settle::<O>(
+                    &mut self.memory,
+                    self.goal,
+                    &mut self.world,
+                    effect,
+                    Ok(returned),
+                    Duration::ZERO,
+                );
+                Ok(())
             }
-            Err(trouble) if behind => Ok(Some(Unforeseen::Unseen { look, reason: trouble.to_string() })),
-            Err(source) => {
-                let what = format!("look at {}", look.title());
-                Err(RunError::Trouble { phase: self.phase.title(), what, source })
-            }
-        }
-    }
-
-    fn is_behind(&self) -> bool {
-        self.behind || !self.actions.is_empty()
-    }
-
-    /// An action on resources that were all told of before is none.
-    fn plan(&mut self, action: &Action, world: &World) {
-        let mut changes = Vec::new();
-        if let Action::Apply(layer) = action {
-            let planned = world.plans.get(layer).map(|plan| plan.changes.as_slice()).unwrap_or_default();
-            for (id, differences) in planned {
-                if self.told.get(id) != Some(differences) {
-                    self.told.insert(id.clone(), differences.clone());
-                    changes.push((id.clone(), differences.clone()));
+            Err(error) => {
+                let setback = driver::Setback { passes: false, ..error.setback() };
+                driver::settle::<O>(
+                    &mut self.memory,
+                    self.goal,
+                    &mut self.world,
+                    effect,
+                    Err(setback),
+                    Duration::ZERO,
+                );
+                match self.memory.failing().cloned() {
+                    Some(fault) => self.fault(fault, Some((look, error))),
+                    None => Ok(()),
                 }
             }
-            if changes.is_empty() {
-                return;
-            }
         }
-        self.actions.push(PlannedAction { action: action.clone(), changes });
+    }
+
+    /// An action on resources that were all shown before is none.
+    fn predict(&mut self, action: Action, effect: &Effect) {
+        let phase = driver::predict::<O>(&mut self.memory, self.goal, &mut self.world, &action, effect);
+        self.predicted.extend(action.disturbs());
+        let all = action.changes();
+        let planned_before = !all.is_empty();
+        let changes: Vec<_> =
+            all.into_iter().filter(|(id, differences)| self.shown.get(id) != Some(differences)).collect();
+        self.shown.extend(changes.iter().cloned());
+        if planned_before && changes.is_empty() {
+            return;
+        }
+        self.planned.entry(phase).or_default().push(PlannedAction { action, changes });
+    }
+
+    /// A fault ends the dry run as long as nothing was predicted, and else the foresight of its phase.
+    fn fault(&mut self, fault: Fault, error: Option<(Look, EffectError)>) -> Result<(), RunError> {
+        let phase = fault.phase().to_owned();
+        let behind = self.planned.values().any(|actions| !actions.is_empty()) || !self.ends.is_empty();
+        if !behind {
+            let errors = match (&fault, error) {
+                (Fault::Effect { number, .. }, Some((_, error))) => BTreeMap::from([(*number, error)]),
+                _ => BTreeMap::new(),
+            };
+            return Err(super::run::error(fault, errors));
+        }
+        let end = match (fault, error) {
+            (Fault::Blocked { blocker, .. }, _) => Unforeseen::Blocked(blocker),
+            (Fault::Effect { what, reason, .. }, _) => Unforeseen::Unseen { look: what, reason },
+            (Fault::Hopeless { condition, reason, .. }, _) => {
+                Unforeseen::Wait { condition, last_seen: reason }
+            }
+            (Fault::TimedOut { condition, last_seen, .. }, _) => Unforeseen::Wait { condition, last_seen },
+            (Fault::Futile { action, .. }, _) => {
+                Unforeseen::Unseen { look: action, reason: "its result cannot be predicted".to_owned() }
+            }
+        };
+        self.end(&phase, end);
+        Ok(())
+    }
+
+    fn end(&mut self, phase: &str, end: Unforeseen) {
+        self.ends.entry(phase.to_owned()).or_insert(end);
+        self.memory.assume(phase, Duration::ZERO);
+    }
+
+    /// Nothing is left to look at or to predict but what the run would wait for.
+    fn end_waits(&mut self) -> Result<bool, RunError> {
+        let waits: Vec<(String, String)> = self
+            .memory
+            .waiting()
+            .map(|(phase, condition)| (phase.to_owned(), condition.to_owned()))
+            .collect();
+        if waits.is_empty() {
+            return Err(RunError::Stuck { phases: self.open() });
+        }
+        for (phase, condition) in waits {
+            let last_seen = self.waits.get(&condition).cloned().unwrap_or_default();
+            self.end(&phase, Unforeseen::Wait { condition, last_seen });
+        }
+        Ok(false)
+    }
+
+    fn open(&self) -> Vec<String> {
+        phases::<O>(self.goal)
+            .map(|entry| entry.phase.title())
+            .filter(|title| self.memory.phase(title).is_none_or(|phase| phase.held.is_none()))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn preview(mut self) -> Preview {
+        let phases = phases::<O>(self.goal).map(|entry| {
+            let title = entry.phase.title();
+            PhasePreview {
+                title,
+                actions: self.planned.remove(title).unwrap_or_default(),
+                end: self.ends.remove(title),
+            }
+        });
+        Preview { phases: phases.collect() }
     }
 }
 

@@ -1,207 +1,185 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::*;
-use crate::operation::layer::Layer;
-use crate::operation::phase::Condition;
-use crate::operation::preflight;
-use crate::operation::site::{Done, Trouble};
-use crate::operation::world::{LayerPlan, NodeView, Seen};
-use crate::operation::{BOOTSTRAP, DEPLOY};
+use crate::engine::host::Looked;
+use crate::engine::{Desired, Item};
+use crate::etcd::member::{Health, Member, Membership, Status};
+use crate::kube_api::client::{ApiCall, ApiError};
+use crate::model::facts::Facts;
+use crate::model::role::Role;
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use crate::operation::deploy::DeployOperation;
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::host_access::{HostPlan, SharedDesired};
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::lease::LeaseView;
+use crate::operation::observed::node::{NodeView, Peer};
+use crate::operation::survey::Survey;
+use crate::operation::tests::goal;
+use crate::resource::contract::change::{Change, Verdict};
+use crate::resource::contract::probe::Observed;
 
-/// Shows what it was told to; whoever acts on it fails the test.
-struct Shown {
-    seen: BTreeMap<Look, Seen>,
+/// One resource, named like its layer, that is not there.
+struct Missing(&'static str);
+
+impl Desired for Missing {
+    fn items(&self) -> Vec<Item> {
+        vec![Item { id: format!("file:{}", self.0), probes: Vec::new() }]
+    }
+
+    fn verdicts(&self, _: &Observed) -> Vec<(String, Verdict)> {
+        let difference = Difference::Field { name: "state".into(), before: None, after: Some("file".into()) };
+        let change = Change { differences: vec![difference], steps: Vec::new() };
+        vec![(format!("file:{}", self.0), Verdict::Change(change))]
+    }
+}
+
+/// A bare host, and a cluster of one node if there is one. Acting on it fails the test.
+struct Bare {
+    facts: Facts,
+    cluster: bool,
+    hangs: bool,
+}
+
+impl Bare {
+    fn new(cluster: bool) -> Self {
+        let mut facts = crate::engine::roster::tests::facts();
+        facts.hostname = "node-1".to_owned();
+        facts.os.codename = "trixie".to_owned();
+        facts.arch = "amd64".to_owned();
+        (facts.memory, facts.disk_free, facts.clock) = (8 << 30, 64 << 30, 0);
+        facts.addresses = BTreeMap::from([(
+            "eth0".to_owned(),
+            vec![crate::model::facts::Cidr { address: [192, 0, 2, 2].into(), prefix: 24 }],
+        )]);
+        Self { facts, cluster, hangs: false }
+    }
+
+    fn api<T>(&self, answer: T) -> Result<T, EffectError> {
+        let call = ApiCall { verb: "get", object: "it".to_owned() };
+        let reason = "connection refused".to_owned();
+        if self.cluster { Ok(answer) } else { Err(ApiError::Unreachable { call, reason }.into()) }
+    }
+}
+
+fn leader() -> Membership {
+    let status = Status {
+        leader: true,
+        raft_index: 9,
+        raft_applied: 9,
+        db_size: 1,
+        revision: 1,
+        version: "3.6.16".to_owned(),
+        latency: Duration::ZERO,
+    };
+    let member = Member {
+        id: 1,
+        name: "bootstrap".to_owned(),
+        peer_urls: vec!["https://192.0.2.1:2380".to_owned()],
+        client_urls: vec!["https://192.0.2.1:2379".to_owned()],
+        is_learner: false,
+        health: Health::Healthy(status),
+    };
+    Membership { cluster_id: 1, members: vec![member], alarms: Vec::new() }
 }
 
 #[async_trait]
-impl Site for Shown {
-    async fn look(&mut self, look: &Look, _: &World) -> Result<Seen, Trouble> {
-        let unseen = || Trouble::States { faults: vec![format!("no {}", look.title())] };
-        self.seen.get(look).cloned().ok_or_else(unseen)
+impl Site for Bare {
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
+        if self.hangs && !matches!(look, Look::Facts | Look::Survey | Look::Node | Look::Peers) {
+            std::future::pending::<()>().await;
+        }
+        let peer = Peer {
+            machine_id: "other".to_owned(),
+            control_plane_ip: Some([192, 0, 2, 1].into()),
+            api_server: true,
+            ..Peer::default()
+        };
+        Ok(match look {
+            Look::Facts => Observation::Facts(self.facts.clone()),
+            Look::Survey => Observation::Survey(Survey { openssl: true, ..Survey::default() }),
+            Look::Plan(layer, inputs) => {
+                assert!(inputs.pod_cidr().is_none_or(|cidr| !cidr.is_empty()));
+                let desired: SharedDesired = Arc::new(Missing(layer.title()));
+                let (facts, observed) = (Some(inputs.facts.clone()), Observed::default());
+                Observation::Plan(layer.clone(), LayerPlan::of(HostPlan(Looked { desired, facts, observed })))
+            }
+            Look::Node => {
+                let node = NodeView { pod_cidr: Some("10.233.1.0/24".to_owned()), ..NodeView::default() };
+                self.api(Observation::Node(Some(node)))?
+            }
+            Look::Peers => self.api(Observation::Peers(BTreeMap::from([("bootstrap".to_owned(), peer)])))?,
+            Look::Proxy(node, _) => {
+                let desired: SharedDesired = Arc::new(Missing("haproxy.cfg of bootstrap"));
+                let looked = Looked { desired, facts: None, observed: Observed::default() };
+                let LayerPlan::Differs(plan) = LayerPlan::of(HostPlan(looked)) else { panic!("it differs") };
+                Observation::Proxy(node.clone(), crate::operation::observed::proxy::ProxyView::Stale(plan))
+            }
+            Look::Membership(_) => self.api(Observation::Membership(leader()))?,
+            Look::Lease => self.api(Observation::Lease(LeaseView::Free))?,
+            Look::JoinTokens => self.api(Observation::JoinTokens(0))?,
+            Look::Trust => Observation::Trust(["/etc/kubernetes/pki/ca.crt".to_owned()].into()),
+            Look::Api => Observation::Api((!self.cluster).then(|| "connection refused".to_owned())),
+            other => return Err(EffectError::Impossible { what: other.sentence() }),
+        })
     }
 
-    async fn act(&mut self, action: &Action, _: &World) -> Result<Done, Trouble> {
+    async fn act(&self, action: &Action) -> Result<Returned, EffectError> {
         panic!("a dry run did: {}", action.sentence());
     }
 }
 
-/// A phase that answers by a function.
-struct Asks(&'static str, fn(&World) -> Next);
-
-impl Phase for Asks {
-    fn title(&self) -> &'static str {
-        self.0
+/// Phases, what they would do, the resources of it, and where foresight ends.
+fn lines(preview: &Preview) -> Vec<String> {
+    let mut lines = Vec::new();
+    for phase in &preview.phases {
+        lines.push(phase.title.to_owned());
+        for planned in &phase.actions {
+            lines.push(format!("  {}", planned.action.sentence()));
+            lines.extend(planned.changes.iter().map(|(id, _)| format!("    {id}")));
+        }
+        lines.extend(phase.end.as_ref().map(|end| format!("  {end:?}")));
     }
-
-    fn next(&self, _: &Goal, world: &World) -> Next {
-        (self.1)(world)
-    }
-}
-
-fn goal() -> Goal {
-    Goal {
-        name: "node-1".parse().unwrap(),
-        roles: [crate::model::role::Role::Node].into(),
-        first: false,
-        control_plane_ip: [192, 0, 2, 2].into(),
-        networks: crate::model::cluster_networks::Networks {
-            control_plane: vec!["192.0.2.0/24".parse().unwrap()],
-            workload_plane: crate::model::cluster_networks::WorkloadPlane {
-                cidrs: vec!["192.0.2.0/24".parse().unwrap()],
-                mtu: 1460,
-            },
-            node_ports: vec!["192.0.2.0/24".parse().unwrap()],
-            pods: "10.233.0.0/16".parse().unwrap(),
-            services: "10.96.0.0/12".parse().unwrap(),
-            api_service_ip: [10, 96, 0, 1].into(),
-            dns_ip: [10, 96, 0, 10].into(),
-        },
-        platforms: ["debian-13-amd64".parse().unwrap()].into(),
-        authority: None,
-        clock: 0,
-    }
-}
-
-fn plan(ids: &[&str]) -> LayerPlan {
-    let field = Difference::Field { name: "mode".into(), before: None, after: Some("0644".into()) };
-    let changes = ids.iter().map(|id| ((*id).to_owned(), vec![field.clone()])).collect();
-    LayerPlan { changes, refused: Vec::new(), unchanged: 1 }
-}
-
-fn apply(world: &World, layer: Layer) -> Next {
-    match crate::operation::phases::layer_applied::applied(world, layer) {
-        Ok(()) => Next::Holds,
-        Err(next) => next,
-    }
-}
-
-const BASE: Asks = Asks("base", |world| {
-    if !world.join_token {
-        return Next::Act(Action::CreateJoinToken);
-    }
-    apply(world, Layer::Base)
-});
-const PROXY: Asks = Asks("proxy", |world| apply(world, Layer::Proxy));
-const API: Asks = Asks("api", |world| match &world.api {
-    None => Next::Look(Look::Api),
-    Some(_) => Next::Wait(Condition {
-        sentence: "the API".to_owned(),
-        last_seen: "nothing".to_owned(),
-        limit: Duration::ZERO,
-        looks: Vec::new(),
-    }),
-});
-const BLOCKED: Asks = Asks("blocked", |_| {
-    let failure = preflight::Failure { what: "no".to_owned(), hint: "yes".to_owned() };
-    Next::Blocked(Blocker::Preflight(vec![failure]))
-});
-
-async fn preview(phases: &[&dyn Phase], seen: Vec<(Look, Seen)>) -> Result<Preview, RunError> {
-    let mut site = Shown { seen: seen.into_iter().collect() };
-    dry_run(phases, &goal(), &mut site).await
-}
-
-fn base(ids: &[&str]) -> (Look, Seen) {
-    (Look::Plan(Layer::Base), Seen::Plan(Layer::Base, plan(ids)))
+    lines
 }
 
 #[tokio::test]
-async fn every_action_of_a_phase_is_told_and_none_is_done() {
-    let preview = preview(&[&BASE], vec![base(&["file:/a"])]).await.unwrap();
-    let sentences: Vec<String> =
-        preview.phases[0].actions.iter().map(|planned| planned.action.sentence()).collect();
-    assert_eq!(sentences, ["create a join token", "apply base system"]);
-    assert_eq!(preview.phases[0].actions[1].changes, plan(&["file:/a"]).changes);
-    assert_eq!(preview.phases[0].end, None);
+async fn a_dry_run_of_bootstrap_on_a_bare_host_shows_every_phase() {
+    let roles = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
+    let mut node = goal(roles);
+    node.first = true;
+    let names = |name: &str| BTreeSet::from([name.to_owned()]);
+    let goal = BootstrapGoal { node, images: names("pause"), objects: names("access") };
+    let preview = dry_run::<BootstrapOfCluster>(&goal, &Bare::new(false)).await.unwrap();
+    insta::assert_snapshot!(lines(&preview).join("\n"));
     assert!(preview.changes());
 }
 
 #[tokio::test]
-async fn a_token_that_is_taken_back_is_no_change() {
-    let preview = preview(&[&BASE], vec![base(&[])]).await.unwrap();
-    assert_eq!(preview.phases[0].actions.len(), 1);
-    assert!(!preview.changes());
-}
-
-#[tokio::test]
-async fn a_resource_of_two_layers_is_told_once() {
-    let proxy = (Look::Plan(Layer::Proxy), Seen::Plan(Layer::Proxy, plan(&["file:/a", "file:/b"])));
-    let preview = preview(&[&BASE, &PROXY], vec![base(&["file:/a"]), proxy]).await.unwrap();
-    assert_eq!(preview.phases[1].actions[0].changes, plan(&["file:/b"]).changes);
-}
-
-#[tokio::test]
-async fn phases_after_an_undone_action_say_what_they_can() {
-    let preview = preview(&[&BASE, &API, &BLOCKED, &PROXY], vec![base(&["file:/a"])]).await.unwrap();
-    let ends: Vec<bool> = preview.phases.iter().map(|phase| phase.end.is_some()).collect();
-    assert_eq!(ends, [false, true, true, true]);
-    assert_eq!(
-        preview.phases[1].end,
-        Some(Unforeseen::Unseen {
-            look: Look::Api,
-            reason: "the states do not fit this host: no the API".to_owned()
-        })
-    );
+async fn a_dry_run_of_deploying_a_master_foresees_what_etcd_assigns() {
+    let preview =
+        dry_run::<DeployOperation>(&goal([Role::Master, Role::Etcd]), &Bare::new(true)).await.unwrap();
+    insta::assert_snapshot!(lines(&preview).join("\n"));
 }
 
 #[tokio::test]
 async fn what_stops_a_run_before_it_did_anything_stops_a_dry_run() {
-    assert!(matches!(preview(&[&BLOCKED, &BASE], Vec::new()).await, Err(RunError::Blocked { .. })));
-    assert!(matches!(preview(&[&API, &BASE], Vec::new()).await, Err(RunError::Trouble { .. })));
-}
-
-#[tokio::test]
-async fn a_wait_ends_foresight_and_not_the_dry_run() {
-    let api = (Look::Api, Seen::Api(Some("down".to_owned())));
-    let preview = preview(&[&API, &BASE], vec![api, base(&[])]).await.unwrap();
-    assert!(matches!(preview.phases[0].end, Some(Unforeseen::Wait { .. })));
-    assert_eq!(preview.phases[1].end, None);
+    let mut unfit = Bare::new(true);
+    unfit.facts.memory = 0;
+    let outcome = dry_run::<DeployOperation>(&goal([Role::Node]), &unfit).await;
+    assert!(matches!(outcome, Err(RunError::Blocked { .. })), "{outcome:?}");
+    let outcome = dry_run::<DeployOperation>(&goal([Role::Node]), &Bare::new(false)).await;
+    assert!(matches!(outcome, Err(RunError::Effect { .. })), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_look_that_may_be_in_vain_does_not_hold_up_the_rest() {
-    struct Hangs;
-    #[async_trait]
-    impl Site for Hangs {
-        async fn look(&mut self, _: &Look, _: &World) -> Result<Seen, Trouble> {
-            std::future::pending().await
-        }
-        async fn act(&mut self, action: &Action, _: &World) -> Result<Done, Trouble> {
-            panic!("a dry run did: {}", action.sentence());
-        }
-    }
-    let preview = dry_run(&[&BASE, &API], &goal(), &mut Hangs).await.unwrap();
-    assert!(matches!(preview.phases[0].end, Some(Unforeseen::Unseen { .. })));
-    assert!(matches!(preview.phases[1].end, Some(Unforeseen::Unseen { .. })));
-}
-
-#[tokio::test]
-async fn the_real_recipes_come_to_an_end_whatever_is_seen() {
-    let node = NodeView { pod_cidr: Some("10.233.0.0/24".to_owned()), ..NodeView::default() };
-    let facts = crate::engine::roster::tests::facts();
-    let seen = |trust: bool| {
-        let mut seen = vec![
-            (Look::Facts, Seen::Facts(facts.clone())),
-            (
-                Look::Survey,
-                Seen::Survey(crate::operation::survey::Survey { openssl: true, ..Default::default() }),
-            ),
-            (Look::Node, Seen::Node(Some(node.clone()))),
-            (Look::Peers, Seen::Peers(BTreeMap::new())),
-            base(&["file:/a"]),
-        ];
-        if trust {
-            seen.push((Look::Trust, Seen::MissingTrust(["ca.crt".to_owned()].into())));
-        }
-        seen
-    };
-    for (phases, trust) in [(DEPLOY, false), (BOOTSTRAP, true)] {
-        // Preflight is asked with a host that is fit in all that matters here.
-        let phases: Vec<&dyn Phase> =
-            phases.iter().copied().filter(|phase| phase.title() != "Preflight").collect();
-        let preview = preview(&phases, seen(trust)).await.unwrap();
-        assert!(preview.changes());
-    }
+    let mut hangs = Bare::new(true);
+    hangs.hangs = true;
+    let preview = dry_run::<DeployOperation>(&goal([Role::Etcd]), &hangs).await.unwrap();
+    let ends = preview.phases.iter().filter(|phase| matches!(phase.end, Some(Unforeseen::Unseen { .. })));
+    assert!(ends.count() >= 2, "{:?}", lines(&preview));
 }

@@ -1,7 +1,7 @@
-//! What an expansion is for: one node, of one cluster.
+//! The goal of operations on one node.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
@@ -12,39 +12,82 @@ use crate::model::name::HostName;
 use crate::model::platform::Platform;
 use crate::model::role::Role;
 
-/// The node that should be, and what must be known of the cluster to decide.
+/// The node that shall be, and what must be known of the cluster to decide. It has no address: that is a fact of
+/// the host ([`NodeGoal::address`]); `ssh-host` is only for SSH.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Goal {
-    /// The node's name, and the host's.
+pub struct NodeGoal {
+    /// The name of the Node, and the host's.
     pub name: HostName,
-    /// What it is for.
+    /// Empty only before roles are known.
     pub roles: BTreeSet<Role>,
     /// Whether it is the first of its cluster.
     pub first: bool,
-    /// Its address on the control plane, once facts told it (`ssh-host` where it is an address).
-    pub control_plane_ip: IpAddr,
     /// The cluster's networks.
     pub networks: Networks,
     /// Platforms that the bundle has packages for.
     pub platforms: BTreeSet<Platform>,
-    /// The cluster's authority, PEM; `None` before the first bootstrap made it.
+    /// The certificate of the cluster's CA, PEM; `None` before the first bootstrap creates it.
     pub authority: Option<String>,
-    /// Seconds since the epoch on this machine, for comparing clocks.
+    /// Seconds since the epoch on this machine, to compare clocks.
     pub clock: i64,
+    /// How many pods the node may run.
+    pub max_pods: u32,
 }
 
-impl Goal {
+/// Why the host's address on the control plane is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The host has none.
+    #[error("no address on the control plane")]
+    Missing,
+    /// The host has several, and none of them is recorded on the Node.
+    #[error("several addresses on the control plane: {}", addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    Several {
+        /// In the order of the interfaces' names.
+        addresses: Vec<IpAddr>,
+    },
+}
+
+impl AsRef<Self> for NodeGoal {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+/// Where the etcd member at this address is reached by its peers.
+pub fn peer_url(address: IpAddr) -> String {
+    format!("https://{}", SocketAddr::new(address, 2380))
+}
+
+/// Where the etcd member at this address is reached by its clients.
+pub fn client_url(address: IpAddr) -> String {
+    format!("https://{}", SocketAddr::new(address, 2379))
+}
+
+impl NodeGoal {
     /// Whether the node has this role.
     pub fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
 
-    /// Where its etcd member is reached by the others.
-    pub fn peer_url(&self) -> String {
-        format!("https://{}:2380", self.control_plane_ip)
+    /// The host's address on the control plane: the one that is recorded on its Node if the host has it, else its
+    /// only one.
+    ///
+    /// # Errors
+    /// When it has none, or several and none of them is recorded.
+    pub fn address(&self, facts: &Facts, recorded: Option<IpAddr>) -> Result<IpAddr, AddressError> {
+        let mut addresses = addresses_in(facts, &self.networks.control_plane);
+        addresses.dedup();
+        match addresses[..] {
+            [] => Err(AddressError::Missing),
+            [only] => Ok(only),
+            _ => recorded
+                .filter(|recorded| addresses.contains(recorded))
+                .ok_or(AddressError::Several { addresses }),
+        }
     }
 
-    /// Pods that its roles bring.
+    /// The pods of its roles.
     pub fn pods(&self) -> Vec<ExpectedPod> {
         let mut pods = Vec::new();
         let fixed = |name: &str| ExpectedPod::Static(name.to_owned());
@@ -61,7 +104,60 @@ impl Goal {
     }
 }
 
+fn addresses_in(facts: &Facts, networks: &[IpNet]) -> Vec<IpAddr> {
+    let all = facts.addresses.values().flatten().map(|cidr| cidr.address);
+    all.filter(|address| networks.iter().any(|network| network.contains(address))).collect()
+}
+
+/// The interface that has this address.
+pub fn interface_of(facts: &Facts, address: IpAddr) -> Option<String> {
+    let has = |cidrs: &Vec<crate::model::facts::Cidr>| cidrs.iter().any(|cidr| cidr.address == address);
+    facts.addresses.iter().find(|(_, cidrs)| has(cidrs)).map(|(interface, _)| interface.clone())
+}
+
 /// The host's interface and address in one of these networks: the first, in the order of the interfaces' names.
 pub fn address_in(facts: &Facts, networks: &[IpNet]) -> Option<(String, IpAddr)> {
     facts.address_in(networks).map(|(interface, address)| (interface.to_owned(), address))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::model::facts::Cidr;
+
+    #[test]
+    fn of_several_addresses_on_the_control_plane_the_recorded_one_counts() {
+        let goal = NodeGoal {
+            name: "n".parse().unwrap(),
+            roles: BTreeSet::new(),
+            first: false,
+            networks: Networks {
+                control_plane: vec!["192.0.2.0/24".parse().unwrap()],
+                ..crate::operation::tests::networks()
+            },
+            platforms: BTreeSet::new(),
+            authority: None,
+            clock: 0,
+            max_pods: 110,
+        };
+        let mut facts = crate::engine::roster::tests::facts();
+        let ip = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let host = |addresses: &[u8]| {
+            let cidrs = addresses.iter().map(|last| Cidr { address: ip(*last), prefix: 24 }).collect();
+            BTreeMap::from([("eth0".to_owned(), cidrs)])
+        };
+        facts.addresses = host(&[]);
+        assert_eq!(goal.address(&facts, None), Err(AddressError::Missing));
+        facts.addresses = host(&[1]);
+        assert_eq!(goal.address(&facts, Some(ip(9))), Ok(ip(1)));
+        facts.addresses = host(&[1, 2]);
+        assert_eq!(goal.address(&facts, Some(ip(2))), Ok(ip(2)));
+        for recorded in [None, Some(ip(9))] {
+            let several = AddressError::Several { addresses: vec![ip(1), ip(2)] };
+            assert_eq!(goal.address(&facts, recorded), Err(several));
+        }
+        assert_eq!(peer_url("2001:db8::1".parse().unwrap()), "https://[2001:db8::1]:2380");
+    }
 }

@@ -1,13 +1,16 @@
 //! Which of a node's states are applied together.
 
-use std::collections::BTreeSet;
+use serde::{Deserialize, Serialize};
 
-/// States that are applied in one go. `states/top.yaml` says what a role is made of; a layer is the part of
-/// it that a phase is about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+use crate::state::{Stage, StateName};
+
+/// The stages that one phase applies in one go. `states/top.yaml` assigns states to stages.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Layer {
-    /// The package repository and the registry of the bootstrap node.
+    /// `metalform serve`.
     Serving,
+    /// The registry, and what its package needs.
+    Registry,
     /// What the first control plane needs before there is an API to ask for a pod network.
     First {
         /// As etcd takes it; `new` only once in a cluster's life.
@@ -17,7 +20,7 @@ pub enum Layer {
     },
     /// Everything of the node but etcd and the control plane.
     Base,
-    /// The same when the kubelet has its certificate.
+    /// What changes once the kubelet has its certificate.
     Joined,
     /// What an etcd member needs before it is one.
     Etcd,
@@ -28,51 +31,67 @@ pub enum Layer {
         /// `new` or `existing`.
         initial_cluster_state: String,
     },
+    /// What the control plane needs before it starts.
+    ControlPlaneFiles,
     /// API server, controller manager, scheduler.
     ControlPlane,
-    /// The proxy to the API servers, of a node that is deployed.
+    /// The proxy to the API servers, and nothing else.
     Proxy,
 }
 
-/// States of the bootstrap node that come before any other.
-const SERVING: &[&str] = &["serve", "node-base", "node-packages", "registry"];
-/// States that the first control plane needs from the base.
-const FIRST: &[&str] = &["node-base", "node-packages", "containerd", "apiserver-proxy", "kubelet"];
-
-/// What the proxy of a node stands on, and the proxy.
-const PROXY: &[&str] = &["node-base", "node-packages", "apiserver-proxy"];
-
 impl Layer {
-    /// For people.
+    /// For people, after "apply".
     pub fn title(&self) -> &'static str {
         match self {
             Self::Serving => "package service",
+            Self::Registry => "image registry",
             Self::First { .. } => "first control plane",
             Self::Base => "base system",
             Self::Joined => "joined",
             Self::Etcd => "etcd prerequisites",
             Self::EtcdMember { .. } => "etcd member",
+            Self::ControlPlaneFiles => "control plane files",
             Self::ControlPlane => "control plane",
             Self::Proxy => "API server proxy",
         }
     }
 
-    /// The states of this layer, of all those that the node has, in order.
-    pub fn states(&self, all: &[String]) -> Vec<String> {
-        let only = |wanted: &dyn Fn(&str) -> bool| all.iter().filter(|name| wanted(name)).cloned().collect();
+    /// The stages of this layer.
+    pub fn stages(&self) -> &'static [Stage] {
+        use Stage::*;
         match self {
-            Self::Serving => SERVING.iter().map(|&name| name.to_owned()).collect(),
+            Self::Serving => &[Serving],
+            Self::Registry => &[System, Registry],
             Self::First { .. } => {
-                let first: BTreeSet<&str> = FIRST.iter().copied().collect();
-                only(&|name| first.contains(name) || is_etcd(name) || is_control_plane(name))
+                &[System, Proxy, Runtime, Etcd, EtcdMember, ControlPlaneFiles, ControlPlane]
             }
-            Self::Base => only(&|name| !is_etcd(name) && !is_control_plane(name)),
-            Self::Joined => vec!["kubelet-joined".to_owned()],
-            Self::Etcd => only(&|name| name == "etcd"),
-            Self::EtcdMember { .. } => only(&|name| name == "etcd-member"),
-            Self::ControlPlane => only(&is_control_plane),
-            Self::Proxy => PROXY.iter().map(|&name| name.to_owned()).collect(),
+            Self::Base => &[Serving, System, Registry, Proxy, Runtime, Base, Joined],
+            Self::Joined => &[Joined],
+            Self::Etcd => &[Etcd],
+            Self::EtcdMember { .. } => &[EtcdMember],
+            Self::ControlPlaneFiles => &[ControlPlaneFiles],
+            Self::ControlPlane => &[ControlPlane],
+            Self::Proxy => &[Proxy],
         }
+    }
+
+    /// The states of this layer, of all those that the node has, in their order.
+    pub fn states(&self, all: &[(Stage, StateName)]) -> Vec<StateName> {
+        all.iter()
+            .filter(|(stage, _)| self.stages().contains(stage))
+            .map(|(_, state)| state.clone())
+            .collect()
+    }
+
+    /// The states that the resources of this layer refer to: its own, and the system's packages, whose changes
+    /// restart services. What is only referred to is not applied.
+    pub fn states_referred_to(&self, all: &[(Stage, StateName)]) -> Vec<StateName> {
+        let referred = |stage: &Stage| self.stages().contains(stage) || *stage == Stage::System;
+        let alone = matches!(self, Self::Serving);
+        all.iter()
+            .filter(|(stage, _)| if alone { self.stages().contains(stage) } else { referred(stage) })
+            .map(|(_, state)| state.clone())
+            .collect()
     }
 
     /// The flags of the etcd member that this layer starts, if it starts one.
@@ -87,54 +106,46 @@ impl Layer {
     }
 }
 
-fn is_etcd(state: &str) -> bool {
-    matches!(state, "etcd" | "etcd-member")
-}
-
-fn is_control_plane(state: &str) -> bool {
-    matches!(state, "kube-apiserver" | "kube-controller-manager" | "kube-scheduler")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::{Library, Tree};
 
-    fn all() -> Vec<String> {
-        [
-            "node-base",
-            "node-packages",
-            "containerd",
-            "apiserver-proxy",
-            "pod-network",
-            "kubelet",
-            "kube-proxy",
-            "etcd",
-            "etcd-member",
-            "kube-apiserver",
-        ]
-        .map(str::to_owned)
-        .to_vec()
+    fn flags() -> (String, String) {
+        (String::new(), String::new())
+    }
+
+    fn all() -> Vec<(Stage, StateName)> {
+        let library = Library::read(&Tree::embedded()).unwrap();
+        library.staged(&["bootstrap", "etcd", "infra", "master", "node"]).unwrap()
     }
 
     #[test]
-    fn base_etcd_and_control_plane_are_all_there_is_and_do_not_overlap() {
-        let flags = (String::new(), String::new());
-        let member = Layer::EtcdMember { initial_cluster: flags.0, initial_cluster_state: flags.1 };
-        let mut states: Vec<String> = [Layer::Base, Layer::Etcd, member, Layer::ControlPlane]
-            .iter()
-            .flat_map(|layer| layer.states(&all()))
-            .collect();
+    fn the_layers_of_deploy_node_contain_every_state_once() {
+        let member = Layer::EtcdMember { initial_cluster: flags().0, initial_cluster_state: flags().1 };
+        let mut states: Vec<StateName> =
+            [Layer::Base, Layer::Etcd, member, Layer::ControlPlaneFiles, Layer::ControlPlane]
+                .iter()
+                .flat_map(|layer| layer.states(&all()))
+                .collect();
         states.sort();
-        let mut every = all();
+        let mut every: Vec<StateName> = all().into_iter().map(|(_, state)| state).collect();
         every.sort();
         assert_eq!(states, every);
     }
 
     #[test]
     fn the_first_control_plane_waits_for_no_pod_network() {
-        let first = Layer::First { initial_cluster: String::new(), initial_cluster_state: String::new() };
-        let states = first.states(&all());
+        let (initial_cluster, initial_cluster_state) = flags();
+        let first = Layer::First { initial_cluster, initial_cluster_state };
+        let states: Vec<String> = first.states(&all()).iter().map(ToString::to_string).collect();
         assert!(!states.contains(&"pod-network".to_owned()));
         assert!(states.contains(&"kube-apiserver".to_owned()));
+    }
+
+    #[test]
+    fn of_another_node_only_the_proxy_is_touched() {
+        let states: Vec<String> = Layer::Proxy.states(&all()).iter().map(ToString::to_string).collect();
+        assert_eq!(states, ["apiserver-proxy"]);
     }
 }

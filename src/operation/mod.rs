@@ -1,52 +1,39 @@
-//! How a machine becomes a member of the cluster: an ordered list of phases, each a pure question.
+//! Operations on a cluster: a goal, a world that is observed, and phases that must hold.
 //!
 //! # How to read it
-//! [`DEPLOY`] and [`BOOTSTRAP`] are the two recipes, in the order in which things must hold. Each phase is a
-//! file in `phases/`, and answers [`phase::Phase::next`]: it holds, or something has to be looked at, done or
-//! waited for, or it is blocked. [`run`] asks it again until it holds; [`site`] is what looks and does.
+//! [`deploy`] and [`bootstrap`] are the operations: each a literal list of phases, with what each needs before it.
+//! A phase is a file in `phases/`; it answers whether it holds, or what must be observed, done or waited for. The
+//! [`driver`] decides what to start; [`run`] performs it through a [`site`]; [`dry_run`] performs only the looks.
 //!
 //! # Guarantees
-//! - What to do next follows from the goal and from what was just seen, from nothing else: a killed run is
+//! - What to do next follows from the goal, from what was observed and from what this run has begun: a killed run is
 //!   resumed by running it again.
-//! - A dry run ([`dry_run`]) asks the same questions and only leaves the doing out.
+//! - Phases that do not need each other run side by side. Two actions that change the same thing do not, and no look
+//!   is used that an action in flight makes worthless.
+//! - Effects carry all that they need; a plan travels with the action that applies it.
 
+pub mod bootstrap;
+pub mod cause;
+pub mod class;
 pub mod cluster_site;
+pub mod condition;
+pub mod contract;
+pub mod deploy;
+pub mod driver;
 pub mod dry_run;
+pub mod effect;
 pub mod goal;
+pub mod host_access;
+pub mod inputs;
 pub mod layer;
-pub mod phase;
+pub mod observed;
+pub mod parts;
 pub mod phases;
 pub mod preflight;
 pub mod run;
 pub mod site;
 pub mod survey;
 pub mod values;
-pub mod world;
 
-use phase::Phase;
-
-/// What must hold, in order, for a machine to be part of a cluster that exists.
-pub const DEPLOY: &[&dyn Phase] = &[
-    &phases::reachable::Reachable,
-    &phases::preflight::Preflight,
-    &phases::base_system::BaseSystem,
-    &phases::node_joined::NodeJoined,
-    &phases::etcd_voter::EtcdVoter,
-    &phases::control_plane::ControlPlane,
-    &phases::apiserver_proxies::ApiServerProxies,
-    &phases::end_state::EndState,
-];
-
-/// What must hold, in order, for a machine to be the first of a cluster.
-pub const BOOTSTRAP: &[&dyn Phase] = &[
-    &phases::reachable::Reachable,
-    &phases::preflight::Preflight,
-    &phases::authorities::AuthoritiesMade,
-    &phases::package_service::PackageService,
-    &phases::images_loaded::ImagesLoaded,
-    &phases::first_control_plane::FirstControlPlane,
-    &phases::cluster_objects::ClusterObjects,
-    &phases::base_system::BaseSystem,
-    &phases::node_joined::NodeJoined,
-    &phases::end_state::EndState,
-];
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::goal::{Goal, address_in};
+use serde::{Deserialize, Serialize};
+
+use super::goal::{AddressError, NodeGoal, address_in};
+use super::observed::node::Peer;
 use super::survey::Survey;
-use super::world::Peer;
-use crate::model::api_contract::SSH_HOST;
+use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
 use crate::model::cluster::SERVE_PORT;
 use crate::model::facts::Facts;
 use crate::model::platform::{PackageFormat, Platform};
@@ -18,43 +20,45 @@ const MEMORY: u64 = 1_700 << 20;
 const SKEW: i64 = 30;
 
 /// One reason against a host, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreflightFailure {
     /// What is wrong.
     pub what: String,
     /// What to do; may be a command.
     pub hint: String,
 }
 
-fn failure(what: impl Into<String>, hint: impl Into<String>) -> Failure {
-    Failure { what: what.into(), hint: hint.into() }
+fn failure(what: impl Into<String>, hint: impl Into<String>) -> PreflightFailure {
+    PreflightFailure { what: what.into(), hint: hint.into() }
 }
 
-/// Everything that speaks against this host. Pure; the order is that of this function.
+/// Every reason against this host. Pure; the order is that of this function. `recorded` is the node's address on the
+/// control plane as its Node records it.
 pub fn failures<'a>(
-    goal: &Goal,
+    goal: &NodeGoal,
     facts: &Facts,
     survey: &Survey,
+    recorded: Option<IpAddr>,
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
-) -> Vec<Failure> {
+) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     found.extend(identity(goal, facts, peers));
     found.extend(system(goal, facts, survey));
-    found.extend(networks(goal, facts));
+    found.extend(networks(goal, facts, recorded));
     found.extend(membership(goal, survey));
     found.extend(conflicts(goal, facts, survey));
     found
 }
 
 fn identity<'a>(
-    goal: &Goal,
+    goal: &NodeGoal,
     facts: &Facts,
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
-) -> Vec<Failure> {
+) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     if facts.hostname != goal.name.as_str() {
         found.push(failure(
-            format!("the host calls itself {}, the Node is {}", facts.hostname, goal.name),
+            format!("the hostname is {}, not {}", facts.hostname, goal.name),
             format!("hostnamectl set-hostname {}, or correct {SSH_HOST} of the Node", goal.name),
         ));
     }
@@ -62,7 +66,7 @@ fn identity<'a>(
         if !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id {
             found.push(failure(
                 format!("the host has the machine id of node {name}"),
-                "it is that node, or was cloned from it: rm /etc/machine-id && systemd-machine-id-setup"
+                "it is that node, or a clone of it: rm /etc/machine-id && systemd-machine-id-setup"
                     .to_owned(),
             ));
         }
@@ -83,7 +87,7 @@ fn has_address(facts: &Facts, address: IpAddr) -> bool {
     facts.addresses.values().flatten().any(|cidr| cidr.address == address)
 }
 
-fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
+fn system(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     for unavailable in Platform::unavailable(facts, &goal.platforms) {
         let available = format!("the bundle has: {}", join(&goal.platforms));
@@ -92,10 +96,7 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     if !survey.openssl {
         found.push(failure(
             "openssl is not installed",
-            format!(
-                "{}: its keys are made on the host itself",
-                package_format(facts).install_command("openssl")
-            ),
+            format!("{} (keys are generated on the host)", package_format(facts).install_command("openssl")),
         ));
     }
     for module in &survey.missing_modules {
@@ -106,21 +107,21 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     }
     if facts.memory < MEMORY {
         found.push(failure(
-            format!("it has {} MiB of memory", facts.memory >> 20),
-            format!("{} MiB are needed", MEMORY >> 20),
+            format!("the host has {} MiB of memory", facts.memory >> 20),
+            format!("a node needs {} MiB", MEMORY >> 20),
         ));
     }
     if facts.disk_free < DISK {
         found.push(failure(
-            format!("{} MiB are free below /var", facts.disk_free >> 20),
-            format!("{} MiB are needed", DISK >> 20),
+            format!("/var has {} MiB free", facts.disk_free >> 20),
+            format!("a node needs {} MiB", DISK >> 20),
         ));
     }
     let skew = facts.clock - goal.clock;
     if skew.abs() > SKEW {
         found.push(failure(
             format!(
-                "its clock is {} s {} this machine's",
+                "the clock is {} s {} that of this machine",
                 skew.abs(),
                 if skew > 0 { "ahead of" } else { "behind" }
             ),
@@ -130,17 +131,32 @@ fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     found
 }
 
-fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
+/// Why the host's address on the control plane is not known, and what to do about it.
+pub fn address_failure(goal: &NodeGoal, error: &AddressError) -> PreflightFailure {
+    match error {
+        AddressError::Missing => no_address("control", &goal.networks.control_plane),
+        AddressError::Several { addresses } => failure(
+            format!("the host has several addresses on the control plane: {}", join(addresses)),
+            format!("kubectl annotate node {} {CONTROL_PLANE_IP}=ADDRESS chooses one", goal.name),
+        ),
+    }
+}
+
+fn no_address(plane: &str, networks: &[ipnet::IpNet]) -> PreflightFailure {
+    failure(
+        format!("the host has no address on the {plane} plane ({})", join(networks)),
+        "give it one, or correct networks in /etc/metalform/bootstrap.yaml",
+    )
+}
+
+fn networks(goal: &NodeGoal, facts: &Facts, recorded: Option<IpAddr>) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
-    for (plane, networks) in
-        [("control", &goal.networks.control_plane), ("workload", &goal.networks.workload_plane.cidrs)]
-    {
-        if address_in(facts, networks).is_none() {
-            found.push(failure(
-                format!("it has no address on the {plane} plane ({})", join(networks)),
-                "give it one, or correct networks in /etc/metalform/bootstrap.yaml",
-            ));
-        }
+    if let Err(error) = goal.address(facts, recorded) {
+        found.push(address_failure(goal, &error));
+    }
+    let workload = &goal.networks.workload_plane.cidrs;
+    if address_in(facts, workload).is_none() {
+        found.push(no_address("workload", workload));
     }
     for (interface, address) in
         facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address)))
@@ -149,7 +165,7 @@ fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
             // The bridge of the pod network has an address of it, rightly.
             if interface != "cni0" && network.contains(&address) {
                 found.push(failure(
-                    format!("its address {address} ({interface}) lies in the network of {what}, {network}"),
+                    format!("address {address} ({interface}) is in the network of {what}, {network}"),
                     "choose another network in /etc/metalform/bootstrap.yaml before the cluster exists",
                 ));
             }
@@ -158,22 +174,22 @@ fn networks(goal: &Goal, facts: &Facts) -> Vec<Failure> {
     found
 }
 
-fn membership(goal: &Goal, survey: &Survey) -> Vec<Failure> {
+fn membership(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
     match (&survey.authority, &goal.authority) {
         (Some(theirs), Some(ours)) if theirs.trim() == ours.trim() => Vec::new(),
         (Some(_), _) => vec![failure(
-            "it belongs to another cluster: /etc/kubernetes/pki/ca.crt is not of this one",
-            format!("metalform reset-host {}, when that cluster is no more", goal.name),
+            "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
+            "install the host again, if that cluster does not exist any more".to_owned(),
         )],
         (None, _) if survey.etcd_data => vec![failure(
-            "it holds data of an etcd member (/var/lib/etcd/member) but no cluster's authority",
-            "save it and move it away",
+            "/var/lib/etcd/member has data of an etcd member, but the host has no cluster CA",
+            "back up /var/lib/etcd/member and move it away",
         )],
         (None, _) => Vec::new(),
     }
 }
 
-fn conflicts(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
+fn conflicts(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     for package in &survey.packages {
         let remedy = package_format(facts).remove_command(package);
@@ -181,7 +197,7 @@ fn conflicts(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     }
     for service in &survey.services {
         found.push(failure(
-            format!("{service} runs or is enabled"),
+            format!("{service} is running or enabled"),
             format!("systemctl disable --now {service}"),
         ));
     }
@@ -190,8 +206,8 @@ fn conflicts(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
         for port in ports(goal) {
             if survey.busy_ports.contains(&port) {
                 found.push(failure(
-                    format!("something listens on port {port}"),
-                    format!("ss -ltnp 'sport = :{port}' says what"),
+                    format!("port {port} is in use"),
+                    format!("ss -ltnp 'sport = :{port}' shows the process"),
                 ));
             }
         }
@@ -204,7 +220,7 @@ fn package_format(facts: &Facts) -> PackageFormat {
 }
 
 /// Ports that this node's roles need.
-fn ports(goal: &Goal) -> Vec<u16> {
+fn ports(goal: &NodeGoal) -> Vec<u16> {
     use crate::model::role::Role;
     let mut ports = vec![7443, 10249, 10250, 10256];
     if goal.has(Role::Bootstrap) {

@@ -1,134 +1,216 @@
-//! Asks each phase until it holds.
+//! Performs what the driver answers: the only place of this module that waits.
 
-mod patience;
-mod turn;
+mod error;
+mod summary;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep_until, timeout};
 
-use self::turn::Turn;
-use super::goal::Goal;
-use super::phase::{Action, Blocker, Phase};
-use super::site::{Site, Trouble};
-use super::world::World;
+pub use self::error::RunError;
+pub(super) use self::error::error;
+pub use self::summary::{PhaseRun, RunSummary};
+use super::contract::{Operation, phases};
+use super::driver::{self, Effect, Fault, Memory, Note, RunOutcome, Work};
+use super::effect::Returned;
+use super::site::{EffectError, Site};
+use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::model::event::Event;
+use crate::model::name::HostName;
 
-/// What a run came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// Phases in order, with their time.
-    pub phases: Vec<PhaseRun>,
-    /// Resources of hosts that were changed.
-    pub changed: usize,
-    /// From first to last.
-    pub elapsed: Duration,
+/// Who a run reports to, and who may cancel it.
+pub struct RunContext<'a> {
+    /// The host that events are about.
+    pub host: HostName,
+    /// Receives what happens.
+    pub report: &'a (dyn Fn(Event) + Sync),
+    /// First level: nothing new is begun. Second: what runs is dropped.
+    pub cancel: Cancel,
 }
 
-/// One phase of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseRun {
-    /// Its title.
-    pub title: &'static str,
-    /// How long it took to hold.
-    pub elapsed: Duration,
-    /// Resources of hosts that it changed.
-    pub changed: usize,
-    /// What it did, in order.
-    pub actions: Vec<String>,
-}
-
-/// Why a phase does not hold.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// It never will without a person.
-    #[error("{phase} is blocked")]
-    Blocked {
-        /// Its title.
-        phase: &'static str,
-        /// Why.
-        blocker: Blocker,
-    },
-    /// A condition did not come about in time.
-    #[error("{phase}: waited {} s for {condition}; last seen: {last_seen}", elapsed.as_secs())]
-    TimedOut {
-        /// Its title.
-        phase: &'static str,
-        /// What was waited for.
-        condition: String,
-        /// How long.
-        elapsed: Duration,
-        /// What was there instead.
-        last_seen: String,
-    },
-    /// An action succeeds, and changes nothing of what called for it.
-    #[error("{phase}: it was done {times} times and is still called for: {action}")]
-    Futile {
-        /// Its title.
-        phase: &'static str,
-        /// What was done.
-        action: String,
-        /// How often.
-        times: usize,
-    },
-    /// Something could not be seen or done.
-    #[error("{phase}: could not {what}")]
-    Trouble {
-        /// Its title.
-        phase: &'static str,
-        /// What was tried.
-        what: String,
-        /// Why not.
-        #[source]
-        source: Trouble,
-    },
-}
-
-/// Runs phases in order, until all hold or one cannot.
+/// Runs an operation until every phase holds or one cannot.
 ///
 /// # Errors
-/// At the first phase that cannot hold. Nothing is undone: the same call again goes on from what is there.
-pub async fn run(
-    phases: &[&dyn Phase],
-    goal: &Goal,
-    site: &mut dyn Site,
-    report: &(dyn Fn(Event) + Sync),
-) -> Result<Summary, RunError> {
-    let began = Instant::now();
-    let mut world = World::default();
-    let mut held = Vec::new();
-    for phase in phases.iter().filter(|phase| phase.applies(goal)) {
-        report(Event::PhaseBegun { host: goal.name.clone(), phase: phase.title().to_owned() });
-        let phase_began = Instant::now();
-        let mut turn = Turn::new(*phase, goal, &mut *site, report, began);
-        let outcome = turn.until_it_holds(&mut world).await;
-        report(Event::PhaseEnded {
-            host: goal.name.clone(),
-            phase: phase.title().to_owned(),
-            elapsed: phase_began.elapsed(),
-            holds: outcome.is_ok(),
-        });
-        let (changed, actions) = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                let_go(&mut world, site).await;
-                return Err(error);
-            }
-        };
-        held.push(PhaseRun { title: phase.title(), elapsed: phase_began.elapsed(), changed, actions });
-    }
-    let changed = held.iter().map(|phase| phase.changed).sum();
-    Ok(Summary { phases: held, changed, elapsed: began.elapsed() })
+/// At the first phase that cannot hold. What was done remains: the same call again resumes from what it observes.
+pub async fn run<O: Operation>(
+    goal: &O::Goal,
+    site: &dyn Site,
+    context: RunContext<'_>,
+) -> Result<RunSummary, RunError> {
+    let mut run = Run::<O>::new(goal, site, context);
+    while !run.turn().await {}
+    run.end()
 }
 
-/// Others must not wait for the lease of a run that failed. If it cannot be released it expires by itself.
-async fn let_go(world: &mut World, site: &mut dyn Site) {
-    if world.lease {
-        if let Err(error) = site.act(&Action::ReleaseLease, world).await {
-            tracing::warn!(%error, "the lease on etcd's membership was not released; it expires");
+type Performed = (Effect, Result<Returned, EffectError>);
+
+/// A run on its way.
+pub struct Run<'a, O: Operation> {
+    /// What it remembers. Between two turns it may be written down and read back.
+    pub memory: Memory<O::Begun>,
+    goal: &'a O::Goal,
+    site: &'a dyn Site,
+    context: RunContext<'a>,
+    world: O::World,
+    began: Instant,
+    flight: FuturesUnordered<BoxFuture<'a, Performed>>,
+    errors: BTreeMap<u64, EffectError>,
+    outcome: Option<RunOutcome>,
+    stuck: bool,
+}
+
+impl<'a, O: Operation> Run<'a, O> {
+    /// Nothing has been done yet.
+    pub fn new(goal: &'a O::Goal, site: &'a dyn Site, context: RunContext<'a>) -> Self {
+        Self {
+            memory: Memory::default(),
+            goal,
+            site,
+            context,
+            world: O::World::default(),
+            began: Instant::now(),
+            flight: FuturesUnordered::new(),
+            errors: BTreeMap::new(),
+            outcome: None,
+            stuck: false,
         }
-        world.lease = false;
     }
+
+    /// One step of the driver, and waiting for what it waits for. True when the run has ended.
+    pub async fn turn(&mut self) -> bool {
+        if self.context.cancel.level() >= CancelLevel::AfterResource {
+            self.memory.interrupt();
+        }
+        let step = driver::step::<O>(&mut self.memory, self.goal, &mut self.world, self.began.elapsed());
+        self.report(step.notes);
+        if step.outcome.is_some() {
+            self.outcome = step.outcome;
+            return true;
+        }
+        for effect in step.effects {
+            self.flight.push(Box::pin(perform(self.site, effect)));
+        }
+        self.stuck = self.flight.is_empty() && step.wake.is_none();
+        if self.stuck {
+            return true;
+        }
+        let wake = self.began + step.wake.unwrap_or(Duration::MAX.min(Duration::from_secs(86_400)));
+        let next = match self.context.cancel.level() {
+            CancelLevel::Continue => CancelLevel::AfterResource,
+            CancelLevel::AfterResource | CancelLevel::Now => CancelLevel::Now,
+        };
+        tokio::select! {
+            biased;
+            () = self.context.cancel.reached(next) => {
+                if next == CancelLevel::Now {
+                    self.flight.clear();
+                    self.outcome = Some(RunOutcome::Interrupted);
+                    return true;
+                }
+            }
+            Some(performed) = self.flight.next(), if !self.flight.is_empty() => self.settle(performed),
+            () = sleep_until(wake) => {}
+        }
+        false
+    }
+
+    fn settle(&mut self, (effect, result): Performed) {
+        let result = result.map_err(|error| {
+            let setback = error.setback();
+            self.errors.insert(effect.number, error);
+            setback
+        });
+        let now = self.began.elapsed();
+        let notes = driver::settle::<O>(&mut self.memory, self.goal, &mut self.world, &effect, result, now);
+        // An error that the run survived is of no more use.
+        let number = effect.number;
+        if !matches!(self.memory.failing(), Some(Fault::Effect { number: fatal, .. }) if *fatal == number) {
+            self.errors.remove(&number);
+        }
+        self.report(notes);
+    }
+
+    fn report(&self, notes: Vec<Note>) {
+        for note in notes {
+            let host = self.context.host.clone();
+            (self.context.report)(match note {
+                Note::PhaseBegun { phase } => Event::PhaseBegun { host, phase },
+                Note::PhaseEnded { phase, elapsed, holds } => {
+                    Event::PhaseEnded { host, phase, elapsed, holds }
+                }
+                Note::Acted { sentence, .. } => Event::Acted { host, action: sentence },
+                Note::Waiting { condition, last_seen, elapsed, .. } => {
+                    Event::Waiting { host, condition, last_seen, elapsed }
+                }
+                Note::Warned { what, reason } => {
+                    tracing::warn!(node = %host, "could not {what}: {reason}");
+                    continue;
+                }
+            });
+        }
+    }
+
+    /// How it ended.
+    ///
+    /// # Errors
+    /// Unless every phase holds.
+    pub fn end(mut self) -> Result<RunSummary, RunError> {
+        match self.outcome.take() {
+            Some(RunOutcome::Holds) => Ok(self.summary()),
+            Some(RunOutcome::Interrupted) => Err(RunError::Interrupted),
+            Some(RunOutcome::Failed(fault)) => Err(error(fault, self.errors)),
+            None => Err(RunError::Stuck {
+                phases: phases::<O>(self.goal)
+                    .map(|entry| entry.phase.title())
+                    .filter(|title| self.memory.phase(title).is_none_or(|phase| phase.held.is_none()))
+                    .map(str::to_owned)
+                    .collect(),
+            }),
+        }
+    }
+
+    fn summary(&self) -> RunSummary {
+        let phases: Vec<PhaseRun> = phases::<O>(self.goal)
+            .filter_map(|entry| {
+                let title = entry.phase.title();
+                let phase = self.memory.phase(title)?;
+                let began = phase.began.unwrap_or_default();
+                Some(PhaseRun {
+                    title,
+                    began,
+                    elapsed: phase.held?.saturating_sub(began),
+                    changed: phase.changed,
+                    actions: phase.actions.clone(),
+                })
+            })
+            .collect();
+        let changed = phases.iter().map(|phase| phase.changed).sum();
+        RunSummary { phases, changed, elapsed: self.began.elapsed() }
+    }
+}
+
+async fn perform(site: &dyn Site, effect: Effect) -> Performed {
+    let work = async {
+        match &effect.work {
+            Work::Look(look) => {
+                let observation = site.look(look).await?;
+                Ok(Returned { changed: 0, observed: vec![observation] })
+            }
+            Work::Act(action) => site.act(action).await,
+        }
+    };
+    let result = match timeout(effect.deadline, work).await {
+        Ok(result) => result,
+        Err(_) => {
+            let (seconds, class) = (effect.deadline.as_secs(), effect.work.class());
+            Err(EffectError::Late { seconds, class })
+        }
+    };
+    (effect, result)
 }
 
 #[cfg(test)]

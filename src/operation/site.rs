@@ -1,9 +1,10 @@
-//! Where phases look and act. The real one is [`crate::operation::cluster_site`]; tests have one of their own.
+//! Where effects are performed. The real site is [`crate::operation::cluster_site`]; tests have a model.
 
 use async_trait::async_trait;
 
-use super::phase::{Action, Look};
-use super::world::{Seen, World};
+use super::class::FailureClass;
+use super::driver::Setback;
+use super::effect::{Action, Look, Observation, Returned};
 use crate::bundle::registry::RegistryError;
 use crate::engine::host::HostError;
 use crate::etcd::act::ActError;
@@ -14,97 +15,148 @@ use crate::kube_api::manifests::ManifestApplyError;
 use crate::kube_api::tokens::TokenError;
 use crate::workspace::trust::TrustError;
 
-/// Looks at and acts on one host and its cluster. It decides nothing.
+/// Performs effects, several at a time. It decides nothing.
 #[async_trait]
-pub trait Site: Send {
+pub trait Site: Send + Sync {
     /// Observes one part of the world. Changes nothing.
-    async fn look(&mut self, look: &Look, world: &World) -> Result<Seen, Trouble>;
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError>;
 
     /// Does one thing. Doing it twice is the same as doing it once.
-    async fn act(&mut self, action: &Action, world: &World) -> Result<Done, Trouble>;
+    async fn act(&self, action: &Action) -> Result<Returned, EffectError>;
 }
 
-/// What an action changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Resources of hosts that were changed.
-    pub changed: usize,
-}
-
-/// Why something could not be seen or done.
+/// Why something could not be observed or done.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
-    /// The host could not be reached, or could not be made what it should be.
+pub enum EffectError {
+    /// The host could not be reached, or could not be changed.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// The states cannot be compiled for this host: one line for each fault.
+    /// The host of another node.
+    #[error("{node}")]
+    Peer {
+        /// The node.
+        node: String,
+        /// Why.
+        source: HostError,
+    },
+    /// The states cannot be compiled for this host.
     #[error("the states do not fit this host: {}", faults.join("; "))]
     States {
-        /// The faults.
+        /// One line for each fault.
         faults: Vec<String>,
+    },
+    /// A template of an object for the API cannot be rendered, or is not one.
+    #[error("template {template}: {reason}")]
+    Template {
+        /// Its path.
+        template: &'static str,
+        /// Why.
+        reason: String,
     },
     /// etcd did not answer.
     #[error(transparent)]
     EtcdClient(#[from] ClientError),
-    /// etcd did not do it.
+    /// etcd did not make the change.
     #[error(transparent)]
     EtcdAct(#[from] ActError),
     /// The Kubernetes API refused or did not answer.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The objects of the cluster were not taken.
+    /// An object for the API is not one.
+    #[error("{object} cannot be encoded")]
+    Encode {
+        /// The object.
+        object: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The objects of the cluster were not accepted.
     #[error(transparent)]
     Manifest(#[from] ManifestApplyError),
-    /// The join token was not made.
+    /// The join token was not created.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The lease on etcd's membership was not had, or was lost.
+    /// The lease on etcd membership was lost.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// The authorities' files.
+    /// Another process took the lease first.
+    #[error("the lease on etcd membership is held by {holder}")]
+    LeaseHeld {
+        /// The other process.
+        holder: String,
+    },
+    /// The lease on etcd membership is not held by this run.
+    #[error("this run does not hold the lease on etcd membership")]
+    NoLease,
+    /// Files of the CAs.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// The registry did not take an image.
+    /// The registry did not answer or did not accept an image.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The deadline passed.
+    #[error("did not finish within {seconds} s")]
+    Late {
+        /// The deadline.
+        seconds: u64,
+        /// Of the effect.
+        class: FailureClass,
+    },
+    /// An effect that this site cannot perform.
+    #[error("{what} is not possible here")]
+    Impossible {
+        /// What.
+        what: String,
+    },
 }
 
-impl Trouble {
-    /// Whether it may pass by itself. An API server and etcd are away for moments while members are added; a
-    /// host that does not answer is an answer.
+impl EffectError {
+    /// Whether another attempt may succeed without a person. An API server and etcd are away for moments while
+    /// members are added; a host that does not answer is an answer.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::EtcdClient(ClientError::NoAnswer { .. }) | Self::EtcdAct(_) => true,
+            Self::EtcdClient(ClientError::NoAnswer { .. }) | Self::EtcdAct(_) | Self::LeaseHeld { .. } => {
+                true
+            }
             Self::Api(error)
             | Self::Manifest(ManifestApplyError::Api(error))
             | Self::Token(TokenError::Api(error)) => error.is_transient(),
+            Self::Late { class, .. } => matches!(class, FailureClass::Api | FailureClass::Etcd),
             _ => false,
         }
     }
 
-    /// The class of the error, for the exit code.
-    pub fn class(&self) -> Class {
+    /// Decides the exit code.
+    pub fn class(&self) -> FailureClass {
         match self {
-            Self::Host(error) if error.connection().is_some() => Class::Ssh,
-            Self::Host(_) | Self::Registry(_) => Class::Host,
-            Self::States { .. } | Self::Trust(_) => Class::Configuration,
-            Self::EtcdClient(_) | Self::EtcdAct(_) => Class::Etcd,
-            Self::Api(_) | Self::Manifest(_) | Self::Token(_) | Self::Lease(_) => Class::Api,
+            Self::Host(error) | Self::Peer { source: error, .. } if error.connection().is_some() => {
+                FailureClass::Ssh
+            }
+            Self::Host(_) | Self::Peer { .. } | Self::Registry(_) => FailureClass::Host,
+            Self::States { .. } | Self::Template { .. } | Self::Trust(_) => FailureClass::Configuration,
+            Self::EtcdClient(_) | Self::EtcdAct(_) => FailureClass::Etcd,
+            Self::Api(_)
+            | Self::Manifest(_)
+            | Self::Token(_)
+            | Self::Lease(_)
+            | Self::LeaseHeld { .. }
+            | Self::NoLease => FailureClass::Api,
+            Self::Late { class, .. } => *class,
+            Self::Encode { .. } | Self::Impossible { .. } => FailureClass::Own,
         }
+    }
+
+    /// What the driver must know of it.
+    pub fn setback(&self) -> Setback {
+        Setback { class: self.class(), passes: self.may_pass(), reason: chain(self) }
     }
 }
 
-/// Who must act.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Files on this machine.
-    Configuration,
-    /// The way to a host.
-    Ssh,
-    /// A host.
-    Host,
-    /// etcd.
-    Etcd,
-    /// The Kubernetes API.
-    Api,
+/// An error and its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |text, source| {
+        let source = source.to_string();
+        if text.contains(&source) { text } else { format!("{text}: {source}") }
+    })
 }

@@ -1,13 +1,13 @@
-//! What is on a host that could be in the way, or is ours already: asked in one round trip.
+//! What is on a host that conflicts with a node, or is part of one already: observed in one round trip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::resource::contract::probe::{Answer, Observed, Probe};
 
-/// Packages that bring another container runtime or another distribution of Kubernetes.
+/// Packages of another container runtime or another distribution of Kubernetes.
 const CONFLICTING_PACKAGES: &[&str] =
     &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
-/// Services that rewrite the firewall behind kube-proxy's back, or are another kubelet.
+/// Services that rewrite the firewall rules of kube-proxy, or are another kubelet.
 const CONFLICTING_SERVICES: &[&str] =
     &["firewalld.service", "ufw.service", "k3s.service", "rke2-server.service"];
 
@@ -15,24 +15,24 @@ const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
 
-/// The answers.
+/// What was observed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Conflicting packages that are installed.
     pub packages: BTreeSet<String>,
     /// Conflicting services that run or are enabled.
     pub services: BTreeSet<String>,
-    /// TCP ports of ours that something listens on.
+    /// TCP ports that a node listens on, and that are in use.
     pub busy_ports: BTreeSet<u16>,
-    /// The authority of the cluster that the host belongs to, PEM.
+    /// The CA certificate of the cluster that the host belongs to, PEM.
     pub authority: Option<String>,
-    /// Whether the kubelet has a certificate of that authority which has not expired.
+    /// Whether the kubelet has a certificate of that CA which has not expired.
     pub joined: bool,
-    /// The etcd member's flags, by name, when its static pod is there.
+    /// The etcd member's flags by name, when its static pod is on the host.
     pub etcd_flags: Option<BTreeMap<String, String>>,
     /// Whether there is data of an etcd member.
     pub etcd_data: bool,
-    /// Whether openssl is there.
+    /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
     pub missing_modules: BTreeSet<String>,
@@ -48,7 +48,7 @@ impl Survey {
 /// Ports that a node listens on, for all its roles.
 pub const PORTS: &[u16] = &[2379, 2380, 2381, 5000, 6443, 7443, 8443, 10249, 10250, 10256, 10257, 10259];
 
-/// What to ask.
+/// What a survey observes.
 pub fn probes() -> BTreeSet<Probe> {
     let mut probes = BTreeSet::from([
         Probe::Content { path: AUTHORITY.to_owned() },
@@ -99,7 +99,7 @@ fn guard_module(name: &str) -> Probe {
     guard(format!("test -e /sys/module/{name} || {known_by} || modprobe -n {name} 2>/dev/null"))
 }
 
-/// What the answers mean. A probe that failed counts as "not so": preflight names what is missing.
+/// Interprets the answers. A probe that failed counts as negative: preflight names what is missing.
 pub fn read(observed: &Observed) -> Survey {
     let held = |probe: Probe| matches!(observed.get(&probe), Some(Answer::Guard(0)));
     let content = |path: &str| match observed.get(&Probe::Content { path: path.to_owned() }) {

@@ -2,26 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use super::goal::Goal;
+use super::goal::{address_in, client_url, interface_of};
+use super::inputs::NodeInputs;
 use super::layer::Layer;
-use super::survey::Survey;
-use super::world::{Peer, World};
-use crate::model::api_contract::API_SERVER;
+use super::observed::node::Peer;
 use crate::model::cluster::Cluster;
-use crate::model::facts::Facts;
 use crate::model::node::{NodeSpec, roles_of};
 use crate::model::role::Role;
 use crate::model::values::{EtcdValues, NodeValues, ThisNode, Values};
 use crate::state::Shapes;
 
-/// Inputs that are not part of the goal; some are secret.
+/// Inputs that are the same for every layer of a node; some are secret.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterInputs<'a> {
     /// The root `cluster`.
     pub cluster: &'a Cluster,
     /// The node's manifest.
     pub spec: &'a NodeSpec,
-    /// Made for this run.
+    /// The token that this run creates for the kubelet.
     pub join_token: &'a str,
 }
 
@@ -34,64 +32,47 @@ pub fn shapes() -> Shapes {
 }
 
 /// The values for one layer. Pure.
-pub fn values<'a>(
-    goal: &Goal,
-    facts: &'a Facts,
-    world: &World,
-    layer: &Layer,
-    inputs: ClusterInputs<'a>,
-) -> Values<'a, Cluster> {
-    let node = world.node.as_ref().and_then(Option::as_ref);
-    let interface = |networks| facts.address_in(networks).map_or(String::new(), |(name, _)| name.to_owned());
-    let workload_plane = &goal.networks.workload_plane.cidrs;
-    let workload_plane_ip = facts.address_in(workload_plane).map_or(goal.control_plane_ip, |(_, ip)| ip);
+pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a>) -> Values<'a, Cluster> {
+    let NodeInputs { goal, facts, address, .. } = inputs;
+    let (workload_plane_interface, workload_plane_ip) =
+        address_in(facts, &goal.networks.workload_plane.cidrs).unwrap_or((String::new(), *address));
     let (initial_cluster, initial_cluster_state) = layer.member_flags().unwrap_or_default();
-    // The first node of a cluster has the only API server.
-    let has_served = goal.first || node.is_some_and(|node| node.annotations.contains_key(API_SERVER));
     Values {
-        cluster: inputs.cluster,
+        cluster: given.cluster,
         node: ThisNode {
             node: NodeValues {
                 name: goal.name.to_string(),
                 roles: goal.roles.clone(),
-                labels: inputs.spec.labels.clone(),
-                taints: inputs.spec.taints.clone(),
-                address: inputs.spec.ssh.host.clone(),
-                control_plane_ip: Some(goal.control_plane_ip),
+                labels: given.spec.labels.clone(),
+                taints: given.spec.taints.clone(),
+                address: given.spec.ssh.host.clone(),
+                control_plane_ip: Some(*address),
                 workload_plane_ip: Some(workload_plane_ip),
-                api_server: goal.has(Role::Master) && has_served,
+                // The first node of a cluster has the only API server.
+                api_server: goal.has(Role::Master) && inputs.serves_the_api(),
                 vars: BTreeMap::new(),
             },
-            control_plane_interface: Some(interface(&goal.networks.control_plane)),
-            workload_plane_interface: Some(interface(workload_plane)),
-            pod_cidr: Some(node.and_then(|node| node.pod_cidr.clone()).unwrap_or_default()),
-            join_token: join_token(world.survey.as_ref(), inputs.join_token),
+            control_plane_interface: Some(interface_of(facts, *address).unwrap_or_default()),
+            workload_plane_interface: Some(workload_plane_interface),
+            pod_cidr: Some(inputs.pod_cidr().unwrap_or_default()),
+            // A kubelet with a certificate needs no token.
+            join_token: (!inputs.joined).then(|| given.join_token.to_owned()),
             etcd: Some(EtcdValues {
                 initial_cluster: initial_cluster.to_owned(),
                 initial_cluster_state: initial_cluster_state.to_owned(),
-                endpoints: etcd_endpoints(goal, world),
+                endpoints: etcd_endpoints(inputs),
             }),
         },
         facts: Some(facts),
-        peers: world
-            .peers
-            .iter()
-            .flatten()
-            .map(|(name, peer)| (name.clone(), peer_values(name, peer)))
-            .collect(),
+        peers: inputs.peers.iter().map(|(name, peer)| (name.clone(), peer_values(name, peer))).collect(),
     }
 }
 
-/// A kubelet with a certificate needs no token.
-fn join_token(survey: Option<&Survey>, token: &str) -> Option<String> {
-    (!survey.is_some_and(|survey| survey.joined)).then(|| token.to_owned())
-}
-
-fn etcd_endpoints(goal: &Goal, world: &World) -> Vec<String> {
-    if goal.has(Role::Etcd) {
-        return vec![format!("https://{}:2379", goal.control_plane_ip)];
+fn etcd_endpoints(inputs: &NodeInputs) -> Vec<String> {
+    if inputs.goal.has(Role::Etcd) {
+        return vec![client_url(inputs.address)];
     }
-    let members = world.membership.iter().flat_map(|membership| membership.voters());
+    let members = inputs.membership.iter().flat_map(|membership| membership.voters());
     members.flat_map(|member| member.client_urls.iter().cloned()).collect()
 }
 

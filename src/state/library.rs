@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::StateError;
 use super::name::StateName;
+use super::stage::Stage;
 use super::state_file::StateFile;
 use super::syntax;
 use super::top::{self, Top, TopFault};
@@ -34,6 +35,14 @@ impl Library {
     /// # Errors
     /// A role that is not in `states/top.yaml`, a state without a file, or a cycle.
     pub fn states_of(&self, roles: &[&str]) -> Result<Vec<StateName>, Vec<StateError>> {
+        Ok(self.staged(roles)?.into_iter().map(|(_, state)| state).collect())
+    }
+
+    /// The same, each with its stage.
+    ///
+    /// # Errors
+    /// As [`Library::states_of`].
+    pub fn staged(&self, roles: &[&str]) -> Result<Vec<(Stage, StateName)>, Vec<StateError>> {
         self.top.states(roles, &self.files)
     }
 

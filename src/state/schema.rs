@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::field;
 use super::shared_key::{FILE_KEYS, SHARED_KEYS};
+use super::stage::Stage;
 use super::top::ROLES;
 use crate::resource::KindSpec;
 use crate::resource::fields::field_spec::{FieldSpec, FieldType};
@@ -47,15 +48,20 @@ pub fn state(kinds: &[KindSpec]) -> Json {
 
 /// Of `states/top.yaml`.
 pub fn top() -> Json {
+    let names = json!({ "type": "array", "items": { "type": "string", "pattern": STATE_NAME } });
+    let stages: Map<String, Json> =
+        Stage::ALL.iter().map(|stage| (stage.as_str().to_owned(), names.clone())).collect();
     let role = json!({
         "type": "object",
         "additionalProperties": false,
         "properties": {
             "extends": { "description": "A role whose states run first.", "enum": ROLES },
             "states": {
-                "description": "In the order to run.",
-                "type": "array",
-                "items": { "type": "string", "pattern": STATE_NAME },
+                "description": "By stage, each list in the order to run. A plain list is of the stage base.",
+                "anyOf": [
+                    { "type": "object", "additionalProperties": false, "properties": stages },
+                    names,
+                ],
             },
         },
     });

@@ -7,6 +7,7 @@ use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Located, Mismatch};
 use super::name::{StateName, StateNameError};
+use super::stage::{Stage, StageError};
 use super::state_file::StateFile;
 use super::yaml::{MapKey, Node, Yaml};
 use super::yaml_parser;
@@ -29,7 +30,7 @@ struct Role {
     /// Its place in the file.
     place: usize,
     extends: Option<Located<String>>,
-    states: Vec<Located<StateName>>,
+    states: Vec<(Stage, Located<StateName>)>,
 }
 
 /// Why roles and states do not fit together.
@@ -80,7 +81,20 @@ pub enum TopFault {
     /// A file that is not named like a state.
     #[error("this is not a state file: its name must be lowercase and end in .yaml")]
     StrayFile,
-    /// A value of the wrong sort.
+    /// A stage that does not exist.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A state with two stages.
+    #[error("state {state} is in stage {second} here, and in stage {first} elsewhere in this file")]
+    TwoStages {
+        /// The state.
+        state: StateName,
+        /// Its stage at its first mention.
+        first: Stage,
+        /// Its stage at this mention.
+        second: Stage,
+    },
+    /// A value of the wrong type.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// Not a name.
@@ -126,7 +140,28 @@ impl Top {
             }
             Err(error) => note(error.position().unwrap_or(Position { line: 1, column: 1 }), error.into()),
         }
+        errors.extend(top.two_stages());
         if errors.is_empty() { Ok(top) } else { Err(errors) }
+    }
+
+    /// States that are mentioned with different stages.
+    fn two_stages(&self) -> Vec<StateError> {
+        let mut first: BTreeMap<&StateName, Stage> = BTreeMap::new();
+        let mut errors = Vec::new();
+        for (stage, state) in self.roles.values().flat_map(|role| &role.states) {
+            let known = *first.entry(&state.value).or_insert(*stage);
+            if known != *stage {
+                let fault = TopFault::TwoStages { state: state.value.clone(), first: known, second: *stage };
+                errors.push(StateError::new(FILE, state.at, fault));
+            }
+        }
+        errors
+    }
+
+    /// The stage that the file gives a state.
+    fn stage_of(&self, state: &StateName) -> Option<Stage> {
+        let mut states = self.roles.values().flat_map(|role| &role.states);
+        states.find(|(_, mentioned)| mentioned.value == *state).map(|(stage, _)| *stage)
     }
 
     /// The roles that are in the file.
@@ -137,27 +172,38 @@ impl Top {
     /// The states of a host with these roles, each once, in the order to run: roles as the file has them, from top
     /// to bottom; what a role extends before its own, what a state requires before the state.
     ///
+    /// Each comes with its stage; a state that no role mentions has the stage of the one that requires it.
+    ///
     /// # Errors
-    /// Unknown roles and states, and circles.
+    /// Unknown roles and states, and cycles.
     pub fn states(
         &self,
         roles: &[&str],
         files: &BTreeMap<StateName, StateFile>,
-    ) -> Result<Vec<StateName>, Vec<StateError>> {
+    ) -> Result<Vec<(Stage, StateName)>, Vec<StateError>> {
         let mut walk = Walk { files, order: Vec::new(), path: Vec::new(), errors: Vec::new() };
+        let mut stages: BTreeMap<StateName, Stage> = BTreeMap::new();
         let mut roles = roles.to_vec();
         roles.sort_by_key(|role| self.roles.get(*role).map(|role| role.place));
         for role in roles {
             match self.with_extended(role) {
                 Ok(chain) => {
-                    for state in chain.iter().flat_map(|role| &role.states) {
+                    for (stage, state) in chain.iter().flat_map(|role| &role.states) {
+                        let before = walk.order.len();
                         walk.visit(state, FILE);
+                        for added in walk.order.iter().skip(before) {
+                            stages.insert(added.clone(), self.stage_of(added).unwrap_or(*stage));
+                        }
                     }
                 }
                 Err(error) => walk.errors.push(error),
             }
         }
-        if walk.errors.is_empty() { Ok(walk.order) } else { Err(walk.errors) }
+        if !walk.errors.is_empty() {
+            return Err(walk.errors);
+        }
+        let staged = |state: StateName| (stages.get(&state).copied().unwrap_or(Stage::Base), state);
+        Ok(walk.order.into_iter().map(staged).collect())
     }
 
     /// A role behind all those that it extends.
@@ -200,12 +246,7 @@ fn role(key: &MapKey, node: &Node) -> Result<Role, (Position, TopFault)> {
     for (key, value) in entries {
         match key.name.as_str() {
             "extends" => role.extends = Some(mismatch::string("extends", value).map_err(wrong)?),
-            "states" => {
-                for name in mismatch::strings("states", value).map_err(wrong)? {
-                    let value = name.value.parse().map_err(|error| (name.at, TopFault::Name(error)))?;
-                    role.states.push(Located { at: name.at, value });
-                }
-            }
+            "states" => role.states = staged(value)?,
             other => {
                 let near = Near::to(other, ["extends", "states"]);
                 return Err((key.at, TopFault::UnknownKey { key: other.to_owned(), near }));
@@ -215,7 +256,34 @@ fn role(key: &MapKey, node: &Node) -> Result<Role, (Position, TopFault)> {
     Ok(role)
 }
 
-/// States that were asked for by name, not by a role.
+/// A map from stages to lists of states; a plain list is of the stage `base`.
+fn staged(node: &Node) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+    let Yaml::Map(stages) = &node.value else { return names(Stage::Base, "states", node) };
+    let mut states = Vec::new();
+    for (key, value) in stages {
+        let stage = key.name.parse().map_err(|error| (key.at, TopFault::Stage(error)))?;
+        states.extend(names(stage, &key.name, value)?);
+    }
+    Ok(states)
+}
+
+fn names(
+    stage: Stage,
+    key: &str,
+    node: &Node,
+) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+    let strings =
+        mismatch::strings(key, node).map_err(|(at, mismatch)| (at, TopFault::Mismatch(mismatch)))?;
+    strings
+        .into_iter()
+        .map(|name| {
+            let value = name.value.parse().map_err(|error| (name.at, TopFault::Name(error)))?;
+            Ok((stage, Located { at: name.at, value }))
+        })
+        .collect()
+}
+
+/// States that are named on the command line, not by a role.
 pub(super) fn with_required(
     states: &[StateName],
     files: &BTreeMap<StateName, StateFile>,
@@ -268,5 +336,52 @@ impl<'a> Walk<'a> {
         }
         self.path.pop();
         self.order.push(name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<String> {
+        Top::parse(text).unwrap_err().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_state_in_a_stage_that_does_not_exist_is_an_error_with_its_place() {
+        let faults = faults("node:\n  states:\n    base: [a]\n    control-plan: [b]\n");
+        assert!(
+            faults[0].starts_with(
+                "states/top.yaml:4:5: unknown stage \"control-plan\"; did you mean \"control-plane\"?"
+            ),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn a_state_in_two_stages_is_an_error() {
+        let faults = faults("etcd: {states: {etcd: [a]}}\nnode: {states: {base: [a]}}\n");
+        assert_eq!(
+            faults,
+            ["states/top.yaml:2:24: state a is in stage base here, and in stage etcd elsewhere in this file"]
+        );
+    }
+
+    #[test]
+    fn what_a_state_requires_has_its_stage_unless_the_file_gives_it_another() {
+        let top = Top::parse("node: {states: {proxy: [c], base: [b]}}\n").unwrap();
+        let file = |name: &str, text: &str| {
+            let name: StateName = name.parse().unwrap();
+            (name.clone(), super::super::syntax::parse(&name, text).unwrap())
+        };
+        let files = BTreeMap::from([
+            file("a", "about: A.\nresources: []\n"),
+            file("b", "about: B.\nrequires: [c]\nresources: []\n"),
+            file("c", "about: C.\nrequires: [a]\nresources: []\n"),
+        ]);
+        let states: Vec<(Stage, String)> =
+            top.states(&["node"], &files).unwrap().into_iter().map(|(s, n)| (s, n.to_string())).collect();
+        let expected = [(Stage::Proxy, "a"), (Stage::Proxy, "c"), (Stage::Base, "b")];
+        assert_eq!(states, expected.map(|(stage, name)| (stage, name.to_owned())));
     }
 }

@@ -1,4 +1,4 @@
-//! Plays a script against the simulated cluster, and gives it back with what happened.
+//! Plays a script against the simulated cluster, and returns it with what happened.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,9 @@ use std::time::Duration;
 use metalform::model::role::Role;
 use tokio::time::Instant;
 
-use crate::support::attempt::{Ended, Recipe, attempt, outcome};
+use metalform::engine::cancel::{self, Cancel, CancelLevel};
+
+use crate::support::attempt::{Attempt, Ended, Recipe, outcome};
 use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::fault::{Fault, Faults};
 use crate::support::given;
@@ -66,10 +68,21 @@ impl Stage {
     }
 
     async fn attempt(&mut self, recipe: Recipe, name: &str, faults: Faults) -> (Vec<String>, Ended) {
+        self.interruptible(recipe, name, faults, Cancel::never()).await
+    }
+
+    async fn interruptible(
+        &mut self,
+        recipe: Recipe,
+        name: &str,
+        faults: Faults,
+        cancel: Cancel,
+    ) -> (Vec<String>, Ended) {
         self.runs += 1;
-        let lines = Mutex::new(Vec::new());
-        let ended = attempt(&self.world, recipe, name, self.runs, (faults, &lines)).await;
-        (lines.into_inner().unwrap(), ended)
+        let seen = Mutex::new(Vec::new());
+        let (world, number) = (&self.world, self.runs);
+        let ended = Attempt { world, recipe, name, number, cancel, seen: &seen }.run(faults).await;
+        (seen.into_inner().unwrap(), ended)
     }
 
     async fn play(&mut self, command: &str) -> Vec<String> {
@@ -78,7 +91,16 @@ impl Stage {
         match words.as_slice() {
             ["bootstrap"] => self.told(Recipe::Bootstrap, "bootstrap", faults(how)).await,
             ["deploy", name] => {
+                if let Some(action) = how.strip_prefix("interrupted during ") {
+                    return self.interrupted(name, action).await;
+                }
                 let faults = match how.split_once(" before ") {
+                    Some(("whose etcd crashes", action)) => {
+                        meanwhile(self.world.clone(), name, action, |host| host.etcd_crashes = true)
+                    }
+                    Some(("which loses power", action)) => {
+                        meanwhile(self.world.clone(), name, action, |host| host.on = false)
+                    }
                     Some(("whose etcd stops", action)) => {
                         meanwhile(self.world.clone(), name, action, |host| host.etcd_works = false)
                     }
@@ -108,6 +130,21 @@ impl Stage {
         }
     }
 
+    /// Ctrl-C while an action is performed.
+    async fn interrupted(&mut self, name: &str, action: &str) -> Vec<String> {
+        let (handle, cancel) = cancel::channel();
+        let action = action.to_owned();
+        let faults: Faults = Box::new(move |next| {
+            if next.sentence().starts_with(&action) {
+                handle.cancel(CancelLevel::AfterResource);
+            }
+            Fault::None
+        });
+        let (mut lines, ended) = self.interruptible(Recipe::Deploy, name, faults, cancel).await;
+        lines.extend(outcome(&ended));
+        lines
+    }
+
     async fn told(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
         let (mut lines, ended) = self.attempt(recipe, name, faults).await;
         lines.extend(outcome(&ended));
@@ -118,10 +155,12 @@ impl Stage {
     async fn side_by_side(&mut self, one: &str, other: &str) -> Vec<String> {
         self.runs += 2;
         let (first, second) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        let (ended, also) = tokio::join!(
-            attempt(&self.world, Recipe::Deploy, one, self.runs - 1, (no_faults(), &first)),
-            attempt(&self.world, Recipe::Deploy, other, self.runs, (no_faults(), &second)),
-        );
+        let attempt = |name, number, seen| {
+            let (world, recipe, cancel) = (&self.world, Recipe::Deploy, Cancel::never());
+            Attempt { world, recipe, name, number, cancel, seen }.run(no_faults())
+        };
+        let (ended, also) =
+            tokio::join!(attempt(one, self.runs - 1, &first), attempt(other, self.runs, &second));
         let mut lines = Vec::new();
         for (name, told, ended) in [(one, first, ended), (other, second, also)] {
             let told = told.into_inner().unwrap();
@@ -178,7 +217,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["cut", name] => cluster.host(name).reached = false,
         ["heal", name] => cluster.host(name).reached = true,
         ["etcd", "on", name, "cannot", "start"] => cluster.host(name).etcd_works = false,
-        ["etcd", "on", name, "can", "start"] => cluster.host(name).etcd_works = true,
+        ["etcd", "on", name, "can", "start"] => {
+            let host = cluster.host(name);
+            (host.etcd_works, host.etcd_crashes) = (true, false);
+        }
         ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
             cluster.host(name).things.remove("static_pod:etcd");
         }

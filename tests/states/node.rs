@@ -7,12 +7,14 @@ use metalform::engine::Desired;
 use metalform::engine::states::HostStates;
 use metalform::etcd::member::{Health, Member, Membership};
 use metalform::model::api_contract::{API_SERVER, SSH_HOST};
+use metalform::model::facts::Facts;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec, NodeTaints, Taint};
 use metalform::model::role::Role;
+use metalform::operation::goal::NodeGoal;
+use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
-use metalform::operation::survey::Survey;
+use metalform::operation::observed::node::{NodeView, Peer};
 use metalform::operation::values::{ClusterInputs, values};
-use metalform::operation::world::{NodeView, Peer, World};
 use metalform::render::{Value, values_of};
 use metalform::resource;
 use metalform::state::{Compiled, Library, StateName, compile};
@@ -34,7 +36,11 @@ pub fn layers(first: bool) -> Vec<(Layer, bool)> {
     let flags = |state: &str| ("node=https://192.0.2.11:2380".to_owned(), state.to_owned());
     let begin = if first {
         let (initial_cluster, initial_cluster_state) = flags("new");
-        vec![(Layer::Serving, false), (Layer::First { initial_cluster, initial_cluster_state }, false)]
+        vec![
+            (Layer::Serving, false),
+            (Layer::Registry, false),
+            (Layer::First { initial_cluster, initial_cluster_state }, false),
+        ]
     } else {
         Vec::new()
     };
@@ -44,6 +50,7 @@ pub fn layers(first: bool) -> Vec<(Layer, bool)> {
         (Layer::Joined, true),
         (Layer::Etcd, true),
         (Layer::EtcdMember { initial_cluster, initial_cluster_state }, true),
+        (Layer::ControlPlaneFiles, true),
         (Layer::ControlPlane, true),
         (Layer::Proxy, true),
     ];
@@ -51,7 +58,7 @@ pub fn layers(first: bool) -> Vec<(Layer, bool)> {
 }
 
 /// As it is when all phases before have held: one other master, two voters.
-fn world(joined: bool) -> World {
+fn inputs(goal: NodeGoal, facts: Facts, joined: bool) -> NodeInputs {
     let voter = |id: u64, name: &str, address: &str| Member {
         id,
         name: name.to_owned(),
@@ -66,20 +73,23 @@ fn world(joined: bool) -> World {
         api_server: true,
         ..Peer::default()
     };
-    World {
-        survey: Some(Survey { joined, ..Survey::default() }),
-        node: Some(Some(NodeView {
+    let address = goal.address(&facts, None).unwrap_or("192.0.2.11".parse().unwrap());
+    NodeInputs {
+        goal,
+        address,
+        facts,
+        joined,
+        node: Some(NodeView {
             pod_cidr: Some("10.233.1.0/24".to_owned()),
             annotations: BTreeMap::from([(API_SERVER.to_owned(), "ready".to_owned())]),
             ..NodeView::default()
-        })),
-        peers: Some(BTreeMap::from([("other".to_owned(), other)])),
+        }),
+        peers: BTreeMap::from([("other".to_owned(), other)]),
         membership: Some(Membership {
             cluster_id: 1,
             members: vec![voter(1, "a", "192.0.2.13"), voter(2, "b", "192.0.2.14")],
             alarms: Vec::new(),
         }),
-        ..World::default()
     }
 }
 
@@ -105,7 +115,7 @@ impl Node {
     }
 
     pub fn values(&self, layer: &Layer, joined: bool) -> Value {
-        let goal = crate::given::goal("node", &self.roles, 1);
+        let goal = crate::given::goal("node", &self.roles);
         let (facts, cluster) = (crate::given::facts(self.flavour), crate::cluster_values::cluster());
         let taint = Taint {
             key: "node-role.kubernetes.io/infra".to_owned(),
@@ -117,20 +127,21 @@ impl Node {
         let manifest = NodeManifest { metadata, spec: NodeTaints { taints: vec![taint] } };
         let spec = NodeSpec::parse(&manifest).unwrap();
         let given = ClusterInputs { cluster: &cluster, spec: &spec, join_token: "SECRET.TOKEN" };
-        values_of(&values(&goal, &facts, &world(joined), layer, given))
+        values_of(&values(&inputs(goal, facts, joined), layer, given))
     }
 
     /// Each layer that is not empty, with its resources; each was taken by its kind.
     pub fn compiled(&self, library: &Library) -> Vec<(&'static str, Vec<Compiled>)> {
         let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
-        let all: Vec<String> = library.states_of(&roles).unwrap().iter().map(ToString::to_string).collect();
+        let all = library.staged(&roles).unwrap();
         let first = self.roles.contains(&Role::Bootstrap);
         let mut found = Vec::new();
         for (layer, joined) in layers(first) {
-            let states: Vec<StateName> =
-                layer.states(&all).iter().map(|name| name.parse().unwrap()).collect();
-            let compiled = compile(library, &states, resource::kinds(), &self.values(&layer, joined))
+            let own: BTreeSet<StateName> = layer.states(&all).into_iter().collect();
+            let states = layer.states_referred_to(&all);
+            let mut compiled = compile(library, &states, resource::kinds(), &self.values(&layer, joined))
                 .unwrap_or_else(|errors| panic!("{}: {}: {errors:#?}", self.title, layer.title()));
+            compiled.retain(|resource| own.contains(&resource.state));
             let taken = HostStates::new(
                 compiled.clone(),
                 crate::cluster_values::cluster().authorities,

@@ -1,93 +1,120 @@
-//! One run of a recipe over the simulated cluster, and how it ended.
+//! One run of an operation over the simulated cluster, and its outcome.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use metalform::engine::cancel::Cancel;
 use metalform::model::event::Event;
-use metalform::operation::phase::Blocker;
-use metalform::operation::run::{RunError, Summary, run};
-use metalform::operation::{BOOTSTRAP, DEPLOY};
+use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use metalform::operation::contract::{Blocker, Operation};
+use metalform::operation::deploy::DeployOperation;
+use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
+use metalform::operation::site::Site;
 use tokio::sync::Notify;
 
 use super::fault::Faults;
-use super::site::{FakeSite, Shared};
+use super::site::{ModelSite, Shared};
 use super::{given, values};
 
 pub enum Ended {
-    Held(Summary),
+    Held(RunSummary),
     Failed(RunError),
     Killed,
 }
 
-/// What is asked for.
+/// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipe {
     Bootstrap,
     Deploy,
 }
 
-/// Runs it once. `number` tells this run from all others; `tell` gets what an operator would see.
-pub async fn attempt(
-    world: &Shared,
-    recipe: Recipe,
-    name: &str,
-    number: usize,
-    (faults, tell): (Faults, &Mutex<Vec<String>>),
-) -> Ended {
-    let goal = {
-        let cluster = world.lock().unwrap();
-        let host = &cluster.hosts[name];
-        let mut goal = given::goal(name, &host.roles, host.number);
-        goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
-        goal
-    };
-    let killed = Arc::new(Notify::new());
-    let fit = Arc::new(AtomicBool::new(false));
-    let mut site = FakeSite {
-        world: world.clone(),
-        goal: goal.clone(),
-        run: format!("run {number} of {name}"),
-        faults,
-        killed: killed.clone(),
-        fit: fit.clone(),
-        given: values::cluster(),
-        count: 0,
-    };
-    let waited = Mutex::new(String::new());
-    let report = |event: Event| {
-        if let Event::PhaseEnded { phase, holds: true, .. } = &event
-            && phase == "Preflight"
-        {
-            fit.store(true, Ordering::Relaxed);
-        }
-        if let Some(line) = line(&event, &mut waited.lock().unwrap()) {
-            tell.lock().unwrap().push(line);
-        }
-    };
-    let phases = match recipe {
-        Recipe::Bootstrap => BOOTSTRAP,
-        Recipe::Deploy => DEPLOY,
-    };
-    tokio::select! {
-        biased;
-        () = killed.notified() => Ended::Killed,
-        outcome = run(phases, &goal, &mut site, &report) => match outcome {
-            Ok(summary) => Ended::Held(summary),
-            Err(error) => Ended::Failed(error),
+/// How a run is played.
+pub struct Attempt<'a> {
+    pub world: &'a Shared,
+    pub recipe: Recipe,
+    pub name: &'a str,
+    /// Unlike that of any other run.
+    pub number: usize,
+    /// Whether and when it is cancelled.
+    pub cancel: Cancel,
+    /// What an operator would see.
+    pub seen: &'a Mutex<Vec<String>>,
+}
+
+impl Attempt<'_> {
+    pub async fn run(self, faults: Faults) -> Ended {
+        let mut goal = {
+            let cluster = self.world.lock().unwrap();
+            let mut goal = given::goal(self.name, &cluster.hosts[self.name].roles);
+            goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
+            goal
+        };
+        goal.first |= self.recipe == Recipe::Bootstrap;
+        let killed = Arc::new(Notify::new());
+        let fit = Arc::new(AtomicBool::new(false));
+        let site = ModelSite {
+            world: self.world.clone(),
+            goal: goal.clone(),
+            run: format!("run {} of {}", self.number, self.name),
+            faults: Mutex::new(faults),
+            killed: killed.clone(),
+            fit: fit.clone(),
+            given: values::cluster(),
+            count: AtomicUsize::new(0),
+        };
+        let waited = Mutex::new(BTreeSet::new());
+        let report = |event: Event| {
+            if let Event::PhaseEnded { phase, holds: true, .. } = &event
+                && phase == "Preflight"
+            {
+                fit.store(true, Ordering::Relaxed);
+            }
+            if let Some(line) = line(&event, &mut waited.lock().unwrap()) {
+                self.seen.lock().unwrap().push(line);
+            }
+        };
+        let context = RunContext { host: goal.name.clone(), report: &report, cancel: self.cancel };
+        let bootstrap =
+            BootstrapGoal { node: goal.clone(), images: BTreeSet::new(), objects: BTreeSet::new() };
+        let running = async {
+            match self.recipe {
+                Recipe::Bootstrap => remembered::<BootstrapOfCluster>(&bootstrap, &site, context).await,
+                Recipe::Deploy => remembered::<DeployOperation>(&goal, &site, context).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = killed.notified() => Ended::Killed,
+            outcome = running => match outcome {
+                Ok(summary) => Ended::Held(summary),
+                Err(error) => Ended::Failed(error),
+            }
         }
     }
 }
 
-/// A wait is told once, with what was seen first.
-fn line(event: &Event, waited: &mut String) -> Option<String> {
+/// Runs an operation whose memory is written down and read back after every step.
+async fn remembered<O: Operation>(
+    goal: &O::Goal,
+    site: &dyn Site,
+    context: RunContext<'_>,
+) -> Result<RunSummary, RunError> {
+    let mut run = Run::<O>::new(goal, site, context);
+    while !run.turn().await {
+        let written = serde_json::to_string(&run.memory).unwrap();
+        run.memory = serde_json::from_str(&written).unwrap();
+    }
+    run.end()
+}
+
+/// A wait is shown once, with what was seen first.
+fn line(event: &Event, waited: &mut BTreeSet<String>) -> Option<String> {
     match event {
-        Event::PhaseBegun { phase, .. } => Some(phase.clone()),
-        Event::Acted { action, .. } => {
-            waited.clear();
-            Some(format!("  {action}"))
-        }
-        Event::Waiting { condition, last_seen, .. } if waited != condition => {
-            waited.clone_from(condition);
+        Event::PhaseEnded { phase, holds: true, .. } => Some(format!("{phase} holds")),
+        Event::Acted { action, .. } => Some(format!("  {action}")),
+        Event::Waiting { condition, last_seen, .. } if waited.insert(condition.clone()) => {
             Some(format!("  wait for {condition}: {last_seen}"))
         }
         _ => None,
@@ -97,7 +124,7 @@ fn line(event: &Event, waited: &mut String) -> Option<String> {
 /// The last lines of a run.
 pub fn outcome(ended: &Ended) -> Vec<String> {
     match ended {
-        Ended::Held(summary) => vec![format!("holds, {} changed", summary.changed)],
+        Ended::Held(summary) => vec![format!("all hold, {} changed", summary.changed)],
         Ended::Killed => vec!["killed".to_owned()],
         Ended::Failed(error) => {
             let mut text = error.to_string();

@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use metalform::kube_api::pods::ExpectedPod;
+use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP};
 use metalform::model::role::Role;
-use metalform::operation::phases::control_plane::API_SERVER;
-use metalform::operation::phases::node_joined::CONTROL_PLANE_IP;
-use metalform::operation::world::{NodeView, Peer, Reach};
+use metalform::operation::observed::node::{NodeView, Peer, Reachability};
+use metalform::operation::observed::report::ContainerReport;
 use tokio::time::Instant;
 
 use super::etcd::Etcd;
 use super::given;
-use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN};
+use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN, address};
 
 /// How long anything takes that starts.
 const START: Duration = Duration::from_millis(400);
@@ -91,9 +91,9 @@ impl Cluster {
 
     fn run_etcd(&mut self, now: Instant) {
         for (name, host) in &mut self.hosts {
-            let url = format!("https://{}:2380", given::address(host.number));
+            let url = format!("https://{}:2380", address(host.number));
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
-            let wanted = host.runs(ETCD) && host.etcd_works;
+            let wanted = host.runs(ETCD) && host.etcd_works && !host.etcd_crashes;
             if running && !wanted {
                 self.etcd
                     .members
@@ -162,7 +162,7 @@ impl Cluster {
             }
             let Some(node) = self.nodes.get_mut(name).filter(|_| host.joined) else { continue };
             node.machine_id.clone_from(&host.facts.machine_id);
-            node.internal_ip = Some(given::address(host.number));
+            node.internal_ip = Some(address(host.number));
             node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
             node.ready_message = "cni plugin not initialized".to_owned();
         }
@@ -189,7 +189,7 @@ impl Cluster {
     /// The static pods of a node that are not ready, and why.
     pub fn missing_pods(&self, of: &str, now: Instant) -> Vec<String> {
         let host = &self.hosts[of];
-        let goal = given::goal(of, &host.roles, host.number);
+        let goal = given::goal(of, &host.roles);
         let mut missing = Vec::new();
         for pod in goal.pods() {
             // Others are placed by the API, once the node is Ready.
@@ -208,12 +208,26 @@ impl Cluster {
         missing
     }
 
-    pub fn reach(&self, name: &str, now: Instant) -> Reach {
+    /// The container of a static pod, as its host reports it.
+    pub fn container(&self, of: &str, name: &str, now: Instant) -> ContainerReport {
+        let host = &self.hosts[of];
+        let id = format!("static_pod:{name}");
+        let settled = host.since(&id).is_some_and(|since| now >= since + START);
+        let running = match id.as_str() {
+            ETCD => self.etcd.members.iter().any(|member| member.name == of && member.running),
+            _ => settled,
+        };
+        host.container(name, running)
+    }
+
+    pub fn reach(&self, name: &str, now: Instant) -> Reachability {
         match self.reach_pods.get(name) {
-            None => Reach::Ended("the pod is gone".to_owned()),
-            Some(ReachPod::Ended) => Reach::Ended("the pod has ended".to_owned()),
-            Some(ReachPod::Since(since)) if now >= *since + START && self.hosts[name].on => Reach::Reached,
-            Some(ReachPod::Since(_)) => Reach::NotYet("the pod has no address yet".to_owned()),
+            None => Reachability::Ended("the pod is gone".to_owned()),
+            Some(ReachPod::Ended) => Reachability::Ended("the pod has ended".to_owned()),
+            Some(ReachPod::Since(since)) if now >= *since + START && self.hosts[name].on => {
+                Reachability::Reached
+            }
+            Some(ReachPod::Since(_)) => Reachability::NotYet("the pod has no address yet".to_owned()),
         }
     }
 

@@ -1,62 +1,60 @@
 //! What actions do to the simulated cluster.
 
-use std::time::Duration;
-
-use metalform::kube_api::lease::LeaseError;
-use metalform::operation::phase::Action;
-use metalform::operation::site::{Done, Trouble};
-use metalform::operation::world::World;
-use tokio::time::{Instant, sleep};
+use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use metalform::operation::effect::{Action, Observation, Returned};
+use metalform::operation::observed::layer_plan::LayerPlan;
+use metalform::operation::observed::proxy::ProxyView;
+use metalform::operation::site::EffectError;
+use tokio::time::Instant;
 
 use super::cluster::{Lease, ReachPod};
-use super::host::{ETCD, PROXY};
-use super::site::FakeSite;
+use super::fault::lost_peer;
+use super::host::ETCD;
+use super::site::ModelSite;
 
-/// As in the real site.
-const LEASE_LIMIT: Duration = Duration::from_secs(900);
-
-impl FakeSite {
-    pub async fn effect(&mut self, action: &Action, world: &World, midway: bool) -> Result<Done, Trouble> {
+impl ModelSite {
+    pub fn effect(&self, action: &Action, midway: bool) -> Result<Returned, EffectError> {
         let now = Instant::now();
         match action {
-            Action::Apply(_) | Action::SetAsideMemberData | Action::RestartKubelet => self.ssh()?,
-            Action::CreateTrust | Action::LoadImages | Action::ChangeMembership(_) | Action::TakeLease => {}
+            Action::Apply(..) | Action::SetAsideMemberData | Action::RestartKubelet => self.ssh()?,
+            Action::CreateTrust(_) | Action::LoadImages(_) | Action::ChangeMembership(..) => {}
             _ => self.api("change")?,
         }
         let name = self.name().to_owned();
-        let mut changed = 1;
+        let mut cluster = self.lock();
+        let mut changed = usize::from(action.lasts());
+        let mut observed = Vec::new();
         match action {
-            Action::Apply(layer) => {
-                let token = self.token();
-                let values = self.values(layer, world, &token);
-                let mut cluster = self.lock();
-                let host = cluster.host(&name);
-                let only = midway.then(|| host.plan(layer, &values).changes.len() / 2);
-                changed = host.apply(layer, &values, only, now);
+            Action::Apply(layer, plan) => {
+                let only = midway.then(|| plan.changes().len() / 2);
+                changed = cluster.host(&name).apply(plan, only, now);
+                observed.push(Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed)));
             }
             Action::CreateJoinToken => {
-                self.lock().tokens.insert(self.token(), now);
+                cluster.tokens.insert(self.token(), now);
             }
-            Action::DeleteJoinToken => {
-                let mut cluster = self.lock();
+            Action::DeleteJoinTokens => {
                 for token in cluster.tokens_of(self.name()) {
                     cluster.tokens.remove(&token);
                 }
             }
-            Action::TakeLease => self.take_lease().await?,
+            Action::TakeLease => {
+                if cluster.lease.is_none() {
+                    cluster.lease = Some(Lease { holder: self.run.clone(), expires: None });
+                }
+                observed.push(Observation::Lease(self.lease(&cluster)));
+            }
             Action::ReleaseLease => {
-                let mut cluster = self.lock();
                 if cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run) {
                     cluster.lease = None;
                 }
             }
-            Action::ChangeMembership(change) => {
-                let mut cluster = self.lock();
+            Action::ChangeMembership(change, _) => {
                 if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
                     cluster.violations.push(format!("{} without the lease", action.sentence()));
                 }
                 let voters = cluster.etcd.voters().count();
-                cluster.etcd.change(change, now).map_err(Trouble::EtcdAct)?;
+                cluster.etcd.change(change, now).map_err(EffectError::EtcdAct)?;
                 if !cluster.etcd.has_quorum() || cluster.etcd.voters().count() < voters {
                     cluster.violations.push(format!("{} cost a vote", action.sentence()));
                 }
@@ -65,63 +63,50 @@ impl FakeSite {
                 }
             }
             Action::SetAsideMemberData => {
-                let mut cluster = self.lock();
                 let data = cluster.host(&name).etcd_data.take();
                 cluster.host(&name).things.remove(ETCD);
                 if cluster.etcd.members.iter().any(|member| Some(member.id) == data) {
                     cluster.violations.push("data of a member that is in the list was set aside".to_owned());
                 }
             }
-            Action::Annotate(annotations) => {
-                let mut cluster = self.lock();
+            Action::SetCapacity(_) => {
+                changed = 0;
+                cluster.nodes.entry(name).or_default().has_capacity = true;
+            }
+            Action::RecordAddresses { control_plane, workload_plane } => {
                 if let Some(node) = cluster.nodes.get_mut(&name) {
-                    node.annotations.extend(annotations.iter().cloned());
+                    let recorded = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
+                    let owned = recorded.map(|(key, address)| (key.to_owned(), address.to_string()));
+                    node.annotations.extend(owned);
                 }
             }
-            Action::RegisterNode => {
-                self.lock().nodes.entry(name).or_default();
+            Action::MarkApiServerReady => {
+                if let Some(node) = cluster.nodes.get_mut(&name) {
+                    node.annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
+                }
             }
-            Action::CreateTrust => self.lock().trust = true,
-            Action::LoadImages => self.lock().images = true,
-            Action::ApplyClusterObjects => self.lock().objects = true,
+            Action::RegisterNode(_) => {
+                cluster.nodes.entry(name).or_default();
+            }
+            Action::CreateTrust(_) => cluster.trust = true,
+            Action::LoadImages(_) => cluster.images = true,
+            Action::ApplyObjects(..) => cluster.objects = true,
             Action::RestartKubelet => {}
-            Action::UpdateProxies(names) => {
-                let mut wanted = self.proxies(world);
-                wanted.retain(|(name, _)| names.contains(name));
-                let mut cluster = self.lock();
-                for (name, wanted) in wanted {
-                    if let Ok(wanted) = wanted {
-                        cluster.host(&name).things.insert(PROXY.to_owned(), wanted);
-                    }
+            Action::UpdateProxy(node, plan) => {
+                let host = cluster.host(node);
+                if !host.on || !host.reached {
+                    return Err(lost_peer(node));
                 }
+                changed = host.apply(plan, None, now);
+                observed.push(Observation::Proxy(node.clone(), ProxyView::Current));
             }
             Action::StartReachabilityPod => {
-                changed = 0;
-                self.lock().reach_pods.entry(name).or_insert(ReachPod::Since(now));
+                cluster.reach_pods.entry(name).or_insert(ReachPod::Since(now));
             }
             Action::DeleteReachabilityPod => {
-                changed = 0;
-                self.lock().reach_pods.remove(&name);
+                cluster.reach_pods.remove(&name);
             }
         }
-        Ok(Done { changed })
-    }
-
-    async fn take_lease(&self) -> Result<(), Trouble> {
-        let began = Instant::now();
-        loop {
-            {
-                let mut cluster = self.lock();
-                let free = cluster.lease.as_ref().is_none_or(|lease| lease.holder == self.run);
-                if free && cluster.api(Instant::now()).is_ok() {
-                    cluster.lease = Some(Lease { holder: self.run.clone(), expires: None });
-                    return Ok(());
-                }
-            }
-            if began.elapsed() > LEASE_LIMIT {
-                return Err(Trouble::Lease(LeaseError::Taken { by: "somebody".to_owned() }));
-            }
-            sleep(Duration::from_millis(200)).await;
-        }
+        Ok(Returned { changed, observed })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use metalform::etcd::act::ActError;
 use metalform::etcd::client::ClientError;
 use metalform::etcd::member::{Health, Member, Membership, Status};
-use metalform::etcd::membership::Change;
+use metalform::etcd::membership::MembershipChange;
 use metalform::etcd::quorum::quorum;
 use tokio::time::Instant;
 
@@ -126,14 +126,14 @@ impl Etcd {
         Ok(Membership { cluster_id: 1, members, alarms: Vec::new() })
     }
 
-    pub fn change(&mut self, change: &Change, now: Instant) -> Result<(), ActError> {
+    pub fn change(&mut self, change: &MembershipChange, now: Instant) -> Result<(), ActError> {
         let not_yet = |said: &str| ActError::NotYet { message: format!("etcdserver: {said}") };
         let overtaken = |said: &str| ActError::Overtaken { message: format!("etcdserver: {said}") };
         if !self.has_quorum() {
             return Err(not_yet("no leader"));
         }
         match change {
-            Change::AddLearner { peer_url } => {
+            MembershipChange::AddLearner { peer_url } => {
                 if self.members.iter().any(|member| member.learner) {
                     return Err(not_yet("too many learner members in cluster"));
                 }
@@ -153,7 +153,7 @@ impl Etcd {
                     applied: 0,
                 });
             }
-            Change::Promote { id } => {
+            MembershipChange::Promote { id } => {
                 let member = self.members.iter_mut().find(|member| member.id == *id);
                 let member = member.ok_or_else(|| overtaken("member not found"))?;
                 if !member.learner {
@@ -165,7 +165,7 @@ impl Etcd {
                 member.learner = false;
                 self.trusted_at = Some(now + ACQUAINTANCE);
             }
-            Change::Remove { id, .. } => {
+            MembershipChange::Remove { id, .. } => {
                 let before = self.members.len();
                 self.members.retain(|member| member.id != *id);
                 if self.members.len() == before {

@@ -3,8 +3,8 @@
 use metalform::engine::host::HostError;
 use metalform::etcd::act::ActError;
 use metalform::kube_api::client::{ApiCall, ApiError};
-use metalform::operation::phase::Action;
-use metalform::operation::site::Trouble;
+use metalform::operation::effect::Action;
+use metalform::operation::site::EffectError;
 use metalform::transport::error::TransportError;
 
 /// What goes wrong with one.
@@ -26,21 +26,32 @@ pub enum Fault {
 pub type Faults = Box<dyn FnMut(&Action) -> Fault + Send + Sync>;
 
 /// A host that does not answer.
-pub fn lost(host: &str) -> Trouble {
+pub fn unreachable(host: &str) -> HostError {
     let reason = "no route to host".to_owned();
-    Trouble::Host(HostError::Transport(TransportError::Unreachable { host: host.to_owned(), reason }))
+    HostError::Transport(TransportError::Unreachable { host: host.to_owned(), reason })
 }
 
-/// What an action fails with when nothing is wrong but the way to it.
-pub fn failing(action: &Action, host: &str) -> Trouble {
+/// The same, of the host of the operation.
+pub fn lost(host: &str) -> EffectError {
+    EffectError::Host(unreachable(host))
+}
+
+/// The same, of another node.
+pub fn lost_peer(node: &str) -> EffectError {
+    EffectError::Peer { node: node.to_owned(), source: unreachable(node) }
+}
+
+/// What an action fails with when nothing is wrong but the connection.
+pub fn failing(action: &Action, host: &str) -> EffectError {
     match action {
-        Action::Apply(_) | Action::SetAsideMemberData | Action::RestartKubelet => lost(host),
-        Action::ChangeMembership(_) => {
-            Trouble::EtcdAct(ActError::NotYet { message: "leader changed".to_owned() })
+        Action::Apply(..) | Action::SetAsideMemberData | Action::RestartKubelet => lost(host),
+        Action::UpdateProxy(node, _) => lost_peer(node),
+        Action::ChangeMembership(..) => {
+            EffectError::EtcdAct(ActError::NotYet { message: "leader changed".to_owned() })
         }
         _ => {
             let call = ApiCall { verb: "change", object: "it".to_owned() };
-            Trouble::Api(ApiError::Unreachable { call, reason: "the connection broke".to_owned() })
+            EffectError::Api(ApiError::Unreachable { call, reason: "the connection broke".to_owned() })
         }
     }
 }

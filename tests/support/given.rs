@@ -1,13 +1,12 @@
-//! What is given and not simulated: networks, facts, goals.
+//! What is fixed and not simulated: networks, facts, goals.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 use std::path::Path;
 
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
-use metalform::operation::goal::Goal;
+use metalform::operation::goal::NodeGoal;
 
 /// What the simulated bootstrap node signs with.
 pub const AUTHORITY: &str = "AUTHORITY";
@@ -30,19 +29,15 @@ pub fn facts(flavour: &str) -> Facts {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-pub fn address(number: usize) -> IpAddr {
-    format!("192.0.2.{}", 10 + number).parse().unwrap()
-}
-
-pub fn goal(name: &str, roles: &BTreeSet<Role>, number: usize) -> Goal {
-    Goal {
+pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
+    NodeGoal {
         name: name.parse().unwrap(),
         roles: roles.clone(),
         first: roles.contains(&Role::Bootstrap),
-        control_plane_ip: address(number),
         networks: networks(),
         platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
         authority: Some(AUTHORITY.to_owned()),
         clock: 1_767_225_600,
+        max_pods: 110,
     }
 }

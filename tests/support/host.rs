@@ -1,15 +1,22 @@
 //! A simulated machine: things with ids and contents, and what runs because they are there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
 
+use metalform::engine::host::Looked;
+use metalform::engine::{Desired, Item};
 use metalform::model::cluster::Cluster;
 use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
 use metalform::model::values::Values;
+use metalform::operation::host_access::HostPlan;
 use metalform::operation::layer::Layer;
+use metalform::operation::observed::report::{ContainerReport, UnitReport};
 use metalform::operation::survey::Survey;
-use metalform::operation::world::LayerPlan;
-use metalform::state::{Library, Tree};
+use metalform::resource::contract::change::{Change, Difference, Verdict};
+use metalform::resource::contract::probe::Observed;
+use metalform::state::{Library, Stage, StateName, Tree};
 use tokio::time::Instant;
 
 use super::given;
@@ -23,6 +30,11 @@ pub const PROXY: &str = "template:haproxy.cfg";
 pub const NETWORK: &str = "template:bird.conf";
 const AUTHORITY: &str = "file:ca.crt";
 
+/// The address on the control plane.
+pub fn address(number: usize) -> IpAddr {
+    format!("192.0.2.{}", 10 + number).parse().unwrap()
+}
+
 pub struct Host {
     pub roles: BTreeSet<Role>,
     pub number: usize,
@@ -34,13 +46,36 @@ pub struct Host {
     pub reached: bool,
     /// Whether etcd starts on it at all.
     pub etcd_works: bool,
+    /// Whether it exits at once whenever it is started.
+    pub etcd_crashes: bool,
     /// Of which member there is data.
     pub etcd_data: Option<u64>,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
     pub things: BTreeMap<String, String>,
     since: BTreeMap<String, Instant>,
-    states: Vec<String>,
+    states: Vec<(Stage, StateName)>,
+}
+
+/// What a layer results in, as it was planned: ids, and contents before and after.
+struct Wanted(Vec<(String, Option<String>, Option<String>)>);
+
+impl Desired for Wanted {
+    fn items(&self) -> Vec<Item> {
+        self.0.iter().map(|(id, _, _)| Item { id: id.clone(), probes: Vec::new() }).collect()
+    }
+
+    fn verdicts(&self, _observed: &Observed) -> Vec<(String, Verdict)> {
+        let verdict = |before: &Option<String>, after: &Option<String>| {
+            if before == after {
+                return Verdict::NoChange { reason: "it is so".to_owned() };
+            }
+            let (before, after) = (before.clone(), after.clone());
+            let difference = Difference::Field { name: "content".to_owned(), before, after };
+            Verdict::Change(Change { differences: vec![difference], steps: Vec::new() })
+        };
+        self.0.iter().map(|(id, before, after)| (id.clone(), verdict(before, after))).collect()
+    }
 }
 
 impl Host {
@@ -49,11 +84,11 @@ impl Host {
         facts.hostname = name.to_owned();
         facts.machine_id = format!("machine-{number}");
         let workload = format!("198.51.100.{}", 10 + number).parse().unwrap();
-        for (interface, address) in [("eth0", given::address(number)), ("eth1", workload)] {
+        for (interface, address) in [("eth0", address(number)), ("eth1", workload)] {
             facts.addresses.insert(interface.to_owned(), vec![Cidr { address, prefix: 24 }]);
         }
         let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-        let states = LIBRARY.with(|library| library.states_of(&names).unwrap());
+        let states = LIBRARY.with(|library| library.staged(&names).unwrap());
         Self {
             roles,
             number,
@@ -62,11 +97,12 @@ impl Host {
             on: true,
             reached: true,
             etcd_works: true,
+            etcd_crashes: false,
             etcd_data: None,
             joined: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),
-            states: states.iter().map(ToString::to_string).collect(),
+            states,
         }
     }
 
@@ -100,36 +136,36 @@ impl Host {
         self.since.get(thing).copied()
     }
 
-    pub fn plan(&self, layer: &Layer, values: &Values<'_, Cluster>) -> LayerPlan {
+    pub fn plan(&self, layer: &Layer, values: &Values<'_, Cluster>) -> HostPlan {
         let wanted = self.wanted(layer, values);
-        let unchanged = wanted.iter().filter(|(id, content)| self.things.get(id) == content.as_ref()).count();
-        let differing = wanted.into_iter().filter(|(id, content)| self.things.get(id) != content.as_ref());
-        LayerPlan {
-            changes: differing.map(|(id, _)| (id, Vec::new())).collect(),
-            refused: Vec::new(),
-            unchanged,
-        }
+        let before = |id: &str| self.things.get(id).cloned();
+        self.plan_of(wanted.into_iter().map(|(id, after)| (id.clone(), before(&id), after)).collect())
     }
 
-    /// Makes it so, to the end or until `only` things were changed.
-    pub fn apply(
-        &mut self,
-        layer: &Layer,
-        values: &Values<'_, Cluster>,
-        only: Option<usize>,
-        now: Instant,
-    ) -> usize {
+    /// The plan for one thing.
+    pub fn plan_thing(&self, id: &str, content: String) -> HostPlan {
+        self.plan_of(vec![(id.to_owned(), self.things.get(id).cloned(), Some(content))])
+    }
+
+    fn plan_of(&self, wanted: Vec<(String, Option<String>, Option<String>)>) -> HostPlan {
+        let facts = Some(self.facts.clone());
+        HostPlan(Looked { desired: Arc::new(Wanted(wanted)), facts, observed: Observed::default() })
+    }
+
+    /// Carries out a plan, to the end or until `only` things were changed.
+    pub fn apply(&mut self, plan: &HostPlan, only: Option<usize>, now: Instant) -> usize {
         let mut changed = 0;
-        for (id, content) in self.wanted(layer, values) {
-            if self.things.get(&id) == content.as_ref() {
-                continue;
-            }
+        for (id, differences) in plan.changes() {
             if only.is_some_and(|only| changed >= only) {
                 break;
             }
+            let after = differences.into_iter().find_map(|difference| match difference {
+                Difference::Field { after, .. } => after,
+                _ => None,
+            });
             changed += 1;
             self.since.insert(id.clone(), now);
-            match content {
+            match after {
                 Some(content) => self.things.insert(id, content),
                 None => self.things.remove(&id),
             };
@@ -137,9 +173,31 @@ impl Host {
         changed
     }
 
+    /// A unit as systemd reports it.
+    pub fn unit(&self, name: &str) -> UnitReport {
+        let active = name != "kubelet.service" || self.things.contains_key(KUBELET);
+        let (active, sub) = if active { ("active", "running") } else { ("inactive", "dead") };
+        UnitReport { active: active.to_owned(), sub: sub.to_owned(), ..UnitReport::default() }
+    }
+
+    /// The container of a static pod.
+    pub fn container(&self, name: &str, running: bool) -> ContainerReport {
+        if !self.runs(&format!("static_pod:{name}")) {
+            return ContainerReport::default();
+        }
+        let crashes = name == "etcd" && self.etcd_crashes;
+        ContainerReport {
+            running: Some(running),
+            exits: if crashes { 3 } else { u32::from(!running) },
+            last_line: if crashes { "unknown flag: --bogus".to_owned() } else { String::new() },
+        }
+    }
+
     fn wanted(&self, layer: &Layer, values: &Values<'_, Cluster>) -> Vec<(String, Option<String>)> {
         let mut wanted: Vec<(String, Option<String>)> = Vec::new();
-        for (id, content) in layer.states(&self.states).iter().flat_map(|state| things(state, values)) {
+        for (id, content) in
+            layer.states(&self.states).iter().flat_map(|state| things(state.as_str(), values))
+        {
             if wanted.iter().all(|(other, _)| *other != id) {
                 wanted.push((id, content));
             }
@@ -155,7 +213,7 @@ pub fn api_servers(values: &Values<'_, Cluster>) -> String {
     names.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// What a state comes to, as far as anything here depends on it.
+/// What a state results in, as far as anything here depends on it.
 fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<String>)> {
     let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
     let node = &values.node;

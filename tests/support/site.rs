@@ -1,9 +1,10 @@
-//! [`Site`] over the simulated cluster, with faults on request.
+//! [`Site`] over the simulated cluster, with faults on request. Effects take their time, by a virtual clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use metalform::kube_api::client::{ApiCall, ApiError};
@@ -11,19 +12,53 @@ use metalform::model::api_contract::SSH_HOST;
 use metalform::model::cluster;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::values::Values;
-use metalform::operation::goal::Goal;
+use metalform::operation::effect::{Action, Look, Observation, Returned};
+use metalform::operation::goal::NodeGoal;
+use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
-use metalform::operation::phase::{Action, Look};
-use metalform::operation::site::{Done, Site, Trouble};
+use metalform::operation::observed::layer_plan::LayerPlan;
+use metalform::operation::observed::lease::LeaseView;
+use metalform::operation::observed::node::Peer;
+use metalform::operation::observed::proxy::ProxyView;
+use metalform::operation::site::{EffectError, Site};
 use metalform::operation::values::{ClusterInputs, values};
-use metalform::operation::world::{Proxies, Seen, World};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::cluster::Cluster;
-use super::fault::{Fault, Faults, failing, lost};
+use super::fault::{Fault, Faults, failing, lost, lost_peer};
 use super::given;
 use super::host::{PROXY, api_servers};
+
+pub type Shared = Arc<Mutex<Cluster>>;
+
+/// More looks and actions than any run that ends.
+const ENDLESS: usize = 20_000;
+/// How long a look takes.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub struct ModelSite {
+    pub world: Shared,
+    pub goal: NodeGoal,
+    /// Unlike that of any other run.
+    pub run: String,
+    pub faults: Mutex<Faults>,
+    pub killed: Arc<Notify>,
+    /// Whether preflight held: nothing may be done before.
+    pub fit: Arc<AtomicBool>,
+    pub given: cluster::Cluster,
+    pub count: AtomicUsize,
+}
+
+/// How long an action takes.
+fn duration(action: &Action) -> Duration {
+    Duration::from_millis(match action {
+        Action::Apply(Layer::Base | Layer::First { .. } | Layer::Registry, _) => 3000,
+        Action::Apply(Layer::ControlPlaneFiles, _) | Action::LoadImages(_) => 2000,
+        Action::Apply(..) | Action::UpdateProxy(..) | Action::SetAsideMemberData => 500,
+        _ => 20,
+    })
+}
 
 /// A manifest without labels and taints.
 fn spec() -> &'static NodeSpec {
@@ -35,24 +70,7 @@ fn spec() -> &'static NodeSpec {
     &SPEC
 }
 
-pub type Shared = Arc<Mutex<Cluster>>;
-
-/// More looks and actions than any run that ends.
-const ENDLESS: usize = 20_000;
-pub struct FakeSite {
-    pub world: Shared,
-    pub goal: Goal,
-    /// Unlike that of any other run.
-    pub run: String,
-    pub faults: Faults,
-    pub killed: Arc<Notify>,
-    /// Whether preflight held: nothing may be done before.
-    pub fit: Arc<AtomicBool>,
-    pub given: cluster::Cluster,
-    pub count: usize,
-}
-
-impl FakeSite {
+impl ModelSite {
     pub fn name(&self) -> &str {
         self.goal.name.as_str()
     }
@@ -67,63 +85,51 @@ impl FakeSite {
         cluster
     }
 
-    pub fn api(&self, verb: &'static str) -> Result<(), Trouble> {
+    pub fn api(&self, verb: &'static str) -> Result<(), EffectError> {
         let answer = self.lock().api(Instant::now());
         answer.map_err(|reason| {
             let call = ApiCall { verb, object: "it".to_owned() };
-            Trouble::Api(ApiError::Unreachable { call, reason })
+            EffectError::Api(ApiError::Unreachable { call, reason })
         })
     }
 
-    pub fn ssh(&self) -> Result<(), Trouble> {
+    pub fn ssh(&self) -> Result<(), EffectError> {
         let cluster = self.lock();
         let host = &cluster.hosts[self.name()];
         if host.on && host.reached { Ok(()) } else { Err(lost(self.name())) }
     }
 
-    pub fn values<'a>(
+    fn values<'a>(
         &'a self,
         layer: &Layer,
-        world: &'a World,
+        inputs: &'a NodeInputs,
         token: &'a str,
     ) -> Values<'a, cluster::Cluster> {
-        let facts = world.facts.as_ref().expect("a plan comes after the facts");
-        values(
-            &self.goal,
-            facts,
-            world,
-            layer,
-            ClusterInputs { cluster: &self.given, spec: spec(), join_token: token },
-        )
+        values(inputs, layer, ClusterInputs { cluster: &self.given, spec: spec(), join_token: token })
     }
 
     /// The proxy of another node, as it is and as it should be.
-    pub fn proxies(&self, world: &World) -> Vec<(String, Result<String, String>)> {
+    fn proxy(&self, node: &str, nodes: &BTreeMap<String, Peer>) -> Result<ProxyView, EffectError> {
         let cluster = self.lock();
-        let deployed = world
-            .peers
-            .iter()
-            .flatten()
-            .filter(|(_, peer)| peer.control_plane_ip.is_some() && !peer.machine_id.is_empty());
-        let mut stale = Vec::new();
-        for (name, _) in deployed {
-            let host = &cluster.hosts[name];
-            let goal = given::goal(name, &host.roles, host.number);
-            let theirs = World {
-                facts: Some(host.facts.clone()),
-                node: Some(cluster.nodes.get(name).cloned()),
-                peers: Some(cluster.peers(name)),
-                ..World::default()
-            };
-            let inputs = ClusterInputs { cluster: &self.given, spec: spec(), join_token: "" };
-            let wanted = api_servers(&values(&goal, &host.facts, &theirs, &Layer::Proxy, inputs));
-            if !host.on || !host.reached {
-                stale.push((name.clone(), Err("no SSH connection".to_owned())));
-            } else if host.things.get(PROXY) != Some(&wanted) {
-                stale.push((name.clone(), Ok(wanted)));
-            }
+        let host = &cluster.hosts[node];
+        if !host.on || !host.reached {
+            return Err(lost_peer(node));
         }
-        stale
+        let goal = given::goal(node, &host.roles);
+        let inputs = NodeInputs::of_peer(goal, host.facts.clone(), nodes).unwrap();
+        let names = api_servers(&self.values(&Layer::Proxy, &inputs, ""));
+        Ok(match LayerPlan::of(host.plan_thing(PROXY, names)) {
+            LayerPlan::Differs(plan) => ProxyView::Stale(plan),
+            LayerPlan::Unchanged(_) | LayerPlan::Refused(_) => ProxyView::Current,
+        })
+    }
+
+    pub fn lease(&self, cluster: &Cluster) -> LeaseView {
+        match &cluster.lease {
+            None => LeaseView::Free,
+            Some(lease) if lease.holder == self.run => LeaseView::Ours,
+            Some(lease) => LeaseView::Held { holder: lease.holder.clone(), renewed: Duration::ZERO },
+        }
     }
 
     async fn die(&self) -> ! {
@@ -138,77 +144,83 @@ impl FakeSite {
             cluster.violations.push("two learners at once".to_owned());
         }
     }
+
+    fn count(&self, what: &str) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        assert!(count < ENDLESS, "the run of {} does not end: {what}", self.name());
+    }
 }
 
 #[async_trait]
-impl Site for FakeSite {
-    async fn look(&mut self, look: &Look, world: &World) -> Result<Seen, Trouble> {
-        self.count += 1;
-        assert!(self.count < ENDLESS, "the run of {} does not end: looks at {look:?}", self.name());
+impl Site for ModelSite {
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
+        self.count(&look.sentence());
+        sleep(LOOK).await;
         let now = Instant::now();
         match look {
-            Look::Facts | Look::Survey | Look::Plan(_) => self.ssh()?,
+            Look::Facts | Look::Survey | Look::Plan(..) | Look::Unit(_) | Look::Container(_) => self.ssh()?,
             Look::Node
             | Look::Peers
-            | Look::Pods
-            | Look::ClusterObjects
-            | Look::Proxies
+            | Look::Pods(_)
+            | Look::Objects(_)
+            | Look::Proxy(..)
             | Look::JoinTokens
-            | Look::Reach => {
+            | Look::Lease
+            | Look::Reachability => {
                 self.api("get")?;
             }
             _ => {}
         }
-        let missing = |there: bool, what: &str| {
-            if there { BTreeSet::new() } else { BTreeSet::from([what.to_owned()]) }
+        let missing = |exists: bool, what: &str| {
+            if exists { BTreeSet::new() } else { BTreeSet::from([what.to_owned()]) }
         };
         let token = self.token();
+        if let Look::Proxy(node, nodes) = look {
+            return Ok(Observation::Proxy(node.clone(), self.proxy(node, nodes)?));
+        }
         let cluster = self.lock();
         let name = self.name();
         Ok(match look {
-            Look::Facts => Seen::Facts(cluster.hosts[name].facts.clone()),
-            Look::Survey => Seen::Survey(cluster.hosts[name].survey()),
-            Look::Plan(layer) => {
-                let plan = cluster.hosts[name].plan(layer, &self.values(layer, world, &token));
-                Seen::Plan(layer.clone(), plan)
+            Look::Facts => Observation::Facts(cluster.hosts[name].facts.clone()),
+            Look::Survey => Observation::Survey(cluster.hosts[name].survey()),
+            Look::Plan(layer, inputs) => {
+                let plan = cluster.hosts[name].plan(layer, &self.values(layer, inputs, &token));
+                Observation::Plan(layer.clone(), LayerPlan::of(plan))
             }
-            Look::Node => Seen::Node(cluster.nodes.get(name).cloned()),
-            Look::Peers => Seen::Peers(cluster.peers(name)),
-            Look::Membership => Seen::Membership(cluster.etcd.observe().map_err(Trouble::EtcdClient)?),
-            Look::Pods => Seen::MissingPods(cluster.missing_pods(name, now)),
-            Look::Api => Seen::Api(cluster.api(now).err()),
-            Look::PackageService => Seen::PackageService(None),
-            Look::Trust => Seen::MissingTrust(missing(cluster.trust, "ca.crt")),
-            Look::Images => Seen::MissingImages(missing(cluster.images, "etcd")),
-            Look::ClusterObjects => Seen::MissingObjects(missing(cluster.objects, "DaemonSet coredns")),
-            Look::Proxies => {
-                drop(cluster);
-                let all = self.proxies(world);
-                let stale = all.iter().filter(|(_, wanted)| wanted.is_ok()).map(|(name, _)| name.clone());
-                let away: BTreeMap<String, String> = all
-                    .iter()
-                    .filter_map(|(name, wanted)| Some((name.clone(), wanted.clone().err()?)))
-                    .collect();
-                Seen::Proxies(Proxies { stale: stale.collect(), unreachable: away })
+            Look::Unit(unit) => Observation::Unit(unit.clone(), cluster.hosts[name].unit(unit)),
+            Look::Container(pod) => Observation::Container(pod.clone(), cluster.container(name, pod, now)),
+            Look::Node => Observation::Node(cluster.nodes.get(name).cloned()),
+            Look::Peers => Observation::Peers(cluster.peers(name)),
+            Look::Membership(_) => {
+                Observation::Membership(cluster.etcd.observe().map_err(EffectError::EtcdClient)?)
             }
-            Look::JoinTokens => Seen::JoinTokens(cluster.tokens_of(name).len()),
-            Look::Reach => Seen::Reach(cluster.reach(name, now)),
+            Look::Lease => Observation::Lease(self.lease(&cluster)),
+            Look::Pods(_) => Observation::Pods(cluster.missing_pods(name, now)),
+            Look::Api => Observation::Api(cluster.api(now).err()),
+            Look::PackageService => Observation::PackageService(None),
+            Look::Registry => Observation::Registry(None),
+            Look::Trust => Observation::Trust(missing(cluster.trust, "ca.crt")),
+            Look::Images => Observation::Images(missing(cluster.images, "etcd")),
+            Look::Objects(_) => Observation::Objects(missing(cluster.objects, "DaemonSet coredns")),
+            Look::JoinTokens => Observation::JoinTokens(cluster.tokens_of(name).len()),
+            Look::Reachability => Observation::Reachability(cluster.reach(name, now)),
+            Look::Proxy(..) => unreachable!("it was answered above"),
         })
     }
 
-    async fn act(&mut self, action: &Action, world: &World) -> Result<Done, Trouble> {
-        self.count += 1;
-        assert!(self.count < ENDLESS, "the run of {} does not end: {}", self.name(), action.sentence());
+    async fn act(&self, action: &Action) -> Result<Returned, EffectError> {
+        self.count(&action.sentence());
         if !self.fit.load(Ordering::Relaxed) {
             self.lock().violations.push(format!("{} before preflight held", action.sentence()));
         }
-        let fault = (self.faults)(action);
+        let fault = (self.faults.lock().unwrap())(action);
         match fault {
             Fault::KilledBefore => self.die().await,
             Fault::FailsBefore => return Err(failing(action, self.name())),
             _ => {}
         }
-        let done = self.effect(action, world, fault == Fault::KilledMidway).await;
+        sleep(duration(action)).await;
+        let done = self.effect(action, fault == Fault::KilledMidway);
         self.check();
         match fault {
             Fault::KilledMidway | Fault::KilledAfter => self.die().await,
@@ -218,7 +230,7 @@ impl Site for FakeSite {
     }
 }
 
-impl Drop for FakeSite {
+impl Drop for ModelSite {
     fn drop(&mut self) {
         if let Ok(mut cluster) = self.world.lock() {
             cluster.abandon_lease(&self.run, Instant::now());

@@ -2,16 +2,21 @@ use super::*;
 use crate::etcd::member::{Alarm, AlarmKind, Health};
 use crate::etcd::simulation::{at, down, leading, learner, membership, peer_url, unstarted, voter};
 
-const FRESH: Progress = Progress { started: false, waited: Duration::ZERO, limit: Duration::from_secs(600) };
-const STARTED: Progress = Progress { started: true, ..FRESH };
-const LATE: Progress = Progress { waited: Duration::from_secs(600), ..STARTED };
+const FRESH: LearnerProgress<'_> = LearnerProgress {
+    started: false,
+    waited: Duration::ZERO,
+    limit: Duration::from_secs(600),
+    hopeless: None,
+};
+const STARTED: LearnerProgress<'_> = LearnerProgress { started: true, ..FRESH };
+const LATE: LearnerProgress<'_> = LearnerProgress { waited: Duration::from_secs(600), ..STARTED };
 
 fn goal() -> MemberGoal {
     MemberGoal { name: "n".to_owned(), peer_url: peer_url("n") }
 }
 
 fn add() -> Move {
-    Move::Change(Change::AddLearner { peer_url: peer_url("n") })
+    Move::Change(MembershipChange::AddLearner { peer_url: peer_url("n") })
 }
 
 fn others() -> Vec<Member> {
@@ -36,18 +41,22 @@ fn each_situation_has_one_next_move() {
         id: 9,
         initial_cluster: "a=https://a:2380,b=https://b:2380,c=https://c:2380,n=https://n:2380".to_owned(),
     };
-    let late =
-        || Move::Change(Change::Remove { id: 9, why: "did not start and catch up in 600 s".to_owned() });
-    let promote = || Move::Change(Change::Promote { id: 9 });
+    let late = || {
+        Move::Change(MembershipChange::Remove {
+            id: 9,
+            why: "did not start and catch up in 600 s".to_owned(),
+        })
+    };
+    let promote = || Move::Change(MembershipChange::Promote { id: 9 });
 
-    let cases: Vec<(&str, Membership, Progress, Move)> = vec![
+    let cases: Vec<(&str, Membership, LearnerProgress<'_>, Move)> = vec![
         ("not there, all healthy", membership(others()), FRESH, add()),
         ("not there, a voter is down", membership(down_b()), FRESH, waits_for_b()),
         (
             "not there, nobody leads",
             membership(vec![voter(1, "a")]),
             FRESH,
-            Move::WaitForVoters { complaints: vec!["no member says that it leads".to_owned()] },
+            Move::WaitForVoters { complaints: vec!["no member reports that it is the leader".to_owned()] },
         ),
         (
             "another learner is there",
@@ -80,7 +89,7 @@ fn each_situation_has_one_next_move() {
         (
             "never came up, and never started by this run",
             with(others(), unstarted(learner(9, "n"))),
-            Progress { started: false, ..LATE },
+            LearnerProgress { started: false, ..LATE },
             late(),
         ),
         ("copying", with(others(), at(learner(9, "n"), 5000)), STARTED, Move::WaitForSync { behind: 5000 }),
@@ -92,7 +101,7 @@ fn each_situation_has_one_next_move() {
             "caught up, a voter is down for too long",
             with(down_b(), at(learner(9, "n"), 10_000)),
             LATE,
-            Move::Change(Change::Remove {
+            Move::Change(MembershipChange::Remove {
                 id: 9,
                 why: "could not be promoted in 600 s: b: no answer".to_owned(),
             }),
@@ -151,6 +160,20 @@ fn nothing_is_added_while_an_alarm_is_raised() {
     observed.alarms.push(Alarm { member: 2, kind: AlarmKind::NoSpace });
     assert_eq!(
         next(&goal(), &observed, FRESH),
-        Move::Blocked(Obstacle::Alarm { alarm: "NOSPACE", member: 2 })
+        Move::Blocked(Obstacle::Alarm { alarm: "NOSPACE".to_owned(), member: 2 })
     );
+}
+
+#[test]
+fn a_learner_that_can_never_start_is_removed_at_once_and_a_voter_never() {
+    let why = "does not start: container etcd exited 3 times";
+    let hopeless = LearnerProgress { hopeless: Some(why), ..STARTED };
+    let remove = Move::Change(MembershipChange::Remove { id: 9, why: why.to_owned() });
+    assert_eq!(next(&goal(), &with(others(), unstarted(learner(9, "n"))), hopeless), remove);
+    let voting = next(&goal(), &with(others(), down(voter(9, "n"))), hopeless);
+    assert!(matches!(voting, Move::WaitForStart { .. }), "{voting:?}");
+    // Before the static pod was written, what crashed was an earlier member.
+    let before = LearnerProgress { started: false, ..hopeless };
+    let start = next(&goal(), &with(others(), unstarted(learner(9, "n"))), before);
+    assert!(matches!(start, Move::StartLearner { .. }), "{start:?}");
 }

@@ -1,6 +1,7 @@
-//! What the Kubernetes API says, and what it is told.
+//! The Node objects and pods of the cluster.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Node;
@@ -12,92 +13,110 @@ use super::ClusterSite;
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes::{self, Capacity};
+use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
 use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
 use crate::model::node::{NodeManifest, persistent_taints};
-use crate::operation::site::{Done, Trouble};
-use crate::operation::world::{NodeView, Peer, Seen, World};
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::observed::node::{NodeView, Peer};
+use crate::operation::site::{EffectError, chain};
 
-/// How long a join token is good for: a kubelet that has not asked by then is helped by the next run.
+/// How long a join token is valid: a kubelet that has not used it by then gets another one from the next run.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_mins(10);
 
 impl ClusterSite {
-    pub(super) async fn node(&mut self) -> Result<Seen, Trouble> {
+    pub(super) async fn node(&self) -> Result<Observation, EffectError> {
         let client = self.client().await?;
-        Ok(Seen::Node(nodes::get(&client, &self.goal.name).await?.as_ref().map(view)))
+        Ok(Observation::Node(nodes::get(&client, &self.goal.name).await?.as_ref().map(view)))
     }
 
-    pub(super) async fn peers(&mut self) -> Result<Seen, Trouble> {
+    pub(super) async fn peers(&self) -> Result<Observation, EffectError> {
         let client = self.client().await?;
         let others =
             nodes::list(&client).await?.into_iter().filter(|node| node.name_any() != self.goal.name.as_str());
-        Ok(Seen::Peers(others.map(|node| (node.name_any(), peer(&node))).collect()))
+        Ok(Observation::Peers(others.map(|node| (node.name_any(), peer(&node))).collect()))
     }
 
-    pub(super) async fn pods(&mut self) -> Result<Seen, Trouble> {
+    pub(super) async fn pods(&self, expected: &[ExpectedPod]) -> Result<Observation, EffectError> {
         let client = self.client().await?;
         let found = pods::of_node(&client, &self.goal.name).await?;
-        Ok(Seen::MissingPods(pods::missing(&found, &self.goal.name, &self.goal.pods())))
+        Ok(Observation::Pods(pods::missing(&found, &self.goal.name, expected)))
     }
 
-    pub(super) async fn api(&mut self) -> Result<Seen, Trouble> {
-        let client = self.client().await?;
+    /// Whether it is ready; that it does not answer is an observation too.
+    pub(super) async fn api(&self) -> Result<Observation, EffectError> {
+        let client = match self.client().await {
+            Ok(client) => client,
+            // In a dry run of a new cluster there is no kubeconfig yet.
+            Err(error) if self.dry => return Ok(Observation::Api(Some(chain(&error)))),
+            Err(error) => return Err(error),
+        };
         let asked = client
             .request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default())
             .await;
-        Ok(Seen::Api(asked.err().map(|error| chain(&error))))
+        Ok(Observation::Api(asked.err().map(|error| chain(&error))))
     }
 
-    pub(super) async fn create_join_token(&mut self, world: &World) -> Result<Done, Trouble> {
+    /// Leaves a Node alone that has a capacity already.
+    pub(super) async fn set_capacity(&self, capacity: Capacity) -> Result<Returned, EffectError> {
+        nodes::set_capacity(&self.client().await?, &self.goal.name, capacity).await?;
+        Ok(Returned::default())
+    }
+
+    pub(super) async fn create_join_token(&self) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        if let Some(facts) = &world.facts {
-            let capacity = Capacity {
-                cpus: facts.cpus,
-                memory: facts.memory,
-                storage: facts.disk_free,
-                pods: self.setting.configuration.kubernetes.max_pods,
-            };
-            nodes::set_capacity(&client, &self.goal.name, capacity).await?;
-        }
-        let expires = (self.setting.now)() + TOKEN_LIFE;
+        let expires = (self.workspace.now)() + TOKEN_LIFE;
         match tokens::create(&client, &self.token, &self.goal.name, expires).await {
             // Our own, of an attempt whose answer was lost.
-            Ok(()) | Err(tokens::TokenError::Api(ApiError::Conflict { .. })) => Ok(Done::default()),
+            Ok(()) | Err(tokens::TokenError::Api(ApiError::Conflict { .. })) => Ok(Returned::default()),
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) async fn delete_join_token(&mut self) -> Result<Done, Trouble> {
+    pub(super) async fn delete_join_tokens(&self) -> Result<Returned, EffectError> {
         let client = self.client().await?;
         for id in tokens::ids(&client, &self.goal.name).await? {
             tokens::delete(&client, &id).await?;
         }
-        Ok(Done::default())
+        Ok(Returned::default())
     }
 
-    pub(super) async fn join_tokens(&mut self) -> Result<Seen, Trouble> {
+    pub(super) async fn join_tokens(&self) -> Result<Observation, EffectError> {
         let client = self.client().await?;
-        Ok(Seen::JoinTokens(tokens::ids(&client, &self.goal.name).await?.len()))
+        Ok(Observation::JoinTokens(tokens::ids(&client, &self.goal.name).await?.len()))
     }
 
-    pub(super) async fn annotate(&mut self, annotations: &[(String, String)]) -> Result<Done, Trouble> {
+    pub(super) async fn record_addresses(
+        &self,
+        control_plane: IpAddr,
+        workload_plane: IpAddr,
+    ) -> Result<Returned, EffectError> {
+        let addresses = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
+        self.annotate(addresses.map(|(key, address)| (key, address.to_string()))).await
+    }
+
+    pub(super) async fn mark_api_server_ready(&self) -> Result<Returned, EffectError> {
+        self.annotate([(API_SERVER, "ready".to_owned())]).await
+    }
+
+    async fn annotate(
+        &self,
+        annotations: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let annotations = annotations.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+        let annotations = annotations.into_iter().map(|(key, value)| (key.to_owned(), Some(value))).collect();
         let changed = nodes::annotate(&client, &self.goal.name, &annotations).await?;
-        Ok(Done { changed: usize::from(changed) })
+        Ok(Returned { changed: usize::from(changed), observed: Vec::new() })
     }
 
     /// The bootstrap node's own object, as an operator would have written it.
-    pub(super) async fn register_node(&mut self) -> Result<Done, Trouble> {
+    pub(super) async fn register_node(&self, address: IpAddr) -> Result<Returned, EffectError> {
         let client = self.client().await?;
         let node = Node {
             metadata: ObjectMeta {
                 name: Some(self.goal.name.to_string()),
                 labels: Some(self.spec.labels.clone()),
-                annotations: Some(BTreeMap::from([(
-                    SSH_HOST.to_owned(),
-                    self.goal.control_plane_ip.to_string(),
-                )])),
+                annotations: Some(BTreeMap::from([(SSH_HOST.to_owned(), address.to_string())])),
                 ..ObjectMeta::default()
             },
             spec: Some(k8s_openapi::api::core::v1::NodeSpec {
@@ -121,7 +140,7 @@ impl ClusterSite {
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let created = Api::<Node>::all(client).create(&parameters, &node).await;
         created.map_err(|error| ApiError::new("create", format!("node/{}", self.goal.name), error))?;
-        Ok(Done { changed: 1 })
+        Ok(Returned { changed: 1, observed: Vec::new() })
     }
 }
 
@@ -141,6 +160,9 @@ fn view(node: &Node) -> NodeView {
         }),
         ready: condition.is_some_and(|condition| condition.status == "True"),
         ready_message: condition.and_then(|condition| condition.message.clone()).unwrap_or_default(),
+        has_capacity: status
+            .and_then(|status| status.capacity.as_ref())
+            .is_some_and(|capacity| !capacity.is_empty()),
         annotations: node.annotations().clone(),
     }
 }
@@ -165,10 +187,4 @@ fn machine_id(node: &Node) -> String {
         .and_then(|status| status.node_info.as_ref())
         .map(|info| info.machine_id.clone())
         .unwrap_or_default()
-}
-
-/// An error and its sources: what a connection died of is told by the last.
-fn chain(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }

@@ -2,95 +2,90 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
 use tokio::net::TcpStream;
 
 use super::ClusterSite;
 use crate::bundle::registry;
-use crate::engine::wait::{self, wait_for};
 use crate::kube_api::manifests::{self, ApplyOutcome, Manifest};
 use crate::model::cluster::SERVE_PORT;
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
-use crate::operation::site::{Done, Trouble};
+use crate::operation::site::EffectError;
 use crate::operation::values::{ClusterInputs, values};
-use crate::operation::world::{Seen, World};
 use crate::render::values_of;
 use crate::workspace::trust;
 
 /// Where the registry listens, on the bootstrap node itself.
 pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5000);
-/// Objects that every cluster has.
-const OBJECTS: [&str; 3] =
+/// Templates of the objects that every cluster has.
+pub const OBJECTS: [&str; 3] =
     ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"];
 
 impl ClusterSite {
-    pub(super) fn missing_trust(&self) -> Result<Seen, Trouble> {
-        let missing = trust::missing(&self.setting.layout, &self.setting.subject, (self.setting.now)())?;
-        Ok(Seen::MissingTrust(missing))
+    pub(super) fn missing_trust(&self) -> Result<Observation, EffectError> {
+        let workspace = &self.workspace;
+        Ok(Observation::Trust(trust::missing(&workspace.layout, &workspace.subject, (workspace.now)())?))
     }
 
-    pub(super) fn create_trust(&mut self) -> Result<Done, Trouble> {
-        let now = (self.setting.now)();
-        let missing = trust::missing(&self.setting.layout, &self.setting.subject, now)?.len();
-        let made = trust::create(&self.setting.layout, &self.setting.subject, now, &mut rand::rng())?;
-        self.trust = Some(made);
-        Ok(Done { changed: missing })
+    /// Creates what is missing of these files, which is all of them unless another run was faster.
+    pub(super) fn create_trust(&self, _files: &BTreeSet<String>) -> Result<Returned, EffectError> {
+        let changed = self.trust.create(&self.workspace)?;
+        Ok(Returned { changed, observed: Vec::new() })
     }
 
-    /// That something listens is enough: what it answers, the package manager and containerd check.
-    pub(super) async fn package_service(&mut self) -> Result<Seen, Trouble> {
-        let address = SocketAddr::new(self.setting.subject.address, SERVE_PORT);
-        let connected = TcpStream::connect(address).await;
-        Ok(Seen::PackageService(connected.err().map(|error| format!("{address}: {error}"))))
+    /// That it accepts connections is enough: what it serves, the package manager and containerd verify.
+    pub(super) async fn package_service(&self) -> Observation {
+        let address = SocketAddr::new(self.workspace.subject.address, SERVE_PORT);
+        Observation::PackageService(complaint(address).await)
     }
 
-    pub(super) async fn missing_images(&mut self) -> Result<Seen, Trouble> {
-        // systemd has started it; it needs a moment to listen.
-        let listening = wait_for("the registry to listen", Duration::from_secs(20), || async {
-            match TcpStream::connect(REGISTRY).await {
-                Ok(_) => wait::WaitStatus::Holds(()),
-                Err(error) => wait::WaitStatus::NotYet(error.to_string()),
-            }
-        });
-        listening.await.map_err(manifests::ManifestApplyError::from)?;
-        let missing: BTreeSet<String> = registry::missing(&self.setting.bundle, REGISTRY).await?;
-        Ok(Seen::MissingImages(missing))
+    pub(super) async fn registry(&self) -> Observation {
+        Observation::Registry(complaint(self.ports.registry).await)
     }
 
-    pub(super) async fn load_images(&mut self) -> Result<Done, Trouble> {
-        let pushed =
-            registry::load(&self.setting.bundle_directory, &self.setting.bundle, REGISTRY, &|_, _| {})
-                .await?;
-        Ok(Done { changed: pushed })
+    pub(super) async fn missing_images(&self) -> Result<Observation, EffectError> {
+        Ok(Observation::Images(registry::missing(&self.workspace.bundle, self.ports.registry).await?))
     }
 
-    pub(super) async fn missing_objects(&mut self, world: &World) -> Result<Seen, Trouble> {
-        let client = self.client().await?;
-        let objects = self.objects(world)?;
-        let differing = manifests::differing(&client, &objects).await?;
-        Ok(Seen::MissingObjects(differing.into_iter().collect()))
+    pub(super) async fn load_images(&self) -> Result<Returned, EffectError> {
+        let workspace = &self.workspace;
+        let (bundle, registry) = (&workspace.bundle, self.ports.registry);
+        let changed = registry::load(&workspace.bundle_directory, bundle, registry, &|_, _| {}).await?;
+        Ok(Returned { changed, observed: Vec::new() })
     }
 
-    pub(super) async fn apply_cluster_objects(&mut self, world: &World) -> Result<Done, Trouble> {
-        let client = self.client().await?;
-        let objects = self.objects(world)?;
-        let applied = manifests::apply(&client, &objects).await?;
-        Ok(Done { changed: applied.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged).count() })
+    pub(super) async fn missing_objects(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
+        let objects = self.objects(inputs)?;
+        let differing = manifests::differing(&self.client().await?, &objects).await?;
+        Ok(Observation::Objects(differing.into_iter().collect()))
     }
 
-    fn objects(&mut self, world: &World) -> Result<Vec<Manifest>, Trouble> {
-        let fault = |fault: String| Trouble::States { faults: vec![fault] };
-        let cluster = self.cluster(world)?;
-        let facts = world.facts.as_ref().ok_or_else(|| fault("the host's facts were not seen".to_owned()))?;
+    pub(super) async fn apply_objects(&self, inputs: &NodeInputs) -> Result<Returned, EffectError> {
+        let objects = self.objects(inputs)?;
+        let applied = manifests::apply(&self.client().await?, &objects).await?;
+        let changed = applied.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged).count();
+        Ok(Returned { changed, observed: Vec::new() })
+    }
+
+    fn objects(&self, inputs: &NodeInputs) -> Result<Vec<Manifest>, EffectError> {
+        let cluster = self.cluster(&inputs.facts)?;
         let given = ClusterInputs { cluster: &cluster, spec: &self.spec, join_token: "" };
-        let values = values_of(&values(&self.goal, facts, world, &Layer::Base, given));
+        let values = values_of(&values(inputs, &Layer::Base, given));
         let mut objects = Vec::new();
         for template in OBJECTS {
-            let text =
-                self.setting.library.template(template, &values).map_err(|error| fault(error.to_string()))?;
+            let text = self
+                .workspace
+                .library
+                .template(template, &values)
+                .map_err(|error| EffectError::Template { template, reason: error.to_string() })?;
             objects.extend(manifests::parse(&text)?);
         }
         Ok(objects)
     }
+}
+
+async fn complaint(address: SocketAddr) -> Option<String> {
+    TcpStream::connect(address).await.err().map(|error| format!("{address}: {error}"))
 }

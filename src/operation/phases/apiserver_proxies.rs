@@ -1,37 +1,62 @@
-//! Every node's proxy knows every API server.
+//! The proxy of every node has every API server.
 
-use super::layer_applied::applied;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::layer_applied::{address, applied};
+use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
-use crate::operation::goal::Goal;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look};
 use crate::operation::layer::Layer;
-use crate::operation::phase::{Action, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
+use crate::operation::observed::node::Peer;
+use crate::operation::observed::proxy::ProxyView;
 
-/// Nodes that cannot be reached do not stop it: they have a proxy that works, and get the new list when they
-/// are next converged.
+/// A node that cannot be reached does not stop it: its proxy works, and is updated when the node is next deployed.
 #[derive(Debug)]
 pub struct ApiServerProxies;
 
-impl Phase for ApiServerProxies {
+impl<O: NodeOperation> Phase<O> for ApiServerProxies {
     fn title(&self) -> &'static str {
         "API server proxies"
     }
 
-    fn applies(&self, goal: &Goal) -> bool {
-        goal.has(Role::Master)
+    fn applies(&self, goal: &O::Goal) -> bool {
+        goal.as_ref().has(Role::Master)
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        seen!(world.peers, Look::Peers);
-        if let Err(first) = applied(world, Layer::Proxy) {
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        let peers = seen!(scene.node().peers, Look::Peers);
+        let node = seen!(scene.node().node, Look::Node);
+        if let Err(first) = applied(scene, Layer::Proxy) {
             return first;
         }
-        let proxies = seen!(world.proxies, Look::Proxies);
-        if proxies.stale.is_empty() {
-            Next::Holds
-        } else {
-            Next::Act(Action::UpdateProxies(proxies.stale.iter().cloned().collect()))
-        }
+        let address = match address(scene) {
+            Ok(address) => address,
+            Err(first) => return first,
+        };
+        let mut nodes: BTreeMap<String, Peer> = peers.clone();
+        nodes.insert(
+            scene.node_goal().name.to_string(),
+            Peer {
+                machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
+                control_plane_ip: Some(address),
+                api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),
+                ..Peer::default()
+            },
+        );
+        let nodes = Arc::new(nodes);
+        let deployed =
+            peers.iter().filter(|(_, peer)| peer.control_plane_ip.is_some() && !peer.machine_id.is_empty());
+        let missing: Vec<PhaseStatus> = deployed
+            .filter_map(|(name, _)| match scene.cluster().proxies.get(name) {
+                None => Some(PhaseStatus::Look(Look::Proxy(name.clone(), nodes.clone()))),
+                Some(ProxyView::Stale(plan)) => {
+                    Some(PhaseStatus::Act(Action::UpdateProxy(name.clone(), plan.clone())))
+                }
+                Some(ProxyView::Current | ProxyView::Unreachable(_)) => None,
+            })
+            .collect();
+        if missing.is_empty() { PhaseStatus::Holds } else { PhaseStatus::All(missing) }
     }
 }

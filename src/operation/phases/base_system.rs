@@ -1,42 +1,46 @@
-//! Packages, runtime, pod network, API server proxy and kubelet are there and run.
+//! Packages, container runtime, pod network, API server proxy and kubelet are installed and run.
 
 use std::time::Duration;
 
+use super::kubelet_token::token;
 use super::layer_applied::applied;
-use crate::operation::goal::Goal;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Look, LookKey};
 use crate::operation::layer::Layer;
-use crate::operation::phase::{Action, Condition, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
 
 /// Everything of the node that is neither etcd nor control plane.
 #[derive(Debug)]
 pub struct BaseSystem;
 
-impl Phase for BaseSystem {
+impl<O: NodeOperation> Phase<O> for BaseSystem {
     fn title(&self) -> &'static str {
         "Base system"
     }
 
-    fn next(&self, goal: &Goal, world: &World) -> Next {
-        seen!(world.facts, Look::Facts);
-        let survey = seen!(world.survey, Look::Survey);
-        let node = seen!(world.node, Look::Node);
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        seen!(scene.host().facts, Look::Facts);
+        seen!(scene.host().survey, Look::Survey);
+        let node = seen!(scene.node().node, Look::Node);
         if node.as_ref().is_none_or(|node| node.pod_cidr.is_none()) {
-            return Next::Wait(Condition {
-                sentence: format!("the controller manager to give {} a network for its pods", goal.name),
+            return PhaseStatus::Wait(Condition {
+                sentence: format!(
+                    "the controller manager to assign a pod network to {}",
+                    scene.node_goal().name
+                ),
+                class: FailureClass::Api,
                 last_seen: "the Node has no podCIDR".to_owned(),
                 limit: Duration::from_secs(60),
-                looks: vec![Look::Node],
+                looks: vec![LookKey::Node],
+                causes: Vec::new(),
+                hopeless: None,
             });
         }
-        seen!(world.peers, Look::Peers);
-        if !survey.joined && !world.join_token {
-            return Next::Act(Action::CreateJoinToken);
-        }
-        match applied(world, Layer::Base) {
-            Ok(()) => Next::Holds,
-            Err(next) => next,
+        seen!(scene.node().peers, Look::Peers);
+        match token(scene).and_then(|()| applied(scene, Layer::Base)) {
+            Ok(()) => PhaseStatus::Holds,
+            Err(first) => first,
         }
     }
 }

@@ -1,35 +1,44 @@
-//! The API has the objects that every cluster has, and the bootstrap node's own Node.
+//! The API has the cluster's own objects, and the Node of the bootstrap node.
 
-use super::control_plane::API_SERVER;
-use crate::operation::goal::Goal;
-use crate::operation::phase::{Action, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
+use super::kubelet_token::token;
+use super::layer_applied::{address, inputs};
+use crate::model::api_contract::API_SERVER;
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene};
+use crate::operation::effect::{Action, Look};
 
-/// Ends with the kubelet able to ask for its certificate.
+/// Ends with the kubelet able to request its certificate.
 #[derive(Debug)]
 pub struct ClusterObjects;
 
-impl Phase for ClusterObjects {
+impl<O: BootstrapOperation> Phase<O> for ClusterObjects {
     fn title(&self) -> &'static str {
         "Cluster objects"
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        let survey = seen!(world.survey, Look::Survey);
-        let Some(node) = seen!(world.node, Look::Node) else { return Next::Act(Action::RegisterNode) };
-        if !node.annotations.contains_key(API_SERVER) {
-            return Next::Act(Action::Annotate(vec![(API_SERVER.to_owned(), "ready".to_owned())]));
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        match objects(scene) {
+            Ok(()) => PhaseStatus::Holds,
+            Err(first) => first,
         }
-        if !seen!(world.missing_objects, Look::ClusterObjects).is_empty() {
-            return Next::Act(Action::ApplyClusterObjects);
-        }
-        if !survey.joined && !world.join_token {
-            return Next::Act(Action::CreateJoinToken);
-        }
-        if !survey.joined && !world.kubelet_restarted {
-            return Next::Act(Action::RestartKubelet);
-        }
-        Next::Holds
     }
+}
+
+fn objects<O: BootstrapOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
+    let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
+    let Some(node) = node else { return Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))) };
+    if !node.annotations.contains_key(API_SERVER) {
+        return Err(PhaseStatus::Act(Action::MarkApiServerReady));
+    }
+    let Some(missing) = &scene.bootstrap().missing_objects else {
+        return Err(PhaseStatus::Look(Look::Objects(inputs(scene)?)));
+    };
+    if !missing.is_empty() {
+        return Err(PhaseStatus::Act(Action::ApplyObjects(missing.clone(), inputs(scene)?)));
+    }
+    token(scene)?;
+    if !survey.joined && !scene.host_begun().kubelet_restarted {
+        return Err(PhaseStatus::Act(Action::RestartKubelet));
+    }
+    Ok(())
 }

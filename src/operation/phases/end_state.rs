@@ -1,80 +1,108 @@
-//! The node is proved to be what its manifest says (design law 4).
+//! The node is verified to be what its manifest describes (design law 4).
 
 use std::time::Duration;
 
-use super::control_plane::pods_ready;
-use crate::etcd::membership::{MemberGoal, Move, Progress, next};
+use super::layer_applied::address;
+use super::member_wait::describe;
+use super::membership::{member_goal, members};
+use super::pods_ready::pods_ready;
+use crate::etcd::membership::{LearnerProgress, Move, next};
 use crate::model::role::Role;
-use crate::operation::goal::Goal;
-use crate::operation::phase::{Action, Condition, Look, Next, Phase};
-use crate::operation::world::{Reach, World};
-use crate::seen;
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look, LookKey};
+use crate::operation::observed::node::Reachability;
 
-/// Ready as that machine, its pods ready, its etcd member voting, a pod on it reached from this one.
+/// Ready as that machine, its pods ready, its etcd member voting, a pod on it reached from this machine.
 #[derive(Debug)]
 pub struct EndState;
 
-impl Phase for EndState {
+impl<O: NodeOperation> Phase<O> for EndState {
     fn title(&self) -> &'static str {
-        "End state proved"
+        "End state verified"
     }
 
-    fn next(&self, goal: &Goal, world: &World) -> Next {
-        if !world.reach_proved && !world.reach_pod {
-            return Next::Act(Action::StartReachabilityPod);
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        let begun = scene.node_begun();
+        if !begun.reached && !begun.reachability_pod {
+            return PhaseStatus::Act(Action::StartReachabilityPod);
         }
-        let facts = seen!(world.facts, Look::Facts);
-        let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
-        if !node.ready
-            || node.machine_id != facts.machine_id
-            || node.internal_ip != Some(goal.control_plane_ip)
-        {
-            let address = node.internal_ip.map_or_else(|| "no address".to_owned(), |ip| ip.to_string());
-            return Next::Wait(Condition {
-                sentence: format!("{} to be Ready, as this machine, at {}", goal.name, goal.control_plane_ip),
-                last_seen: format!(
-                    "{} at {address}, machine {}",
-                    if node.ready {
-                        "Ready".to_owned()
-                    } else {
-                        format!("not ready ({})", node.ready_message)
-                    },
-                    node.machine_id
-                ),
-                limit: Duration::from_secs(180),
-                looks: vec![Look::Node],
-            });
-        }
-        if let Err(first) = pods_ready(goal, world) {
+        if let Err(first) = ready(scene).and_then(|()| pods_ready(scene)).and_then(|()| voting(scene)) {
             return first;
         }
-        if goal.has(Role::Etcd) {
-            let membership = seen!(world.membership, Look::Membership);
-            let member = MemberGoal { name: goal.name.to_string(), peer_url: goal.peer_url() };
-            let progress = Progress { started: true, waited: Duration::ZERO, limit: Duration::MAX };
-            let decided = next(&member, membership, progress);
-            if decided != Move::Holds {
-                return Next::Wait(Condition {
-                    sentence: format!("etcd on {} to be a healthy voter", goal.name),
-                    last_seen: format!("{decided:?}"),
-                    limit: Duration::from_secs(60),
-                    looks: vec![Look::Membership],
-                });
-            }
+        if begun.reached {
+            return if begun.reachability_pod {
+                PhaseStatus::Act(Action::DeleteReachabilityPod)
+            } else {
+                PhaseStatus::Holds
+            };
         }
-        if world.reach_proved {
-            return if world.reach_pod { Next::Act(Action::DeleteReachabilityPod) } else { Next::Holds };
-        }
-        match seen!(world.reach, Look::Reach) {
+        match seen!(scene.node().reachability, Look::Reachability) {
             // Of an earlier run, usually. Another one is tried once: what ends it may end each.
-            Reach::Ended(_) if !world.reach_pod_replaced => Next::Act(Action::DeleteReachabilityPod),
-            Reach::NotYet(last_seen) | Reach::Ended(last_seen) => Next::Wait(Condition {
-                sentence: format!("a pod on {} to answer from this node", goal.name),
-                last_seen: last_seen.clone(),
-                limit: Duration::from_secs(120),
-                looks: vec![Look::Reach],
-            }),
-            Reach::Reached => Next::Holds,
+            Reachability::Ended(_) if !begun.reachability_pod_replaced => {
+                PhaseStatus::Act(Action::DeleteReachabilityPod)
+            }
+            Reachability::NotYet(last_seen) | Reachability::Ended(last_seen) => {
+                let condition = Condition {
+                    sentence: format!("a pod on {} to answer from this node", scene.node_goal().name),
+                    class: FailureClass::Host,
+                    last_seen: last_seen.clone(),
+                    limit: Duration::from_secs(120),
+                    looks: vec![LookKey::Reachability],
+                    causes: Vec::new(),
+                    hopeless: None,
+                };
+                PhaseStatus::Wait(condition.caused_by(scene.host(), vec![Cause::kubelet()]))
+            }
+            Reachability::Reached => PhaseStatus::Holds,
         }
     }
+}
+
+fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
+    let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
+    let (node, expected) = (node.clone().unwrap_or_default(), address(scene)?);
+    if node.ready && node.machine_id == facts.machine_id && node.internal_ip == Some(expected) {
+        return Ok(());
+    }
+    let address = node.internal_ip.map_or_else(|| "no address".to_owned(), |ip| ip.to_string());
+    let state = if node.ready { "Ready".to_owned() } else { format!("not ready ({})", node.ready_message) };
+    let condition = Condition {
+        sentence: format!("{} to be Ready, as this machine, at {expected}", scene.node_goal().name),
+        class: FailureClass::Host,
+        last_seen: format!("{state} at {address}, machine {}", node.machine_id),
+        limit: Duration::from_secs(180),
+        looks: vec![LookKey::Node],
+        causes: Vec::new(),
+        hopeless: None,
+    };
+    let causes = vec![Cause::kubelet(), Cause::Unit("containerd.service".to_owned())];
+    Err(PhaseStatus::Wait(condition.caused_by(scene.host(), causes)))
+}
+
+fn voting<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    if !scene.node_goal().has(Role::Etcd) {
+        return Ok(());
+    }
+    let (membership, goal) = (members(scene)?, member_goal(scene)?);
+    let progress =
+        LearnerProgress { started: true, waited: Duration::ZERO, limit: Duration::MAX, hopeless: None };
+    let decided = next(&goal, membership, progress);
+    if decided == Move::Holds {
+        return Ok(());
+    }
+    let condition = Condition {
+        sentence: format!("etcd on {} to be a healthy voter", scene.node_goal().name),
+        class: FailureClass::Etcd,
+        last_seen: describe(&decided),
+        limit: Duration::from_secs(60),
+        looks: vec![LookKey::Membership],
+        causes: Vec::new(),
+        hopeless: None,
+    };
+    let causes = vec![Cause::kubelet(), Cause::container("etcd")];
+    Err(PhaseStatus::Wait(condition.caused_by(scene.host(), causes)))
 }

@@ -1,24 +1,46 @@
-//! The registry has every image of the bundle.
+//! The registry runs and has every image of the bundle.
 
-use crate::operation::goal::Goal;
-use crate::operation::phase::{Action, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
+use std::time::Duration;
+
+use super::layer_applied::applied;
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look, LookKey};
+use crate::operation::layer::Layer;
 
 /// By digest: a tag that points elsewhere is missing.
 #[derive(Debug)]
 pub struct ImagesLoaded;
 
-impl Phase for ImagesLoaded {
+impl<O: BootstrapOperation> Phase<O> for ImagesLoaded {
     fn title(&self) -> &'static str {
         "Images loaded"
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        if seen!(world.missing_images, Look::Images).is_empty() {
-            Next::Holds
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        if let Err(first) = applied(scene, Layer::Registry) {
+            return first;
+        }
+        if let Some(complaint) = seen!(scene.bootstrap().registry, Look::Registry) {
+            let condition = Condition {
+                sentence: "the image registry to accept connections".to_owned(),
+                class: FailureClass::Host,
+                last_seen: complaint.clone(),
+                limit: Duration::from_secs(30),
+                looks: vec![LookKey::Registry],
+                causes: Vec::new(),
+                hopeless: None,
+            };
+            let causes = vec![Cause::Unit("metalform-registry.service".to_owned())];
+            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
+        }
+        let missing = seen!(scene.bootstrap().missing_images, Look::Images);
+        if missing.is_empty() {
+            PhaseStatus::Holds
         } else {
-            Next::Act(Action::LoadImages)
+            PhaseStatus::Act(Action::LoadImages(missing.clone()))
         }
     }
 }

@@ -1,19 +1,54 @@
 //! What phases that apply states have in common.
 
-use crate::operation::layer::Layer;
-use crate::operation::phase::{Action, Blocker, Look, Next};
-use crate::operation::world::World;
+use std::net::IpAddr;
+use std::sync::Arc;
 
-/// The host is what a layer's states say; `Err` is what has to come first.
-pub fn applied(world: &World, layer: Layer) -> Result<(), Next> {
-    let Some(plan) = world.plans.get(&layer) else { return Err(Next::Look(Look::Plan(layer))) };
-    if !plan.refused.is_empty() {
-        return Err(Next::Blocked(Blocker::Refused(plan.refused.clone())));
+use crate::operation::contract::{Blocker, NodeOperation, PhaseStatus, Scene};
+use crate::operation::effect::{Action, Look};
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::preflight;
+
+/// Nothing on the host differs from the states of a layer; `Err` is what comes before.
+pub(super) fn applied<O: NodeOperation>(scene: &Scene<'_, O>, layer: Layer) -> Result<(), PhaseStatus> {
+    let Some(plan) = scene.host().plans.get(&layer) else {
+        return Err(PhaseStatus::Look(Look::Plan(layer, inputs(scene)?)));
+    };
+    match plan {
+        LayerPlan::Unchanged(_) => Ok(()),
+        LayerPlan::Refused(refusals) => Err(PhaseStatus::Blocked(Blocker::Refused(refusals.clone()))),
+        LayerPlan::Differs(plan) => {
+            let ids = plan.changes().into_iter().map(|(id, _)| id);
+            let again: Vec<String> = ids.filter(|id| scene.host_begun().was_changed(&layer, id)).collect();
+            if again.is_empty() {
+                Err(PhaseStatus::Act(Action::Apply(layer, plan.clone())))
+            } else {
+                Err(PhaseStatus::Blocked(Blocker::StillDiffers(again)))
+            }
+        }
     }
-    let again: Vec<String> =
-        plan.changes.iter().map(|(id, _)| id).filter(|id| world.was_changed(&layer, id)).cloned().collect();
-    if !again.is_empty() {
-        return Err(Next::Blocked(Blocker::StillDiffers(again)));
-    }
-    if plan.changes.is_empty() { Ok(()) } else { Err(Next::Act(Action::Apply(layer))) }
+}
+
+/// The address of the node on the control plane.
+pub(super) fn address<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<IpAddr, PhaseStatus> {
+    let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
+    scene.node_goal().address(facts, scene.node().recorded_address()).map_err(|error| {
+        PhaseStatus::Blocked(Blocker::Preflight(vec![preflight::address_failure(scene.node_goal(), &error)]))
+    })
+}
+
+/// What the states of the node are rendered from, as it was observed.
+pub(super) fn inputs<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<Arc<NodeInputs>, PhaseStatus> {
+    let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
+    let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
+    Ok(Arc::new(NodeInputs {
+        goal: scene.node_goal().clone(),
+        address: address(scene)?,
+        facts: facts.clone(),
+        joined: survey.joined,
+        node: scene.node().node.clone().flatten(),
+        peers: scene.node().peers.clone().unwrap_or_default(),
+        membership: scene.etcd().membership.clone(),
+    }))
 }

@@ -1,68 +1,77 @@
-//! The kubelet has a certificate of its own and reports for this very machine.
+//! The kubelet has a certificate of its own and reports for this machine.
 
 use std::time::Duration;
 
-use super::layer_applied::applied;
-use crate::operation::goal::{Goal, address_in};
+use super::layer_applied::{address, applied};
+use crate::model::api_contract::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look, LookKey};
+use crate::operation::goal::address_in;
 use crate::operation::layer::Layer;
-use crate::operation::phase::{Action, Condition, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
 
-/// Annotation: the node's address on the control plane.
-pub const CONTROL_PLANE_IP: &str = crate::model::api_contract::CONTROL_PLANE_IP;
-/// Annotation: the node's address on the workload plane.
-pub const WORKLOAD_PLANE_IP: &str = crate::model::api_contract::WORKLOAD_PLANE_IP;
-
-/// Ends with the token gone, from the API and from the host.
+/// Ends with the token deleted, from the API and from the host.
 #[derive(Debug)]
 pub struct NodeJoined;
 
-impl Phase for NodeJoined {
+impl<O: NodeOperation> Phase<O> for NodeJoined {
     fn title(&self) -> &'static str {
         "Node joined"
     }
 
-    fn next(&self, goal: &Goal, world: &World) -> Next {
-        let facts = seen!(world.facts, Look::Facts);
-        let node = seen!(world.node, Look::Node).clone().unwrap_or_default();
-        let addresses: Vec<(String, String)> = [
-            (CONTROL_PLANE_IP, &goal.networks.control_plane),
-            (WORKLOAD_PLANE_IP, &goal.networks.workload_plane.cidrs),
-        ]
-        .into_iter()
-        .filter_map(|(key, networks)| Some((key.to_owned(), address_in(facts, networks)?.1.to_string())))
-        .collect();
-        // The signer of serving certificates reads the addresses: they must be there before it is asked.
-        if addresses.iter().any(|(key, value)| node.annotations.get(key) != Some(value)) {
-            return Next::Act(Action::Annotate(addresses));
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        let goal = scene.node_goal();
+        let facts = seen!(scene.host().facts, Look::Facts);
+        let node = seen!(scene.node().node, Look::Node).clone().unwrap_or_default();
+        let control_plane = match address(scene) {
+            Ok(address) => address,
+            Err(first) => return first,
+        };
+        let workload_plane = address_in(facts, &goal.networks.workload_plane.cidrs)
+            .map_or(control_plane, |(_, address)| address);
+        let recorded = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
+        // The signer of serving certificates reads the addresses: they must be there before the request.
+        if recorded.iter().any(|(key, address)| node.annotations.get(*key) != Some(&address.to_string())) {
+            return PhaseStatus::Act(Action::RecordAddresses { control_plane, workload_plane });
         }
+        let causes = vec![Cause::kubelet(), Cause::Unit("containerd.service".to_owned())];
         if node.machine_id != facts.machine_id || node.internal_ip.is_none() {
-            return Next::Wait(Condition {
+            let last_seen = if node.machine_id.is_empty() {
+                "no kubelet has reported for this Node".to_owned()
+            } else {
+                format!("the Node is reported by machine {}", node.machine_id)
+            };
+            let condition = Condition {
                 sentence: format!("the kubelet of {} to register", goal.name),
-                last_seen: if node.machine_id.is_empty() {
-                    "no kubelet has reported for this Node".to_owned()
-                } else {
-                    format!("the Node is reported by machine {}", node.machine_id)
-                },
+                class: FailureClass::Host,
+                last_seen,
                 limit: Duration::from_secs(120),
-                looks: vec![Look::Node],
-            });
+                looks: vec![LookKey::Node],
+                causes: Vec::new(),
+                hopeless: None,
+            };
+            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
         }
-        if !seen!(world.survey, Look::Survey).joined {
-            return Next::Wait(Condition {
+        if !seen!(scene.host().survey, Look::Survey).joined {
+            let condition = Condition {
                 sentence: format!("the kubelet of {} to have its certificate", goal.name),
-                last_seen: "it has none that this cluster's authority signed".to_owned(),
+                class: FailureClass::Host,
+                last_seen: "it has none that the CA of this cluster signed".to_owned(),
                 limit: Duration::from_secs(60),
-                looks: vec![Look::Survey],
-            });
+                looks: vec![LookKey::Survey],
+                causes: Vec::new(),
+                hopeless: None,
+            };
+            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
         }
-        if *seen!(world.join_tokens, Look::JoinTokens) > 0 {
-            return Next::Act(Action::DeleteJoinToken);
+        if *seen!(scene.node().join_tokens, Look::JoinTokens) > 0 {
+            return PhaseStatus::Act(Action::DeleteJoinTokens);
         }
-        match applied(world, Layer::Joined) {
-            Ok(()) => Next::Holds,
-            Err(next) => next,
+        match applied(scene, Layer::Joined) {
+            Ok(()) => PhaseStatus::Holds,
+            Err(first) => first,
         }
     }
 }

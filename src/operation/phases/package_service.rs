@@ -3,34 +3,41 @@
 use std::time::Duration;
 
 use super::layer_applied::applied;
-use crate::operation::goal::Goal;
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Look, LookKey};
 use crate::operation::layer::Layer;
-use crate::operation::phase::{Condition, Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
 
 /// The first thing on the first host: everything else is installed from it.
 #[derive(Debug)]
 pub struct PackageService;
 
-impl Phase for PackageService {
+impl<O: BootstrapOperation> Phase<O> for PackageService {
     fn title(&self) -> &'static str {
         "Package service"
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        seen!(world.facts, Look::Facts);
-        if let Err(first) = applied(world, Layer::Serving) {
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        if let Err(first) = applied(scene, Layer::Serving) {
             return first;
         }
-        match seen!(world.package_service, Look::PackageService) {
-            None => Next::Holds,
-            Some(complaint) => Next::Wait(Condition {
-                sentence: "metalform serve to answer".to_owned(),
-                last_seen: complaint.clone(),
-                limit: Duration::from_secs(30),
-                looks: vec![Look::PackageService],
-            }),
+        match seen!(scene.bootstrap().package_service, Look::PackageService) {
+            None => PhaseStatus::Holds,
+            Some(complaint) => {
+                let condition = Condition {
+                    sentence: "metalform serve to accept connections".to_owned(),
+                    class: FailureClass::Own,
+                    last_seen: complaint.clone(),
+                    limit: Duration::from_secs(30),
+                    looks: vec![LookKey::PackageService],
+                    causes: Vec::new(),
+                    hopeless: None,
+                };
+                let causes = vec![Cause::Unit("metalform.service".to_owned())];
+                PhaseStatus::Wait(condition.caused_by(scene.host(), causes))
+            }
         }
     }
 }

@@ -1,29 +1,30 @@
 //! The host is fit to be this node.
 
-use crate::operation::goal::Goal;
-use crate::operation::phase::{Blocker, Look, Next, Phase};
+use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::Look;
 use crate::operation::preflight::failures;
-use crate::operation::world::World;
-use crate::seen;
 
-/// Nothing on the host was changed before this holds.
+/// Nothing on the host is changed before this holds.
 #[derive(Debug)]
 pub struct Preflight;
 
-impl Phase for Preflight {
+impl<O: NodeOperation> Phase<O> for Preflight {
     fn title(&self) -> &'static str {
         "Preflight"
     }
 
-    fn next(&self, goal: &Goal, world: &World) -> Next {
-        let facts = seen!(world.facts, Look::Facts);
-        let survey = seen!(world.survey, Look::Survey);
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        let goal = scene.node_goal();
+        let facts = seen!(scene.host().facts, Look::Facts);
+        let survey = seen!(scene.host().survey, Look::Survey);
+        // The API may be what the first node is to bring back.
         let found = if goal.first {
-            failures(goal, facts, survey, std::iter::empty())
+            failures(goal, facts, survey, None, std::iter::empty())
         } else {
-            let peers = seen!(world.peers, Look::Peers);
-            failures(goal, facts, survey, peers.iter())
+            seen!(scene.node().node, Look::Node);
+            let peers = seen!(scene.node().peers, Look::Peers);
+            failures(goal, facts, survey, scene.node().recorded_address(), peers.iter())
         };
-        if found.is_empty() { Next::Holds } else { Next::Blocked(Blocker::Preflight(found)) }
+        if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Preflight(found)) }
     }
 }

@@ -1,21 +1,19 @@
 //! The host answers over SSH.
 
-use crate::operation::goal::Goal;
-use crate::operation::phase::{Look, Next, Phase};
-use crate::operation::world::World;
-use crate::seen;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::Look;
 
-/// Looking at the facts is the proof: connection, host key, key, sudo and shell are all needed for it.
+/// Gathering the facts needs everything: connection, host key, key, sudo and shell.
 #[derive(Debug)]
 pub struct Reachable;
 
-impl Phase for Reachable {
+impl<O: NodeOperation> Phase<O> for Reachable {
     fn title(&self) -> &'static str {
         "Reachable"
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        seen!(world.facts, Look::Facts);
-        Next::Holds
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        seen!(scene.host().facts, Look::Facts);
+        PhaseStatus::Holds
     }
 }

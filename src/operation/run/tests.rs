@@ -1,137 +1,424 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::engine::cancel;
+use crate::engine::host::HostError;
 use crate::kube_api::client::{ApiCall, ApiError};
-use crate::model::cluster_networks::{Networks, WorkloadPlane};
-use crate::operation::phase::{Action, Condition, Look, Next};
-use crate::operation::site::Done;
-use crate::operation::world::{Seen, World};
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{Begun, Phase, PhaseEntry, PhaseStatus, Scene, World};
+use crate::operation::effect::{Action, Look, LookKey, Observation};
+use crate::operation::observed::report::UnitReport;
+use crate::operation::parts::host::HostPart;
+use crate::transport::error::TransportError;
 
-/// Decides by the time and by whether the Node was just seen.
-struct Scripted(fn(u64, bool) -> Next);
+/// Two phases that decide by the time, and by what was seen and done.
+struct Scripted {
+    one: Decide,
+    other: Option<Decide>,
+}
 
-impl Phase for Scripted {
-    fn title(&self) -> &'static str {
-        "Scripted"
+type Decide = fn(&Situation) -> PhaseStatus;
+
+struct Situation {
+    second: u64,
+    node_seen: bool,
+    objects_seen: bool,
+    done: BTreeSet<String>,
+    host: HostPart,
+}
+
+#[derive(Default, Clone)]
+struct Seen {
+    node: bool,
+    objects: bool,
+    host: HostPart,
+}
+
+#[derive(Default, Clone, Serialize, Deserialize)]
+struct Did(BTreeSet<String>);
+
+impl World<Scripted, Did> for Seen {
+    fn put(&mut self, _: &Scripted, _: &mut Did, observation: Observation, _: Duration) {
+        self.node |= matches!(observation, Observation::Node(_));
+        self.objects |= matches!(observation, Observation::Images(_));
+        self.host.put(&observation);
     }
 
-    fn next(&self, _goal: &Goal, world: &World) -> Next {
-        (self.0)(world.elapsed.as_secs(), world.node.is_some())
+    fn forget(&mut self, key: &LookKey) {
+        match key {
+            LookKey::Node => self.node = false,
+            LookKey::Images => self.objects = false,
+            _ => self.host.forget(key),
+        }
+    }
+
+    fn predict(&mut self, _: &Scripted, _: &mut Did, _: &Action) {}
+}
+
+impl Begun for Did {
+    fn remember(&mut self, action: &Action) {
+        self.0.insert(action.sentence());
+    }
+
+    fn let_go(&self) -> Vec<Action> {
+        let token = self.0.contains(&Action::CreateJoinToken.sentence());
+        token.then_some(Action::DeleteJoinTokens).into_iter().collect()
     }
 }
 
-/// The Node can be looked at, except in these seconds since the beginning.
-struct Flaky(Instant, &'static [(u64, u64)]);
+struct Script;
+
+impl Operation for Script {
+    type Goal = Scripted;
+    type World = Seen;
+    type Begun = Did;
+
+    const PHASES: &'static [PhaseEntry<Self>] =
+        &[PhaseEntry { phase: &One, needs: &[] }, PhaseEntry { phase: &Other, needs: &[] }];
+}
+
+struct One;
+struct Other;
+
+fn situation(scene: &Scene<'_, Script>) -> Situation {
+    Situation {
+        second: scene.now.as_secs(),
+        node_seen: scene.world.node,
+        objects_seen: scene.world.objects,
+        done: scene.begun.0.clone(),
+        host: scene.world.host.clone(),
+    }
+}
+
+impl Phase<Script> for One {
+    fn title(&self) -> &'static str {
+        "One"
+    }
+
+    fn status(&self, scene: &Scene<'_, Script>) -> PhaseStatus {
+        (scene.goal.one)(&situation(scene))
+    }
+}
+
+impl Phase<Script> for Other {
+    fn title(&self) -> &'static str {
+        "Other"
+    }
+
+    fn applies(&self, goal: &Scripted) -> bool {
+        goal.other.is_some()
+    }
+
+    fn status(&self, scene: &Scene<'_, Script>) -> PhaseStatus {
+        scene.goal.other.map_or(PhaseStatus::Holds, |decide| decide(&situation(scene)))
+    }
+}
+
+/// What is looked at and done, and when; the Node cannot be looked at in `away` seconds since the beginning.
+struct Flaky {
+    began: Instant,
+    away: &'static [(u64, u64)],
+    unit: Result<UnitReport, ()>,
+    log: Mutex<Vec<String>>,
+}
+
+impl Flaky {
+    fn note(&self, what: &str) {
+        let at = self.began.elapsed().as_secs();
+        self.log.lock().unwrap().push(format!("{at} {what}"));
+    }
+}
 
 #[async_trait]
 impl Site for Flaky {
-    async fn look(&mut self, _look: &Look, _world: &World) -> Result<Seen, Trouble> {
-        let second = self.0.elapsed().as_secs();
-        if self.1.iter().any(|away| (away.0..away.1).contains(&second)) {
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
+        match look {
+            Look::Unit(_) if self.unit.is_err() => sleep(Duration::from_secs(3600)).await,
+            Look::Unit(name) => {
+                return Ok(Observation::Unit(name.clone(), self.unit.clone().unwrap_or_default()));
+            }
+            Look::Images => {
+                sleep(Duration::from_secs(4)).await;
+                self.note("listed images");
+                return Ok(Observation::Images(BTreeSet::new()));
+            }
+            _ => {}
+        }
+        let second = self.began.elapsed().as_secs();
+        if self.away.iter().any(|away| (away.0..away.1).contains(&second)) {
             let call = ApiCall { verb: "get", object: "node/n".to_owned() };
             return Err(ApiError::Unreachable { call, reason: "refused".to_owned() }.into());
         }
-        Ok(Seen::Node(None))
+        Ok(Observation::Node(None))
     }
 
-    async fn act(&mut self, _action: &Action, _world: &World) -> Result<Done, Trouble> {
-        Ok(Done { changed: 1 })
-    }
-}
-
-fn goal() -> Goal {
-    Goal {
-        name: "n".parse().unwrap(),
-        roles: BTreeSet::new(),
-        first: false,
-        control_plane_ip: "192.0.2.1".parse().unwrap(),
-        networks: Networks {
-            control_plane: Vec::new(),
-            workload_plane: WorkloadPlane { cidrs: Vec::new(), mtu: 1500 },
-            node_ports: Vec::new(),
-            pods: "10.233.0.0/16".parse().unwrap(),
-            services: "10.96.0.0/12".parse().unwrap(),
-            api_service_ip: "10.96.0.1".parse().unwrap(),
-            dns_ip: "10.96.0.10".parse().unwrap(),
-        },
-        platforms: BTreeSet::new(),
-        authority: None,
-        clock: 0,
+    async fn act(&self, action: &Action) -> Result<Returned, EffectError> {
+        self.note(&action.sentence());
+        match action {
+            Action::RestartKubelet | Action::SetAsideMemberData => sleep(Duration::from_secs(5)).await,
+            Action::LoadImages(_) => sleep(Duration::from_secs(2)).await,
+            Action::CreateTrust(_) => sleep(Duration::from_secs(36_000)).await,
+            Action::RegisterNode(_) => {
+                let host = "n".to_owned();
+                let lost = TransportError::Unreachable { host, reason: "gone".to_owned() };
+                return Err(EffectError::Host(HostError::Transport(lost)));
+            }
+            _ => {}
+        }
+        Ok(Returned { changed: 1, observed: Vec::new() })
     }
 }
 
-async fn outcome(
-    next: fn(u64, bool) -> Next,
+struct Outcome {
+    result: Result<RunSummary, RunError>,
+    waits: Vec<String>,
+    log: Vec<String>,
+    elapsed: u64,
+}
+
+impl Outcome {
+    fn message(&self) -> String {
+        self.result.as_ref().unwrap_err().to_string()
+    }
+}
+
+async fn play(
+    goal: Scripted,
     away: &'static [(u64, u64)],
-) -> (Result<Summary, String>, Vec<String>) {
-    let told = Mutex::new(Vec::new());
+    unit: Result<UnitReport, ()>,
+    cancel: Cancel,
+) -> Outcome {
+    let waits = Mutex::new(Vec::new());
     let report = |event| {
         if let Event::Waiting { condition, elapsed, .. } = event {
-            told.lock().unwrap().push(format!("{condition} {} s", elapsed.as_secs()));
+            waits.lock().unwrap().push(format!("{condition} {} s", elapsed.as_secs()));
         }
     };
-    let phase = Scripted(next);
-    let summary = run(&[&phase], &goal(), &mut Flaky(Instant::now(), away), &report).await;
-    (summary.map_err(|error| error.to_string()), told.into_inner().unwrap())
+    let began = Instant::now();
+    let site = Flaky { began, away, unit, log: Mutex::default() };
+    let context = RunContext { host: "n".parse().unwrap(), report: &report, cancel };
+    let result = run::<Script>(&goal, &site, context).await;
+    let log = site.log.into_inner().unwrap();
+    Outcome { result, waits: waits.into_inner().unwrap(), log, elapsed: began.elapsed().as_secs() }
 }
 
-fn until(sentence: &str) -> Next {
+async fn alone(one: Decide, away: &'static [(u64, u64)]) -> Outcome {
+    play(Scripted { one, other: None }, away, Ok(UnitReport::default()), Cancel::never()).await
+}
+
+async fn both(one: Decide, other: Decide) -> Outcome {
+    let goal = Scripted { one, other: Some(other) };
+    play(goal, &[], Ok(UnitReport::default()), Cancel::never()).await
+}
+
+fn until(sentence: &str) -> PhaseStatus {
     within(30, sentence)
 }
 
-fn within(seconds: u64, sentence: &str) -> Next {
-    Next::Wait(Condition {
+fn within(seconds: u64, sentence: &str) -> PhaseStatus {
+    PhaseStatus::Wait(condition(seconds, sentence))
+}
+
+fn condition(seconds: u64, sentence: &str) -> Condition {
+    Condition {
         sentence: sentence.to_owned(),
+        class: FailureClass::Etcd,
         last_seen: "nothing".to_owned(),
         limit: Duration::from_secs(seconds),
-        looks: vec![Look::Node],
-    })
+        looks: vec![LookKey::Node],
+        causes: Vec::new(),
+        hopeless: None,
+    }
+}
+
+fn once(at: &Situation, action: Action) -> PhaseStatus {
+    if at.done.contains(&action.sentence()) { PhaseStatus::Holds } else { PhaseStatus::Act(action) }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_at_its_limit_and_is_told_of_now_and_then() {
-    let (summary, told) = outcome(|_, _| until("a"), &[]).await;
-    assert_eq!(summary.unwrap_err(), "Scripted: waited 30 s for a; last seen: nothing");
-    assert_eq!(told, ["a 0 s", "a 10 s", "a 20 s"]);
+async fn a_wait_ends_at_its_limit_with_its_class_and_is_reported_now_and_then() {
+    let outcome = alone(|_| until("a"), &[]).await;
+    assert_eq!(outcome.message(), "One: waited 30 s for a; last seen: nothing");
+    assert_eq!(outcome.result.unwrap_err().class(), Some(FailureClass::Etcd));
+    assert_eq!(outcome.waits, ["a 0 s", "a 10 s", "a 20 s"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn time_spent_on_other_things_takes_nothing_from_a_wait() {
-    let next = |second, _| match second {
+    let decide: Decide = |at| match at.second {
         0..5 => until("a"),
         5..30 => until("b"),
         30..50 => until("a"),
-        _ => Next::Holds,
+        _ => PhaseStatus::Holds,
     };
-    assert!(outcome(next, &[]).await.0.is_ok(), "a was waited for 25 s in all");
+    assert!(alone(decide, &[]).await.result.is_ok(), "a was waited for 25 s in all");
 }
 
 #[tokio::test(start_paused = true)]
 async fn conditions_that_take_turns_do_not_go_on_for_ever() {
-    let next = |second: u64, _| until(if second.is_multiple_of(2) { "a" } else { "b" });
-    assert!(outcome(next, &[]).await.0.unwrap_err().contains("waited 30 s"));
+    let outcome = alone(|at| until(if at.second.is_multiple_of(2) { "a" } else { "b" }), &[]).await;
+    assert!(outcome.message().contains("waited 30 s"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_outage_is_waited_out_for_itself() {
-    let next = |second, seen| match (second, seen) {
-        (200.., _) => Next::Holds,
+    let decide: Decide = |at| match (at.second, at.node_seen) {
+        (200.., _) => PhaseStatus::Holds,
         (_, true) => within(1000, "a"),
-        (_, false) => Next::Look(Look::Node),
+        (_, false) => PhaseStatus::Look(Look::Node),
     };
-    assert!(outcome(next, &[(0, 50), (52, 100), (102, 150), (152, 200)]).await.0.is_ok());
-    let (summary, _) = outcome(next, &[(0, 100)]).await;
-    assert_eq!(summary.unwrap_err(), "Scripted: could not look at the Node");
+    assert!(alone(decide, &[(0, 50), (52, 100), (102, 150), (152, 200)]).await.result.is_ok());
+    let outcome = alone(decide, &[(0, 100)]).await;
+    assert_eq!(outcome.message(), "One: could not get the Node");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_help_is_not_done_for_ever() {
-    let (summary, _) = outcome(|_, _| Next::Act(Action::ApplyClusterObjects), &[]).await;
+    let outcome = alone(|_| PhaseStatus::Act(Action::MarkApiServerReady), &[]).await;
     assert_eq!(
-        summary.unwrap_err(),
-        "Scripted: it was done 10 times and is still called for: apply access rules and CoreDNS"
+        outcome.message(),
+        "One: still required after 10 attempts: record that the API server is ready"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn actions_that_change_different_things_run_side_by_side() {
+    let outcome =
+        both(|at| once(at, Action::RestartKubelet), |at| once(at, Action::LoadImages(BTreeSet::new()))).await;
+    let summary = outcome.result.unwrap();
+    assert_eq!(outcome.elapsed, 5);
+    assert_eq!(summary.sum_of_phases().as_secs(), 7);
+    assert_eq!(summary.phases[1].elapsed.as_secs(), 2, "a phase lasts until it holds itself");
+}
+
+#[tokio::test(start_paused = true)]
+async fn actions_that_change_the_same_thing_do_not() {
+    let outcome =
+        both(|at| once(at, Action::RestartKubelet), |at| once(at, Action::SetAsideMemberData)).await;
+    assert_eq!(outcome.log, ["0 restart the kubelet", "5 set aside the data of a removed etcd member"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_looked_at_while_it_was_changed_is_looked_at_again() {
+    let outcome = both(
+        |at| match (at.second, at.done.is_empty()) {
+            (0, _) => until("a second to pass"),
+            (_, true) => PhaseStatus::Act(Action::LoadImages(BTreeSet::new())),
+            (_, false) => PhaseStatus::Holds,
+        },
+        |at| if at.objects_seen { PhaseStatus::Holds } else { PhaseStatus::Look(Look::Images) },
+    )
+    .await;
+    assert!(outcome.result.is_ok());
+    let look = outcome.log.iter().filter(|line| line.ends_with("listed images")).count();
+    assert_eq!(look, 2, "{:?}", outcome.log);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_effect_that_does_not_finish_is_an_error_that_names_its_deadline() {
+    let outcome = alone(|_| PhaseStatus::Act(Action::CreateTrust(BTreeSet::new())), &[]).await;
+    let RunError::Effect { source, .. } = outcome.result.unwrap_err() else { panic!("another error") };
+    assert_eq!(source.to_string(), "did not finish within 120 s");
+}
+
+fn waits_for_the_kubelet(at: &Situation) -> PhaseStatus {
+    let causes = vec![Cause::kubelet()];
+    PhaseStatus::Wait(condition(300, "the node to be Ready").caused_by(&at.host, causes))
+}
+
+fn crashing(restarts: u32) -> UnitReport {
+    UnitReport {
+        active: "activating".to_owned(),
+        sub: "auto-restart".to_owned(),
+        result: "exit-code".to_owned(),
+        status: 1,
+        restarts,
+        last_error: "no such file".to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unit_that_fails_for_good_ends_the_wait_with_its_last_error() {
+    let goal = Scripted { one: waits_for_the_kubelet, other: None };
+    let outcome = play(goal, &[], Ok(crashing(3)), Cancel::never()).await;
+    assert_eq!(
+        outcome.message(),
+        "One: gave up waiting for the node to be Ready: kubelet.service is activating (auto-restart), exit status 1, 3 restarts: no such file"
+    );
+    assert!(outcome.elapsed < 20, "{} s", outcome.elapsed);
+    let goal = Scripted { one: waits_for_the_kubelet, other: None };
+    let outcome = play(goal, &[], Ok(crashing(1)), Cancel::never()).await;
+    assert!(outcome.message().ends_with("exit status 1, 1 restarts: no such file"), "{}", outcome.message());
+    assert_eq!(outcome.elapsed, 300, "it may start yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_dies_while_something_else_is_waited_for_ends_the_run() {
+    let goal = Scripted { one: waits_for_the_kubelet, other: None };
+    let outcome = play(goal, &[], Err(()), Cancel::never()).await;
+    assert_eq!(outcome.message(), "One: could not inspect unit kubelet.service");
+    assert_eq!(outcome.result.unwrap_err().class(), Some(FailureClass::Ssh));
+    assert!(outcome.elapsed < 15, "{} s", outcome.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupted_run_finishes_its_actions_and_lets_go() {
+    let (handle, cancel) = cancel::channel();
+    let goal = Scripted {
+        one: |at| {
+            let token = Action::CreateJoinToken;
+            if at.done.contains(&token.sentence()) {
+                once(at, Action::RestartKubelet)
+            } else {
+                PhaseStatus::Act(token)
+            }
+        },
+        other: Some(|_| until("something")),
+    };
+    let later = async {
+        sleep(Duration::from_secs(2)).await;
+        handle.cancel(CancelLevel::AfterResource);
+    };
+    let (outcome, ()) = tokio::join!(play(goal, &[], Ok(UnitReport::default()), cancel), later);
+    assert_eq!(outcome.message(), "interrupted");
+    assert_eq!(outcome.log, ["0 create a join token", "0 restart the kubelet", "5 delete the join token"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_interrupted_twice_drops_its_actions() {
+    let (handle, cancel) = cancel::channel();
+    let goal = Scripted { one: |at| once(at, Action::RestartKubelet), other: None };
+    let later = async {
+        sleep(Duration::from_secs(1)).await;
+        handle.cancel(CancelLevel::AfterResource);
+        sleep(Duration::from_secs(1)).await;
+        handle.cancel(CancelLevel::Now);
+    };
+    let (outcome, ()) = tokio::join!(play(goal, &[], Ok(UnitReport::default()), cancel), later);
+    assert_eq!((outcome.message().as_str(), outcome.elapsed), ("interrupted", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_waits_for_what_runs_beside_it() {
+    let outcome = both(
+        |at| once(at, Action::RestartKubelet),
+        |_| PhaseStatus::Act(Action::RegisterNode([192, 0, 2, 1].into())),
+    )
+    .await;
+    assert_eq!(outcome.message(), "Other: could not create the Node object");
+    assert_eq!(outcome.elapsed, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn phases_that_can_never_begin_are_a_bug_that_is_reported() {
+    let outcome = alone(|_| PhaseStatus::All(Vec::new()), &[]).await;
+    assert_eq!(outcome.message(), "no phase can go on, and these do not hold: One");
 }

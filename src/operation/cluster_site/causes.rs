@@ -1,0 +1,115 @@
+//! Units and static pods' containers of a host, as it reports them itself: no API is needed.
+
+use std::collections::BTreeMap;
+
+use super::ClusterSite;
+use crate::operation::effect::Observation;
+use crate::operation::observed::report::{ContainerReport, UnitReport};
+use crate::operation::site::EffectError;
+use crate::transport::Program;
+
+/// How much of a log line is shown, bytes.
+const LINE: usize = 400;
+
+impl ClusterSite {
+    pub(super) async fn unit(&self, name: &str) -> Result<Observation, EffectError> {
+        let output = self.ports.host.run(&plain(unit_script(name))).await?;
+        Ok(Observation::Unit(name.to_owned(), unit_report(&String::from_utf8_lossy(&output.stdout))))
+    }
+
+    pub(super) async fn container(&self, name: &str) -> Result<Observation, EffectError> {
+        let output = self.ports.host.run(&plain(container_script(name))).await?;
+        let report = container_report(&String::from_utf8_lossy(&output.stdout));
+        Ok(Observation::Container(name.to_owned(), report))
+    }
+}
+
+fn plain(script: String) -> Program {
+    Program { script, payload: Vec::new() }
+}
+
+/// Unit names are ours: no quoting is needed. The journal's last line of this start is the error, if it has failed.
+fn unit_script(name: &str) -> String {
+    format!(
+        "systemctl show {name} -p ActiveState -p SubState -p Result -p ExecMainStatus -p NRestarts\n\
+         echo\n\
+         journalctl -u {name} -n 20 -o cat --no-pager -q 2>/dev/null | grep -v \
+         -e '^Start' -e '^Stop' -e '^Scheduled restart' -e '{name}: ' | tail -n 1 | head -c {LINE}\n\
+         true\n"
+    )
+}
+
+fn unit_report(text: &str) -> UnitReport {
+    let (properties, log) = text.split_once("\n\n").unwrap_or((text, ""));
+    let properties: BTreeMap<&str, &str> =
+        properties.lines().filter_map(|line| line.split_once('=')).collect();
+    let text = |key: &str| properties.get(key).map(|value| (*value).to_owned()).unwrap_or_default();
+    UnitReport {
+        active: text("ActiveState"),
+        sub: text("SubState"),
+        result: text("Result"),
+        status: text("ExecMainStatus").parse().unwrap_or_default(),
+        restarts: text("NRestarts").parse().unwrap_or_default(),
+        last_error: log.trim().to_owned(),
+    }
+}
+
+/// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
+/// that of its third start. Whether it runs, containerd's shim tells: it holds the container's task.
+fn container_script(name: &str) -> String {
+    format!(
+        "d=$(ls -dt /var/log/pods/kube-system_{name}-*/{name} 2>/dev/null | head -n 1)\n\
+         if test -n \"$d\"; then\n\
+         n=$(ls \"$d\" | sed -n 's/^\\([0-9]*\\)\\.log$/\\1/p' | sort -n | tail -n 1)\n\
+         i=$(ctr -n k8s.io containers ls -q \"labels.\\\"io.kubernetes.container.name\\\"=={name}\" 2>/dev/null)\n\
+         r=no\n\
+         for c in $i; do ctr -n k8s.io tasks ls 2>/dev/null | grep -q \"^$c .*RUNNING\" && r=yes; done\n\
+         echo \"starts $n\"; echo \"running $r\"; echo\n\
+         tail -n 1 \"$d/$n.log\" 2>/dev/null | head -c {LINE}\n\
+         fi\ntrue\n"
+    )
+}
+
+fn container_report(text: &str) -> ContainerReport {
+    let (head, log) = text.split_once("\n\n").unwrap_or((text, ""));
+    let value = |key: &str| head.lines().find_map(|line| line.strip_prefix(key));
+    let Some(last) = value("starts ").and_then(|number| number.trim().parse::<u32>().ok()) else {
+        return ContainerReport::default();
+    };
+    let running = value("running ") == Some("yes");
+    // A container log line (CRI): time, stream, tag, text.
+    let line = log.trim().splitn(4, ' ').nth(3).unwrap_or_default();
+    ContainerReport {
+        running: Some(running),
+        exits: if running { last } else { last.saturating_add(1) },
+        last_line: line.trim().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_read_from_what_systemctl_and_the_journal_print() {
+        let text = "Result=exit-code\nNRestarts=4\nExecMainStatus=1\nActiveState=activating\nSubState=auto-restart\n\n\"command failed\" err=\"no such file\"\n";
+        let unit = unit_report(text);
+        assert_eq!(
+            unit.complaint("kubelet.service").unwrap(),
+            "kubelet.service is activating (auto-restart), exit status 1, 4 restarts: \"command failed\" err=\"no such file\""
+        );
+        let running = unit_report("ActiveState=active\nSubState=running\nResult=success\nNRestarts=0\n\n");
+        assert_eq!(running.complaint("kubelet.service"), None);
+    }
+
+    #[test]
+    fn a_container_is_read_from_its_log_files() {
+        let text = "starts 2\nrunning no\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
+        let expected =
+            ContainerReport { running: Some(false), exits: 3, last_line: "unknown flag: --bogus".to_owned() };
+        assert_eq!(container_report(text), expected);
+        let running = container_report("starts 0\nrunning yes\n\n2026-11-21T22:00:00.1Z stderr F ready\n");
+        assert_eq!((running.running, running.exits), (Some(true), 0));
+        assert_eq!(container_report(""), ContainerReport::default());
+    }
+}

@@ -1,0 +1,50 @@
+//! The lease on etcd membership: who holds it, one attempt to take it, and releasing it.
+
+use super::ClusterSite;
+use crate::kube_api::lease::{self, LeaseAttempt, LeaseHolder, LeaseState, MembershipLease};
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::observed::lease::LeaseView;
+use crate::operation::site::EffectError;
+
+impl ClusterSite {
+    fn identity(&self) -> String {
+        format!("{}/{}/{}", self.workspace.subject.name, std::process::id(), self.goal.name)
+    }
+
+    pub(super) async fn lease_view(&self) -> Result<Observation, EffectError> {
+        let now = (self.workspace.now)();
+        let state = lease::state(&self.client().await?, &self.identity(), now).await?;
+        Ok(Observation::Lease(match state {
+            LeaseState::Free | LeaseState::Ours => LeaseView::Free,
+            LeaseState::HeldBy(holder) => self.held_by(&holder),
+        }))
+    }
+
+    fn held_by(&self, holder: &LeaseHolder) -> LeaseView {
+        let age = (self.workspace.now)().duration_since(holder.renewed);
+        LeaseView::Held { holder: holder.name.clone(), renewed: age.try_into().unwrap_or_default() }
+    }
+
+    /// One attempt. Where another process holds it, its name is what was observed.
+    pub(super) async fn take_lease(&self) -> Result<Returned, EffectError> {
+        let client = self.client().await?;
+        let attempt = MembershipLease::try_acquire(&client, &self.identity(), self.workspace.now).await?;
+        let view = match attempt {
+            LeaseAttempt::Held(lease) => {
+                *self.lease.lock().await = Some(lease);
+                LeaseView::Ours
+            }
+            LeaseAttempt::HeldBy(holder) => self.held_by(&holder),
+        };
+        Ok(Returned { changed: 0, observed: vec![Observation::Lease(view)] })
+    }
+
+    pub(super) async fn release_lease(&self) -> Result<Returned, EffectError> {
+        if let Some(lease) = self.lease.lock().await.take() {
+            let lost = lease.check();
+            lease.release().await?;
+            lost?;
+        }
+        Ok(Returned::default())
+    }
+}

@@ -1,0 +1,75 @@
+//! The API server proxies of the other nodes. Nothing else is touched there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ClusterSite;
+use crate::engine::host::HostError;
+use crate::kube_api::client::{ApiCall, ApiError};
+use crate::kube_api::nodes;
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::goal::NodeGoal;
+use crate::operation::host_access::HostPlan;
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::node::Peer;
+use crate::operation::observed::proxy::ProxyView;
+use crate::operation::site::EffectError;
+
+impl ClusterSite {
+    async fn peer_spec(&self, node: &str) -> Result<NodeSpec, EffectError> {
+        let invalid = |fault: String| EffectError::States { faults: vec![format!("node {node}: {fault}")] };
+        let name: HostName =
+            node.parse().map_err(|error: crate::model::name::NameError| invalid(error.to_string()))?;
+        let found = nodes::get(&self.client().await?, &name).await?.ok_or_else(|| {
+            let call = ApiCall { verb: "get", object: format!("node/{name}") };
+            EffectError::Api(ApiError::NotFound { call })
+        })?;
+        NodeSpec::from_node(&found).map_err(|problems| invalid(problems.to_string()))
+    }
+
+    /// Plans the proxy of another node from that node's own facts.
+    pub(super) async fn proxy(
+        &self,
+        node: &str,
+        nodes: &Arc<BTreeMap<String, Peer>>,
+    ) -> Result<Observation, EffectError> {
+        let peer = |source: HostError| EffectError::Peer { node: node.to_owned(), source };
+        let spec = self.peer_spec(node).await?;
+        let host = self.ports.peers.host(&spec);
+        let facts = host.facts().await.map_err(peer)?;
+        let goal = NodeGoal {
+            name: spec.name.clone(),
+            roles: spec.roles.iter().copied().collect::<BTreeSet<_>>(),
+            first: spec.name == self.workspace.subject.name,
+            ..self.goal.clone()
+        };
+        let view = match NodeInputs::of_peer(goal, facts, nodes) {
+            // It was deleted meanwhile.
+            None => ProxyView::Current,
+            Some(inputs) => {
+                let desired = self.desired(&Layer::Proxy, &inputs, &spec)?;
+                match LayerPlan::of(host.plan(desired, &inputs.facts).await.map_err(peer)?) {
+                    LayerPlan::Unchanged(_) => ProxyView::Current,
+                    LayerPlan::Differs(plan) => ProxyView::Stale(plan),
+                    LayerPlan::Refused(refusals) => return Err(peer(HostError::Refused { refusals })),
+                }
+            }
+        };
+        Ok(Observation::Proxy(node.to_owned(), view))
+    }
+
+    pub(super) async fn update_proxy(&self, node: &str, plan: &HostPlan) -> Result<Returned, EffectError> {
+        let spec = self.peer_spec(node).await?;
+        let host = self.ports.peers.host(&spec);
+        let (changed, _) = self.carry_out(host.as_ref(), plan).await.map_err(|error| match error {
+            EffectError::Host(source) => EffectError::Peer { node: node.to_owned(), source },
+            other => other,
+        })?;
+        let observed = Observation::Proxy(node.to_owned(), ProxyView::Current);
+        Ok(Returned { changed, observed: vec![observed] })
+    }
+}

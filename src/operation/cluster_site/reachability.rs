@@ -1,0 +1,138 @@
+//! Whether a pod on the node answers.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::json;
+
+use super::ClusterSite;
+use super::rendering::images;
+use crate::kube_api::client::ApiError;
+use crate::kube_api::http_probe;
+use crate::operation::effect::{Observation, Returned};
+use crate::operation::observed::node::Reachability;
+use crate::operation::site::EffectError;
+
+/// Where the pod answers.
+const PORT: u16 = 8080;
+/// How long one try may take.
+const TRY: Duration = Duration::from_secs(2);
+
+impl ClusterSite {
+    fn reachability_pod(&self) -> String {
+        format!("metalform-reachability-{}", self.goal.name)
+    }
+
+    /// Runs on the node whatever its taints and readiness: the scheduler takes no part.
+    pub(super) async fn start_reachability_pod(&self) -> Result<Returned, EffectError> {
+        let client = self.client().await?;
+        let images = images(self.workspace.bundle.images.keys());
+        let name = self.reachability_pod();
+        let pod = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": { "name": name, "namespace": "kube-system", "labels": { "app.kubernetes.io/managed-by": "metalform" } },
+            "spec": {
+                "nodeName": self.goal.name.as_str(),
+                "activeDeadlineSeconds": 600,
+                "automountServiceAccountToken": false,
+                "enableServiceLinks": false,
+                "terminationGracePeriodSeconds": 0,
+                "tolerations": [{ "operator": "Exists" }],
+                "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } },
+                "containers": [{
+                    "name": "answer",
+                    "image": images.get("coredns"),
+                    "imagePullPolicy": "IfNotPresent",
+                    "args": ["-conf", "/etc/coredns/Corefile"],
+                    "volumeMounts": [{ "name": "config", "mountPath": "/etc/coredns", "readOnly": true }],
+                }],
+                "volumes": [{ "name": "config", "configMap": { "name": "metalform-reachability" } }],
+            },
+        });
+        let object = format!("pod/{name}");
+        let pod: Pod = serde_json::from_value(pod)
+            .map_err(|source| EffectError::Encode { object: object.clone(), source })?;
+        let api = Api::<Pod>::namespaced(client, "kube-system");
+        match api
+            .create(&PostParams::default(), &pod)
+            .await
+            .map_err(|error| ApiError::new("create", object, error))
+        {
+            // Of an earlier run.
+            Ok(_) | Err(ApiError::Conflict { .. }) => Ok(Returned::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn delete_reachability_pod(&self) -> Result<Returned, EffectError> {
+        let client = self.client().await?;
+        let name = self.reachability_pod();
+        let api = Api::<Pod>::namespaced(client, "kube-system");
+        let deleted = api.delete(&name, &DeleteParams::default().grace_period(0)).await;
+        match deleted.map_err(|error| ApiError::new("delete", format!("pod/{name}"), error)) {
+            Ok(_) | Err(ApiError::NotFound { .. }) => Ok(Returned::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn reachability(&self) -> Result<Observation, EffectError> {
+        let client = self.client().await?;
+        let name = self.reachability_pod();
+        let api = Api::<Pod>::namespaced(client, "kube-system");
+        let pod =
+            api.get_opt(&name).await.map_err(|error| ApiError::new("get", format!("pod/{name}"), error))?;
+        if let Some(why) = ended(pod.as_ref()) {
+            return Ok(Observation::Reachability(Reachability::Ended(why)));
+        }
+        let ip = pod
+            .as_ref()
+            .and_then(|pod| pod.status.as_ref())
+            .and_then(|status| status.pod_ip.as_ref())
+            .and_then(|ip| ip.parse::<IpAddr>().ok());
+        let Some(ip) = ip else {
+            return Ok(Observation::Reachability(Reachability::NotYet(
+                "the pod has no address yet".to_owned(),
+            )));
+        };
+        let address = SocketAddr::new(ip, PORT);
+        Ok(Observation::Reachability(match http_probe::get(address, "/health", TRY).await {
+            Ok(status) if status.is_success() => Reachability::Reached,
+            Ok(status) => Reachability::NotYet(format!("http://{address}: {status}")),
+            Err(error) => Reachability::NotYet(error.to_string()),
+        }))
+    }
+}
+
+/// Why a pod will never answer. One of a run that failed ends by its own deadline.
+fn ended(pod: Option<&Pod>) -> Option<String> {
+    let Some(pod) = pod else { return Some("the pod is gone".to_owned()) };
+    let status = pod.status.as_ref();
+    match status.and_then(|status| status.phase.as_deref()) {
+        Some(phase @ ("Failed" | "Succeeded")) => {
+            let reason = status.and_then(|status| status.reason.as_deref()).unwrap_or("no reason given");
+            Some(format!("the pod has ended: {phase}, {reason}"))
+        }
+        _ if pod.metadata.deletion_timestamp.is_some() => Some("the pod is being deleted".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_is_gone_or_ended_differs_from_one_that_is_slow() {
+        let pod = |value| serde_json::from_value::<Pod>(value).unwrap();
+        let failed = pod(json!({ "status": { "phase": "Failed", "reason": "DeadlineExceeded" } }));
+        let going = pod(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+        let slow = pod(json!({ "status": { "phase": "Pending" } }));
+        assert_eq!(ended(Some(&failed)).unwrap(), "the pod has ended: Failed, DeadlineExceeded");
+        assert_eq!(ended(Some(&going)).unwrap(), "the pod is being deleted");
+        assert_eq!(ended(None).unwrap(), "the pod is gone");
+        assert_eq!(ended(Some(&slow)), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! What templates see of the cluster, and the states of a layer compiled for a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ClusterSite;
+use crate::bundle::format::{self, RepositoryLocation};
+use crate::engine::states::{HostStates, own_boot_id};
+use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
+use crate::model::facts::Facts;
+use crate::model::node::NodeSpec;
+use crate::model::platform::{PackageFormat, Platform};
+use crate::operation::host_access::SharedDesired;
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::site::EffectError;
+use crate::operation::values::{ClusterInputs, values};
+use crate::render::values_of;
+use crate::resource;
+use crate::state::{StateName, compile};
+use crate::workspace::trust::{IssueError, Trust, TrustError};
+
+impl ClusterSite {
+    pub(super) fn trust(&self) -> Result<Arc<Trust>, EffectError> {
+        Ok(self.trust.get(&self.workspace, self.dry)?)
+    }
+
+    /// The states of a layer for a host, compiled. What they only refer to is compiled too, and left out.
+    pub(super) fn desired(
+        &self,
+        layer: &Layer,
+        inputs: &NodeInputs,
+        spec: &NodeSpec,
+    ) -> Result<SharedDesired, EffectError> {
+        let faults = |faults: Vec<String>| EffectError::States { faults };
+        let cluster = self.cluster(&inputs.facts)?;
+        let library = &self.workspace.library;
+        let roles: Vec<&str> = inputs.goal.roles.iter().map(|role| role.as_str()).collect();
+        let all = library.staged(&roles).map_err(|errors| faults(lines(&errors)))?;
+        let own: BTreeSet<StateName> = layer.states(&all).into_iter().collect();
+        let token = self.token.bearer();
+        let given = ClusterInputs { cluster: &cluster, spec, join_token: &token };
+        let values = values_of(&values(inputs, layer, given));
+        let mut compiled = compile(library, &layer.states_referred_to(&all), resource::kinds(), &values)
+            .map_err(|errors| faults(lines(&errors)))?;
+        compiled.retain(|resource| own.contains(&resource.state));
+        let states = HostStates::new(compiled, cluster.authorities.clone(), (self.workspace.now)())
+            .map_err(|errors| faults(lines(&errors)))?;
+        Ok(Arc::new(states.seen_from(own_boot_id())))
+    }
+
+    /// The cluster as templates see it on a host with these facts.
+    pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
+        let workspace = &self.workspace;
+        let trust = self.trust()?;
+        let authorities = &trust.authorities;
+        let address = format!("https://{}:{}", workspace.subject.address, SERVE_PORT);
+        let platform = platform(facts)?;
+        let (format, location) = repository(&platform)?;
+        Ok(Cluster {
+            name: "metalform".to_owned(),
+            networks: workspace.configuration.networks.clone(),
+            versions: workspace.bundle.versions.clone(),
+            packages: workspace.bundle.packages_of(&platform),
+            images: images(workspace.bundle.images.keys()),
+            kubernetes: workspace.configuration.kubernetes.clone(),
+            repository: Repository {
+                format,
+                uri: format!("{address}/{}", location.path),
+                suite: location.suite,
+                key: authorities.repository.public_armor().map_err(|source| {
+                    TrustError::from(IssueError::Index { index: platform.to_string(), source })
+                })?,
+            },
+            registry: address,
+            authorities: BTreeMap::from([
+                ("kubernetes".to_owned(), authorities.kubernetes.certificate().to_owned()),
+                ("etcd".to_owned(), authorities.etcd.certificate().to_owned()),
+                ("front-proxy".to_owned(), authorities.front_proxy.certificate().to_owned()),
+            ]),
+            service_account_public_key: authorities.service_account.public().to_owned(),
+            secrets: Secrets {
+                service_account_key: authorities.service_account.private().to_owned(),
+                encryption_key: trust.encryption_key.clone(),
+            },
+            metalform: workspace.metalform.display().to_string(),
+        })
+    }
+}
+
+fn platform(facts: &Facts) -> Result<Platform, EffectError> {
+    Platform::of(facts).map_err(|error| EffectError::States { faults: vec![error.to_string()] })
+}
+
+fn repository(platform: &Platform) -> Result<(PackageFormat, RepositoryLocation), EffectError> {
+    let found = || {
+        let format = platform.distribution.package_format()?;
+        Some((format, format::of(format)?.location(platform)))
+    };
+    found().ok_or_else(|| EffectError::States {
+        faults: vec![format!("no packages for {platform} in the bundle")],
+    })
+}
+
+/// `registry.k8s.io/coredns/coredns:v1.14.7` is known as `coredns`.
+pub(super) fn images<'a>(references: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
+    references
+        .filter_map(|reference| {
+            let last = reference.rsplit('/').next()?;
+            let name = last.split([':', '@']).next()?;
+            Some((name.to_owned(), reference.clone()))
+        })
+        .collect()
+}
+
+fn lines<E: ToString>(errors: &[E]) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_the_last_part_of_their_name() {
+        let references =
+            ["registry.k8s.io/coredns/coredns:v1.14.7".to_owned(), "registry.k8s.io/pause:3.10.1".to_owned()];
+        let images = images(references.iter());
+        assert_eq!(images["coredns"], references[0]);
+        assert_eq!(images["pause"], references[1]);
+    }
+}

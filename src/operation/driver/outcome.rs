@@ -1,0 +1,92 @@
+//! How a run ends.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::operation::class::FailureClass;
+use crate::operation::contract::Blocker;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunOutcome {
+    /// Every phase holds.
+    Holds,
+    /// A phase cannot hold.
+    Failed(Fault),
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// Why a phase cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fault {
+    /// It will not hold without a person.
+    Blocked {
+        /// Its title.
+        phase: String,
+        /// Why.
+        blocker: Blocker,
+    },
+    /// A condition did not come about in time.
+    TimedOut {
+        /// Its title.
+        phase: String,
+        /// What was waited for.
+        condition: String,
+        /// Decides the exit code.
+        class: FailureClass,
+        /// How long.
+        elapsed: Duration,
+        /// What was there instead.
+        last_seen: String,
+    },
+    /// A condition will not come about.
+    Hopeless {
+        /// Its title.
+        phase: String,
+        /// What was waited for.
+        condition: String,
+        /// Decides the exit code.
+        class: FailureClass,
+        /// Why not.
+        reason: String,
+    },
+    /// An action succeeds, and is still required.
+    Futile {
+        /// Its title.
+        phase: String,
+        /// The action.
+        action: String,
+        /// Decides the exit code.
+        class: FailureClass,
+        /// How often it was done.
+        times: usize,
+    },
+    /// An effect failed.
+    Effect {
+        /// Its title.
+        phase: String,
+        /// What was tried.
+        what: String,
+        /// The effect's number.
+        number: u64,
+        /// Decides the exit code.
+        class: FailureClass,
+        /// Why, with its causes.
+        reason: String,
+    },
+}
+
+impl Fault {
+    /// The phase that cannot hold.
+    pub fn phase(&self) -> &str {
+        match self {
+            Self::Blocked { phase, .. }
+            | Self::TimedOut { phase, .. }
+            | Self::Hopeless { phase, .. }
+            | Self::Futile { phase, .. }
+            | Self::Effect { phase, .. } => phase,
+        }
+    }
+}

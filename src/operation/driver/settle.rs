@@ -1,0 +1,122 @@
+//! Taking in what an effect came back with.
+
+use std::time::Duration;
+
+use super::memory::{Ending, InFlightKind, Memory, Outage};
+use super::outcome::Fault;
+use super::patience::Patience;
+use super::step::{Effect, Note, Work};
+use crate::operation::class::FailureClass;
+use crate::operation::contract::{Begun, Operation, World};
+use crate::operation::effect::{Observation, Returned};
+
+/// How long an API server or etcd may be away: a change of its own members makes it so.
+const OUTAGE: Duration = Duration::from_secs(60);
+
+/// Why an effect failed, as far as deciding goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setback {
+    /// Decides the exit code.
+    pub class: FailureClass,
+    /// Whether another attempt may succeed without a person.
+    pub passes: bool,
+    /// With its causes.
+    pub reason: String,
+}
+
+/// Takes in the result of an effect; the answer is what people shall see of it.
+pub fn settle<O: Operation>(
+    memory: &mut Memory<O::Begun>,
+    goal: &O::Goal,
+    world: &mut O::World,
+    effect: &Effect,
+    result: Result<Returned, Setback>,
+    now: Duration,
+) -> Vec<Note> {
+    // Of a run that has ended its phases, or a look that was dropped.
+    let Some(flight) = memory.flight.remove(&effect.number) else { return Vec::new() };
+    let mut notes = Vec::new();
+    let result = result.or_else(|setback| match without_answer(&effect.work, &setback) {
+        Some(observation) => {
+            notes.push(Note::Warned { what: flight.sentence.clone(), reason: setback.reason });
+            Ok(Returned { changed: 0, observed: vec![observation] })
+        }
+        None => Err(setback),
+    });
+    if let InFlightKind::Look { disturbed: true, .. } = flight.kind {
+        return notes;
+    }
+    if let Work::Act(action) = &effect.work {
+        // When it failed, it is not known how much of it was done: all that it touches is looked at again.
+        for key in action.disturbs() {
+            world.forget(&key);
+        }
+        if result.is_ok() {
+            memory.begun.remember(action);
+        }
+    }
+    match result {
+        Ok(returned) => {
+            memory.outages.remove(&flight.sentence);
+            for observation in returned.observed {
+                world.put(goal, &mut memory.begun, observation, now);
+            }
+            if let (Work::Act(action), Some(phase)) = (&effect.work, memory.phases.get_mut(&flight.phase)) {
+                phase.changed += returned.changed;
+                phase.actions.push(action.sentence());
+            }
+        }
+        Err(setback) if memory.ending.is_some() => {
+            notes.push(Note::Warned { what: flight.sentence, reason: setback.reason });
+        }
+        Err(setback) => {
+            let cause = matches!(flight.kind, InFlightKind::Look { cause: true, .. });
+            // What a wait depends on may be unknown; a host that is out of reach ends the wait.
+            if !cause || setback.class == FailureClass::Ssh {
+                notes.extend(outage(memory, effect.number, (&flight.phase, flight.sentence), setback, now));
+            }
+        }
+    }
+    notes
+}
+
+fn without_answer(work: &Work, setback: &Setback) -> Option<Observation> {
+    if setback.class != FailureClass::Ssh {
+        return None;
+    }
+    match work {
+        Work::Look(look) => look.without_answer(&setback.reason),
+        Work::Act(action) => action.without_answer(&setback.reason),
+    }
+}
+
+/// A setback that may pass is waited out; any other ends the run.
+fn outage<B>(
+    memory: &mut Memory<B>,
+    number: u64,
+    (phase, what): (&str, String),
+    setback: Setback,
+    now: Duration,
+) -> Option<Note> {
+    let new = Outage { since: now, patience: Patience::NEW, retry_at: now };
+    let outage = memory.outages.entry(what.clone()).or_insert(new);
+    if now > outage.retry_at + OUTAGE {
+        // Another one: nothing was tried for so long.
+        *outage = Outage { since: now, patience: Patience::NEW, retry_at: now };
+    }
+    let elapsed = now.saturating_sub(outage.since);
+    if !setback.passes || elapsed > OUTAGE {
+        let Setback { class, reason, .. } = setback;
+        let fault = Fault::Effect { phase: phase.to_owned(), what, number, class, reason };
+        memory.ending = Some(Ending::Failed(fault));
+        return None;
+    }
+    let (pause, report) = outage.patience.once_more(elapsed);
+    outage.retry_at = now + pause;
+    report.then(|| Note::Waiting {
+        phase: phase.to_owned(),
+        condition: format!("a chance to {what}"),
+        last_seen: setback.reason,
+        elapsed,
+    })
+}

@@ -1,0 +1,16 @@
+//! What an operation can look at and do. An effect carries everything that it needs, does one thing, and has one
+//! sentence, a deadline and a class; who performs it decides nothing.
+
+mod action;
+mod look;
+mod look_key;
+mod member_id;
+mod observation;
+mod target;
+
+pub use self::action::{Action, Returned};
+pub use self::look::Look;
+pub use self::look_key::LookKey;
+pub use self::member_id::{PREDICTED_MEMBER, member_id};
+pub use self::observation::Observation;
+pub use self::target::Target;

@@ -1,0 +1,235 @@
+//! Actions.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::look_key::LookKey;
+use super::member_id::member_id;
+use super::observation::Observation;
+use super::target::Target;
+use crate::etcd::member::Membership;
+use crate::etcd::membership::MembershipChange;
+use crate::kube_api::nodes::Capacity;
+use crate::operation::class::FailureClass;
+use crate::operation::host_access::HostPlan;
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::observed::proxy::ProxyView;
+use crate::resource::contract::change::Difference;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One thing to do. Doing it twice is the same as doing it once.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Carry out a plan for a layer, until nothing differs.
+    Apply(Layer, Arc<HostPlan>),
+    /// Move the data of a removed member out of the data directory, and its static pod away.
+    SetAsideMemberData,
+    /// Restart the kubelet, which would request its certificate again only after its back-off.
+    RestartKubelet,
+    /// Create the token with which the kubelet requests its first certificate.
+    CreateJoinToken,
+    /// Delete every token for this node.
+    DeleteJoinTokens,
+    /// Set the capacity of a Node that no kubelet has reported for.
+    SetCapacity(Capacity),
+    /// Annotate the Node with its addresses.
+    RecordAddresses {
+        /// On the control plane.
+        control_plane: IpAddr,
+        /// On the workload plane.
+        workload_plane: IpAddr,
+    },
+    /// Annotate the Node: its API server was ready once, so proxies may use it.
+    MarkApiServerReady,
+    /// Create the Node object of the bootstrap node, with this address for SSH.
+    RegisterNode(IpAddr),
+    /// Start the pod on the node that answers over HTTP.
+    StartReachabilityPod,
+    /// Delete that pod.
+    DeleteReachabilityPod,
+    /// Acquire the lease on etcd membership, if it is free.
+    TakeLease,
+    /// Release it.
+    ReleaseLease,
+    /// Change etcd membership, through a member of this list.
+    ChangeMembership(MembershipChange, Arc<Membership>),
+    /// Carry out a plan for the proxy of another node.
+    UpdateProxy(String, Arc<HostPlan>),
+    /// Create these files: CAs and keys, and what they issue to this machine.
+    CreateTrust(BTreeSet<String>),
+    /// Load these images into the registry.
+    LoadImages(BTreeSet<String>),
+    /// Create or update these objects of the cluster, rendered from the inputs.
+    ApplyObjects(BTreeSet<String>, Arc<NodeInputs>),
+}
+
+/// What an action returns.
+#[derive(Debug, Clone, Default)]
+pub struct Returned {
+    /// Resources and objects that were changed.
+    pub changed: usize,
+    /// What the action itself observed at its end.
+    pub observed: Vec<Observation>,
+}
+
+impl Action {
+    /// For people: `add https://192.0.2.11:2380 to etcd as a learner`.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Apply(layer, _) => format!("apply {}", layer.title()),
+            Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
+            Self::RestartKubelet => "restart the kubelet".to_owned(),
+            Self::CreateJoinToken => "create a join token".to_owned(),
+            Self::DeleteJoinTokens => "delete the join token".to_owned(),
+            Self::SetCapacity(_) => "set the capacity of the Node".to_owned(),
+            Self::RecordAddresses { .. } => "record the addresses of the node".to_owned(),
+            Self::MarkApiServerReady => "record that the API server is ready".to_owned(),
+            Self::RegisterNode(_) => "create the Node object".to_owned(),
+            Self::StartReachabilityPod => "start a pod on the node".to_owned(),
+            Self::DeleteReachabilityPod => "delete that pod".to_owned(),
+            Self::TakeLease => "take the lease on etcd membership".to_owned(),
+            Self::ReleaseLease => "release the lease on etcd membership".to_owned(),
+            Self::ChangeMembership(MembershipChange::AddLearner { peer_url }, _) => {
+                format!("add {peer_url} to etcd as a learner")
+            }
+            Self::ChangeMembership(MembershipChange::Promote { id }, _) => {
+                format!("promote etcd learner {} to voter", member_id(*id))
+            }
+            Self::ChangeMembership(MembershipChange::Remove { id, why }, _) => {
+                format!("remove etcd member {}: it {why}", member_id(*id))
+            }
+            Self::UpdateProxy(node, _) => format!("update the API server proxy of {node}"),
+            Self::CreateTrust(_) => "create the CAs and the certificates of this machine".to_owned(),
+            Self::LoadImages(_) => "load images into the registry".to_owned(),
+            Self::ApplyObjects(..) => "apply access rules and CoreDNS".to_owned(),
+        }
+    }
+
+    /// Whether anything of it remains after the run. The run that creates a token, the lease or the
+    /// reachability pod also deletes it.
+    pub fn lasts(&self) -> bool {
+        !matches!(
+            self,
+            Self::CreateJoinToken
+                | Self::DeleteJoinTokens
+                | Self::TakeLease
+                | Self::ReleaseLease
+                | Self::StartReachabilityPod
+                | Self::DeleteReachabilityPod
+        )
+    }
+
+    /// What it changes.
+    pub fn target(&self) -> Target {
+        match self {
+            Self::Apply(..) | Self::SetAsideMemberData | Self::RestartKubelet => Target::Host,
+            Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
+            Self::SetCapacity(_)
+            | Self::RecordAddresses { .. }
+            | Self::MarkApiServerReady
+            | Self::RegisterNode(_) => Target::Node,
+            Self::StartReachabilityPod | Self::DeleteReachabilityPod => Target::ReachabilityPod,
+            Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(..) => Target::Etcd,
+            Self::UpdateProxy(node, _) => Target::Peer(node.clone()),
+            Self::CreateTrust(_) => Target::Trust,
+            Self::LoadImages(_) => Target::Registry,
+            Self::ApplyObjects(..) => Target::Objects,
+        }
+    }
+
+    /// What was observed before and may no longer be so. While the action is in flight, no such look starts.
+    pub fn disturbs(&self) -> Vec<LookKey> {
+        match self {
+            Self::Apply(layer, _) => vec![
+                LookKey::PendingPlans,
+                LookKey::Plan(layer.clone()),
+                LookKey::Survey,
+                LookKey::Api,
+                LookKey::PackageService,
+                LookKey::Registry,
+                LookKey::Pods,
+            ],
+            Self::CreateJoinToken | Self::DeleteJoinTokens => {
+                vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
+            }
+            Self::TakeLease | Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
+            Self::ChangeMembership(..) => vec![LookKey::Membership],
+            Self::SetAsideMemberData => {
+                vec![
+                    LookKey::Survey,
+                    LookKey::Pods,
+                    LookKey::PendingPlans,
+                    LookKey::Container("etcd".to_owned()),
+                ]
+            }
+            Self::SetCapacity(_) | Self::RecordAddresses { .. } => vec![LookKey::Node, LookKey::Peers],
+            Self::MarkApiServerReady | Self::RegisterNode(_) => {
+                vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy)]
+            }
+            Self::CreateTrust(_) => vec![LookKey::Trust],
+            Self::LoadImages(_) => vec![LookKey::Images],
+            Self::ApplyObjects(..) => vec![LookKey::Objects],
+            Self::RestartKubelet => vec![LookKey::Survey],
+            Self::UpdateProxy(node, _) => vec![LookKey::Proxy(node.clone())],
+            // The verification begins: what was observed before it may be minutes old.
+            Self::StartReachabilityPod => {
+                vec![LookKey::Reachability, LookKey::Node, LookKey::Pods, LookKey::Membership]
+            }
+            Self::DeleteReachabilityPod => vec![LookKey::Reachability],
+        }
+    }
+
+    /// How long it may take.
+    pub fn deadline(&self) -> Duration {
+        match self {
+            Self::Apply(..) | Self::LoadImages(_) => 3600 * SECOND,
+            Self::SetAsideMemberData | Self::RestartKubelet => 120 * SECOND,
+            Self::UpdateProxy(..) => 120 * SECOND,
+            Self::CreateTrust(_) | Self::ApplyObjects(..) => 120 * SECOND,
+            _ => 30 * SECOND,
+        }
+    }
+
+    /// Where a failure is to be looked for when nothing more is known than that it did not finish.
+    pub fn class(&self) -> FailureClass {
+        match self.target() {
+            Target::Host | Target::Peer(_) | Target::Registry => FailureClass::Host,
+            Target::Etcd if matches!(self, Self::ChangeMembership(..)) => FailureClass::Etcd,
+            Target::Trust => FailureClass::Configuration,
+            _ => FailureClass::Api,
+        }
+    }
+
+    /// What is taken as observed when the host concerned is out of reach and the operation goes on without it.
+    pub fn without_answer(&self, reason: &str) -> Option<Observation> {
+        match self {
+            Self::UpdateProxy(node, _) => {
+                Some(Observation::Proxy(node.clone(), ProxyView::Unreachable(reason.to_owned())))
+            }
+            _ => None,
+        }
+    }
+
+    /// What it would change, for a dry run: ids and differences.
+    pub fn changes(&self) -> Vec<(String, Vec<Difference>)> {
+        let created = |kind: &str, names: &BTreeSet<String>| {
+            let difference = |after: &str| Difference::Field {
+                name: "state".to_owned(),
+                before: None,
+                after: Some(after.to_owned()),
+            };
+            names.iter().map(|name| (format!("{kind}:{name}"), vec![difference("created")])).collect()
+        };
+        match self {
+            Self::Apply(_, plan) | Self::UpdateProxy(_, plan) => plan.changes(),
+            Self::CreateTrust(files) => created("file", files),
+            Self::LoadImages(images) => created("image", images),
+            Self::ApplyObjects(objects, _) => created("object", objects),
+            _ => Vec::new(),
+        }
+    }
+}

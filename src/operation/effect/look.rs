@@ -1,0 +1,150 @@
+//! Looks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::look_key::LookKey;
+use super::observation::Observation;
+use crate::kube_api::pods::ExpectedPod;
+use crate::operation::class::FailureClass;
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::observed::node::Peer;
+use crate::operation::observed::proxy::ProxyView;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One thing to observe. Changes nothing.
+#[derive(Debug, Clone)]
+pub enum Look {
+    /// What the host is.
+    Facts,
+    /// What is on the host that conflicts with a node, or is part of one already.
+    Survey,
+    /// What differs from the states of a layer, rendered from these inputs.
+    Plan(Layer, Arc<NodeInputs>),
+    /// A systemd unit, and the last errors in its journal.
+    Unit(String),
+    /// The container of a static pod, and its last log line.
+    Container(String),
+    /// The Node object.
+    Node,
+    /// The other Node objects.
+    Peers,
+    /// These pods of the node.
+    Pods(Vec<ExpectedPod>),
+    /// The tokens for the kubelet's first certificate.
+    JoinTokens,
+    /// Whether the reachability pod answers.
+    Reachability,
+    /// etcd's members, asked through these client URLs.
+    Membership(Vec<String>),
+    /// The holder of the lease on etcd membership.
+    Lease,
+    /// Whether the API server is ready.
+    Api,
+    /// Whether the proxy of this other node has every API server of these nodes, its own included.
+    Proxy(String, Arc<BTreeMap<String, Peer>>),
+    /// Which files of the CAs, and of what they issued to this machine, are missing.
+    Trust,
+    /// Whether `metalform serve` accepts connections.
+    PackageService,
+    /// Whether the registry accepts connections.
+    Registry,
+    /// Which images of the bundle the registry lacks.
+    Images,
+    /// Which of the cluster's own objects are missing or differ.
+    Objects(Arc<NodeInputs>),
+}
+
+impl Look {
+    /// The part of the world that it fills in.
+    pub fn key(&self) -> LookKey {
+        match self {
+            Self::Facts => LookKey::Facts,
+            Self::Survey => LookKey::Survey,
+            Self::Plan(layer, _) => LookKey::Plan(layer.clone()),
+            Self::Unit(name) => LookKey::Unit(name.clone()),
+            Self::Container(name) => LookKey::Container(name.clone()),
+            Self::Node => LookKey::Node,
+            Self::Peers => LookKey::Peers,
+            Self::Pods(_) => LookKey::Pods,
+            Self::JoinTokens => LookKey::JoinTokens,
+            Self::Reachability => LookKey::Reachability,
+            Self::Membership(_) => LookKey::Membership,
+            Self::Lease => LookKey::Lease,
+            Self::Api => LookKey::Api,
+            Self::Proxy(node, _) => LookKey::Proxy(node.clone()),
+            Self::Trust => LookKey::Trust,
+            Self::PackageService => LookKey::PackageService,
+            Self::Registry => LookKey::Registry,
+            Self::Images => LookKey::Images,
+            Self::Objects(_) => LookKey::Objects,
+        }
+    }
+
+    /// `get the Node`, for "could not ...".
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Facts => "gather the facts of the host".to_owned(),
+            Self::Survey => "inspect the host".to_owned(),
+            Self::Plan(layer, _) => format!("plan {}", layer.title()),
+            Self::Unit(name) => format!("inspect unit {name}"),
+            Self::Container(name) => format!("inspect container {name}"),
+            Self::Node => "get the Node".to_owned(),
+            Self::Peers => "list the Nodes".to_owned(),
+            Self::Pods(_) => "list the pods of the node".to_owned(),
+            Self::JoinTokens => "list the join tokens of the node".to_owned(),
+            Self::Reachability => "reach the pod on the node".to_owned(),
+            Self::Membership(_) => "list the etcd members".to_owned(),
+            Self::Lease => "get the lease on etcd membership".to_owned(),
+            Self::Api => "check the API server".to_owned(),
+            Self::Proxy(node, _) => format!("plan the API server proxy of {node}"),
+            Self::Trust => "check the CA files".to_owned(),
+            Self::PackageService => "connect to metalform serve".to_owned(),
+            Self::Registry => "connect to the image registry".to_owned(),
+            Self::Images => "list the images of the registry".to_owned(),
+            Self::Objects(_) => "compare the cluster objects".to_owned(),
+        }
+    }
+
+    /// How long it may take.
+    pub fn deadline(&self) -> Duration {
+        match self {
+            // The connection is made, and sudo may ask for a password.
+            Self::Facts => 150 * SECOND,
+            Self::Survey | Self::Plan(..) => 300 * SECOND,
+            Self::Unit(_) | Self::Container(_) => 10 * SECOND,
+            Self::Proxy(..) => 60 * SECOND,
+            Self::Images | Self::Objects(_) => 120 * SECOND,
+            _ => 15 * SECOND,
+        }
+    }
+
+    /// Where a failure is to be looked for when nothing more is known than that it did not finish.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Self::Facts
+            | Self::Survey
+            | Self::Plan(..)
+            | Self::Unit(_)
+            | Self::Container(_)
+            | Self::Proxy(..) => FailureClass::Ssh,
+            Self::Membership(_) => FailureClass::Etcd,
+            Self::Trust => FailureClass::Configuration,
+            Self::PackageService | Self::Registry | Self::Images => FailureClass::Host,
+            _ => FailureClass::Api,
+        }
+    }
+
+    /// What is taken as observed when the host concerned is out of reach and the operation goes on without it.
+    pub fn without_answer(&self, reason: &str) -> Option<Observation> {
+        match self {
+            Self::Proxy(node, _) => {
+                Some(Observation::Proxy(node.clone(), ProxyView::Unreachable(reason.to_owned())))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Parts of the world by name.
+
+use serde::{Deserialize, Serialize};
+
+use crate::operation::layer::Layer;
+
+/// Names what a look fills in: the part of the world, without the inputs of the look.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each is the look of the same name")]
+pub enum LookKey {
+    Facts,
+    Survey,
+    Plan(Layer),
+    /// Every plan in which something differs.
+    PendingPlans,
+    Unit(String),
+    Container(String),
+    Node,
+    Peers,
+    Pods,
+    JoinTokens,
+    Reachability,
+    Membership,
+    Lease,
+    Api,
+    Proxy(String),
+    Trust,
+    PackageService,
+    Registry,
+    Images,
+    Objects,
+}
+
+impl LookKey {
+    /// Whether what this names includes the other.
+    pub fn includes(&self, other: &Self) -> bool {
+        self == other || matches!((self, other), (Self::PendingPlans, Self::Plan(_)))
+    }
+}

@@ -1,0 +1,44 @@
+//! What looks find.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::etcd::member::Membership;
+use crate::model::facts::Facts;
+use crate::operation::layer::Layer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::lease::LeaseView;
+use crate::operation::observed::node::{NodeView, Peer, Reachability};
+use crate::operation::observed::proxy::ProxyView;
+use crate::operation::observed::report::{ContainerReport, UnitReport};
+use crate::operation::survey::Survey;
+
+/// What a look found.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is the result of the look of the same name")]
+pub enum Observation {
+    Facts(Facts),
+    Survey(Survey),
+    Plan(Layer, LayerPlan),
+    Unit(String, UnitReport),
+    Container(String, ContainerReport),
+    /// `None`: there is no Node object.
+    Node(Option<NodeView>),
+    Peers(BTreeMap<String, Peer>),
+    /// One line for each pod that is not ready.
+    Pods(Vec<String>),
+    /// How many.
+    JoinTokens(usize),
+    Reachability(Reachability),
+    Membership(Membership),
+    Lease(LeaseView),
+    /// Why it is not ready.
+    Api(Option<String>),
+    Proxy(String, ProxyView),
+    Trust(BTreeSet<String>),
+    /// Why it does not accept connections.
+    PackageService(Option<String>),
+    /// Why it does not accept connections.
+    Registry(Option<String>),
+    Images(BTreeSet<String>),
+    Objects(BTreeSet<String>),
+}

@@ -1,0 +1,63 @@
+//! Node objects, and whether pods on a node are reached.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use crate::model::api_contract::CONTROL_PLANE_IP;
+use crate::model::node::Taint;
+
+/// A Node object, as far as operations read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeView {
+    /// Assigned by the controller manager as soon as the object exists.
+    pub pod_cidr: Option<String>,
+    /// As the kubelet reports it; empty before it has registered.
+    pub machine_id: String,
+    /// `InternalIP` of its status.
+    pub internal_ip: Option<IpAddr>,
+    /// Its Ready condition.
+    pub ready: bool,
+    /// The condition's message.
+    pub ready_message: String,
+    /// Whether its status has a capacity.
+    pub has_capacity: bool,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Another node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Peer {
+    /// Labels of the Node.
+    pub labels: BTreeMap<String, String>,
+    /// Taints of the Node, without those that Kubernetes adds and removes itself.
+    pub taints: Vec<Taint>,
+    /// The address or name that SSH connects to; empty where it is not recorded.
+    pub address: String,
+    /// Recorded when it was deployed.
+    pub workload_plane_ip: Option<IpAddr>,
+    /// As its kubelet reports it.
+    pub machine_id: String,
+    /// Recorded when it was deployed.
+    pub control_plane_ip: Option<IpAddr>,
+    /// Whether its API server was ready once.
+    pub api_server: bool,
+}
+
+/// Whether a pod on the node answers from this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reachability {
+    /// It has not answered, and what was seen.
+    NotYet(String),
+    /// It never will, and why: the pod is gone or has ended.
+    Ended(String),
+    /// It answered.
+    Reached,
+}
+
+impl NodeView {
+    /// The address on the control plane that is recorded on the Node.
+    pub fn recorded_address(&self) -> Option<IpAddr> {
+        self.annotations.get(CONTROL_PLANE_IP)?.parse().ok()
+    }
+}

@@ -1,0 +1,51 @@
+//! The cluster besides this node: its API, and the proxies of the other nodes.
+
+use std::collections::BTreeMap;
+
+use crate::operation::effect::{Action, LookKey, Observation};
+use crate::operation::layer::Layer;
+use crate::operation::observed::proxy::ProxyView;
+
+/// What was observed of the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct ClusterPart {
+    /// Why the API server is not ready, or `None` when it is.
+    pub api: Option<Option<String>>,
+    /// The proxies of other nodes, by node name.
+    pub proxies: BTreeMap<String, ProxyView>,
+}
+
+impl ClusterPart {
+    /// Takes in what is this part's.
+    pub fn put(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Api(api) => self.api = Some(api.clone()),
+            Observation::Proxy(node, proxy) => {
+                self.proxies.insert(node.clone(), proxy.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets what is this part's.
+    pub fn forget(&mut self, key: &LookKey) {
+        match key {
+            LookKey::Api => self.api = None,
+            LookKey::Proxy(node) => {
+                self.proxies.remove(node);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an action as done.
+    pub fn predict(&mut self, action: &Action) {
+        match action {
+            Action::Apply(Layer::First { .. } | Layer::ControlPlane, _) => self.api = Some(None),
+            Action::UpdateProxy(node, _) => {
+                self.proxies.insert(node.clone(), ProxyView::Current);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The host: facts, what differs on it, and the units and containers that a wait depends on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::facts::Facts;
+use crate::operation::cause::Cause;
+use crate::operation::effect::{Action, LookKey, Observation};
+use crate::operation::layer::Layer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::observed::report::{ContainerReport, UnitReport};
+use crate::operation::survey::Survey;
+
+/// What was observed of the host.
+#[derive(Debug, Clone, Default)]
+pub struct HostPart {
+    /// What the host is.
+    pub facts: Option<Facts>,
+    /// What is on it.
+    pub survey: Option<Survey>,
+    /// What differs from the states of each layer.
+    pub plans: BTreeMap<Layer, LayerPlan>,
+    /// Units by name.
+    pub units: BTreeMap<String, UnitReport>,
+    /// Containers of static pods by name.
+    pub containers: BTreeMap<String, ContainerReport>,
+}
+
+/// What this run has begun on the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostBegun {
+    /// Resources that this run has changed, by layer.
+    #[serde(with = "by_layer")]
+    pub changed: BTreeMap<Layer, BTreeSet<String>>,
+    /// Whether it restarted the kubelet.
+    pub kubelet_restarted: bool,
+}
+
+impl HostPart {
+    /// Takes in what is this part's.
+    pub fn put(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Facts(facts) => self.facts = Some(facts.clone()),
+            Observation::Survey(survey) => self.survey = Some(survey.clone()),
+            Observation::Plan(layer, plan) => {
+                self.plans.insert(layer.clone(), plan.clone());
+            }
+            Observation::Unit(name, unit) => {
+                self.units.insert(name.clone(), unit.clone());
+            }
+            Observation::Container(name, container) => {
+                self.containers.insert(name.clone(), container.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets what is this part's.
+    pub fn forget(&mut self, key: &LookKey) {
+        match key {
+            LookKey::Facts => self.facts = None,
+            LookKey::Survey => self.survey = None,
+            LookKey::Plan(layer) => {
+                self.plans.remove(layer);
+            }
+            LookKey::PendingPlans => self.plans.retain(|_, plan| matches!(plan, LayerPlan::Unchanged(_))),
+            LookKey::Unit(name) => {
+                self.units.remove(name);
+            }
+            LookKey::Container(name) => {
+                self.containers.remove(name);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes an action as done.
+    pub fn predict(&mut self, action: &Action) {
+        match action {
+            Action::Apply(layer, _) => {
+                self.plans.insert(layer.clone(), LayerPlan::Unchanged(0));
+                if let (Layer::Base, Some(survey)) = (layer, &mut self.survey) {
+                    survey.joined = true;
+                }
+                if let (Some((cluster, state)), Some(survey)) = (layer.member_flags(), &mut self.survey) {
+                    survey.etcd_data = true;
+                    survey.etcd_flags = Some(BTreeMap::from([
+                        ("initial-cluster".to_owned(), cluster.to_owned()),
+                        ("initial-cluster-state".to_owned(), state.to_owned()),
+                    ]));
+                }
+            }
+            Action::SetAsideMemberData => {
+                if let Some(survey) = &mut self.survey {
+                    (survey.etcd_data, survey.etcd_flags) = (false, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What the causes of a wait show, one line for each that does not run.
+    pub fn complaints(&self, causes: &[Cause]) -> Vec<String> {
+        causes
+            .iter()
+            .filter_map(|cause| match cause {
+                Cause::Unit(name) => self.units.get(name)?.complaint(name),
+                Cause::Container(name) => self.containers.get(name)?.complaint(name),
+            })
+            .collect()
+    }
+
+    /// Why waiting is in vain, as far as its causes show.
+    pub fn hopeless(&self, causes: &[Cause]) -> Option<String> {
+        causes.iter().find_map(|cause| match cause {
+            Cause::Unit(name) => self.units.get(name)?.hopeless(name),
+            Cause::Container(name) => self.containers.get(name)?.hopeless(name),
+        })
+    }
+}
+
+impl HostBegun {
+    /// Takes in that an action was done.
+    pub fn remember(&mut self, action: &Action) {
+        match action {
+            Action::Apply(layer, plan) => {
+                let ids = plan.changes().into_iter().map(|(id, _)| id);
+                self.changed.entry(layer.clone()).or_default().extend(ids);
+            }
+            Action::SetAsideMemberData => {
+                self.changed.retain(|layer, _| !matches!(layer, Layer::EtcdMember { .. }));
+            }
+            Action::RestartKubelet => self.kubelet_restarted = true,
+            _ => {}
+        }
+    }
+
+    /// Whether this run has changed a resource of this layer already.
+    pub fn was_changed(&self, layer: &Layer, id: &str) -> bool {
+        self.changed.get(layer).is_some_and(|ids| ids.contains(id))
+    }
+}
+
+/// A map with keys that are no strings, as a list of pairs.
+mod by_layer {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Layer;
+
+    type Changed = BTreeMap<Layer, BTreeSet<String>>;
+
+    pub(super) fn serialize<S: Serializer>(changed: &Changed, serializer: S) -> Result<S::Ok, S::Error> {
+        changed.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Changed, D::Error> {
+        Ok(Vec::<(Layer, BTreeSet<String>)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

@@ -1,0 +1,156 @@
+//! The Node object, the other nodes, and the pods of the node.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::model::facts::Facts;
+use crate::operation::effect::{Action, LookKey, Observation};
+use crate::operation::layer::Layer;
+use crate::operation::observed::node::{NodeView, Peer, Reachability};
+
+/// What was observed through the API.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodePart {
+    /// The Node object; the inner `None` is "there is none".
+    pub node: Option<Option<NodeView>>,
+    /// The other nodes, by name.
+    pub peers: Option<BTreeMap<String, Peer>>,
+    /// One line for each pod of the node's roles that is not ready.
+    pub missing_pods: Option<Vec<String>>,
+    /// How many join tokens there are for this node, those of killed runs included.
+    pub join_tokens: Option<usize>,
+    /// Whether the reachability pod was reached.
+    pub reachability: Option<Reachability>,
+}
+
+/// What this run has begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeBegun {
+    /// Whether this run created a join token that still exists.
+    pub join_token: bool,
+    /// Whether this run set the capacity of the Node.
+    pub capacity: bool,
+    /// Whether this run started a reachability pod that still exists.
+    pub reachability_pod: bool,
+    /// Whether this run deleted a reachability pod that had ended.
+    pub reachability_pod_replaced: bool,
+    /// Whether the pod was reached in this run.
+    pub reached: bool,
+}
+
+impl NodePart {
+    /// The address on the control plane that is recorded on the Node, if it was looked at.
+    pub fn recorded_address(&self) -> Option<IpAddr> {
+        self.node.as_ref()?.as_ref()?.recorded_address()
+    }
+
+    /// Takes in what is this part's.
+    pub fn put(&mut self, begun: &mut NodeBegun, observation: &Observation) {
+        match observation {
+            Observation::Node(node) => self.node = Some(node.clone()),
+            Observation::Peers(peers) => self.peers = Some(peers.clone()),
+            Observation::Pods(missing) => self.missing_pods = Some(missing.clone()),
+            Observation::JoinTokens(tokens) => self.join_tokens = Some(*tokens),
+            Observation::Reachability(reachability) => {
+                begun.reached |= *reachability == Reachability::Reached;
+                self.reachability = Some(reachability.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets what is this part's.
+    pub fn forget(&mut self, key: &LookKey) {
+        match key {
+            LookKey::Node => self.node = None,
+            LookKey::Peers => self.peers = None,
+            LookKey::Pods => self.missing_pods = None,
+            LookKey::JoinTokens => self.join_tokens = None,
+            LookKey::Reachability => self.reachability = None,
+            _ => {}
+        }
+    }
+
+    /// Takes an action as done. `address` is the host's, `pod_cidr` what the node would be assigned.
+    pub fn predict(
+        &mut self,
+        action: &Action,
+        facts: Option<&Facts>,
+        address: Option<IpAddr>,
+        pod_cidr: &str,
+    ) {
+        match action {
+            Action::RegisterNode(_) => {
+                let node = NodeView { pod_cidr: Some(pod_cidr.to_owned()), ..NodeView::default() };
+                self.node = Some(Some(node));
+            }
+            Action::Apply(Layer::Base, _) => self.predict_registered(facts, address),
+            Action::Apply(Layer::First { .. }, _) => {
+                self.node.get_or_insert(None);
+                self.peers.get_or_insert_with(BTreeMap::new);
+            }
+            Action::Apply(Layer::ControlPlane, _) => self.missing_pods = Some(Vec::new()),
+            Action::SetCapacity(_) => self.view().has_capacity = true,
+            Action::RecordAddresses { control_plane, workload_plane } => {
+                let annotations = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
+                let owned = annotations.map(|(key, address)| (key.to_owned(), address.to_string()));
+                self.view().annotations.extend(owned);
+            }
+            Action::MarkApiServerReady => {
+                self.view().annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
+            }
+            Action::CreateJoinToken => self.join_tokens = Some(1),
+            Action::DeleteJoinTokens => self.join_tokens = Some(0),
+            Action::StartReachabilityPod => {
+                self.reachability = Some(Reachability::Reached);
+                self.missing_pods = Some(Vec::new());
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the pod on the node as reached once it is started.
+    pub fn predict_reached(&self, begun: &mut NodeBegun, action: &Action) {
+        begun.reached |= matches!(action, Action::StartReachabilityPod);
+    }
+
+    fn view(&mut self) -> &mut NodeView {
+        self.node.get_or_insert_default().get_or_insert_default()
+    }
+
+    /// The kubelet has registered for this machine, and the node is Ready.
+    fn predict_registered(&mut self, facts: Option<&Facts>, address: Option<IpAddr>) {
+        let view = self.view();
+        if let Some(facts) = facts {
+            view.machine_id.clone_from(&facts.machine_id);
+        }
+        (view.internal_ip, view.ready) = (address, true);
+    }
+}
+
+impl NodeBegun {
+    /// Takes in that an action was done.
+    pub fn remember(&mut self, action: &Action) {
+        match action {
+            Action::CreateJoinToken => self.join_token = true,
+            Action::DeleteJoinTokens => self.join_token = false,
+            Action::SetCapacity(_) => self.capacity = true,
+            Action::StartReachabilityPod => self.reachability_pod = true,
+            Action::DeleteReachabilityPod => {
+                self.reachability_pod = false;
+                self.reachability_pod_replaced |= !self.reached;
+            }
+            _ => {}
+        }
+    }
+
+    /// What must not remain.
+    pub fn let_go(&self) -> Vec<Action> {
+        let token = self.join_token.then_some(Action::DeleteJoinTokens);
+        let pod = self.reachability_pod.then_some(Action::DeleteReachabilityPod);
+        token.into_iter().chain(pod).collect()
+    }
+}

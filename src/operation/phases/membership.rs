@@ -1,0 +1,190 @@
+//! From the members of etcd and the state of the host to the next thing to do for the node's own member. Design
+//! law 5 is kept here and in [`crate::etcd::membership`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::layer_applied::{address, applied};
+use super::member_wait::{LEARNER_LIMIT, QUEUE_LIMIT, wait};
+use crate::etcd::member::Membership;
+use crate::etcd::membership::{LearnerProgress, MemberGoal, MembershipChange, Move, initial_cluster, next};
+use crate::operation::cause::Cause;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{Blocker, NodeOperation, PhaseStatus, Scene};
+use crate::operation::effect::{Action, Look, LookKey};
+use crate::operation::goal::{client_url, peer_url};
+use crate::operation::layer::Layer;
+use crate::operation::observed::lease::LeaseView;
+use crate::operation::survey::Survey;
+
+/// How far the node's member is.
+pub(super) enum MemberStatus {
+    /// It is not in the list, or its static pod is not on the host yet.
+    NotStarted(PhaseStatus),
+    /// It was started, and does not vote yet.
+    Started(PhaseStatus),
+    /// It votes and is healthy.
+    Votes,
+}
+
+/// Where etcd is asked: every member that is known, or the nodes with an API server, of which most have one.
+pub(super) fn endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Vec<String> {
+    let known = scene.etcd().membership.iter().flat_map(|membership| membership.voters());
+    let mut endpoints: Vec<String> = known.flat_map(|member| member.client_urls.iter().cloned()).collect();
+    let peers = scene.node().peers.iter().flatten().filter(|(_, peer)| peer.api_server);
+    endpoints.extend(peers.filter_map(|(_, peer)| peer.control_plane_ip).map(client_url));
+    endpoints.sort();
+    endpoints.dedup();
+    endpoints
+}
+
+/// The members of etcd; `Err` is the look at them.
+pub(super) fn members<'a, O: NodeOperation>(scene: &Scene<'a, O>) -> Result<&'a Membership, PhaseStatus> {
+    let unknown = || PhaseStatus::Look(Look::Membership(endpoints(scene)));
+    scene.etcd().membership.as_ref().ok_or_else(unknown)
+}
+
+/// The member that this node shall have.
+pub(super) fn member_goal<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberGoal, PhaseStatus> {
+    Ok(MemberGoal { name: scene.node_goal().name.to_string(), peer_url: peer_url(address(scene)?) })
+}
+
+/// What is next for the node's member.
+pub(super) fn member<O: NodeOperation>(scene: &Scene<'_, O>) -> MemberStatus {
+    match decide(scene) {
+        Ok(status) => status,
+        Err(first) => MemberStatus::NotStarted(first),
+    }
+}
+
+fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseStatus> {
+    let begun = scene.etcd_begun();
+    let survey = scene.host().survey.as_ref().ok_or(PhaseStatus::Look(Look::Survey))?;
+    if let Some(why) = &begun.learner_removed {
+        return Err(removed(begun.lease, survey, why));
+    }
+    // Slow things first: between "added" and "started" etcd has a member that does not answer.
+    applied(scene, Layer::Etcd)?;
+    let membership = members(scene)?;
+    let goal = member_goal(scene)?;
+    let causes = [Cause::kubelet(), Cause::container("etcd")];
+    let hopeless = scene.host().hopeless(&causes).map(|why| format!("does not start: {why}"));
+    let waited = begun.learner_since.map_or(Duration::ZERO, |since| scene.now.saturating_sub(since));
+    let unstarted =
+        LearnerProgress { started: false, waited, limit: LEARNER_LIMIT, hopeless: hopeless.as_deref() };
+    let mut decided = next(&goal, membership, unstarted);
+    let mut started = is_listed(&goal, membership);
+    if let Move::StartLearner { id, initial_cluster } = &decided {
+        let layer = Layer::EtcdMember {
+            initial_cluster: initial_cluster.clone(),
+            initial_cluster_state: "existing".to_owned(),
+        };
+        start(scene, is_leftover(survey, membership, *id), layer)?;
+        decided = next(&goal, membership, LearnerProgress { started: true, ..unstarted });
+    } else if matches!(decided, Move::Change(MembershipChange::AddLearner { .. })) {
+        started = false;
+    }
+    let votes = decided == Move::Holds;
+    let status = act_on(scene, decided, survey, &goal, membership)?;
+    Ok(match status {
+        PhaseStatus::Holds if votes => MemberStatus::Votes,
+        status if started => MemberStatus::Started(status),
+        status => MemberStatus::NotStarted(status),
+    })
+}
+
+fn is_listed(goal: &MemberGoal, membership: &Membership) -> bool {
+    membership.members.iter().any(|member| member.peer_urls.contains(&goal.peer_url))
+}
+
+fn act_on<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    decided: Move,
+    survey: &Survey,
+    goal: &MemberGoal,
+    membership: &Membership,
+) -> Result<PhaseStatus, PhaseStatus> {
+    let lease_held = scene.etcd_begun().lease;
+    Ok(match decided {
+        Move::Holds | Move::WaitForLearner { .. } if lease_held => {
+            // The other learner's operation needs the lease.
+            PhaseStatus::Act(Action::ReleaseLease)
+        }
+        Move::Holds => {
+            applied(scene, as_it_started(survey, goal, membership))?;
+            PhaseStatus::Holds
+        }
+        Move::Blocked(obstacle) => PhaseStatus::Blocked(Blocker::Etcd(obstacle)),
+        Move::WaitForLearner { .. } => PhaseStatus::Wait(wait(scene, &decided)),
+        _ if !lease_held => return Err(lease(scene)),
+        // The data is of a member that is not in the list any more, and cannot become one that is.
+        Move::Change(MembershipChange::AddLearner { .. }) if survey.has_member() => {
+            PhaseStatus::Act(Action::SetAsideMemberData)
+        }
+        Move::Change(change) => {
+            PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
+        }
+        // A member that has its data and lost its manifest.
+        Move::WaitForStart { .. } if survey.etcd_flags.is_none() && survey.etcd_data => {
+            applied(scene, as_it_started(survey, goal, membership))?;
+            PhaseStatus::Wait(wait(scene, &decided))
+        }
+        Move::StartLearner { .. }
+        | Move::WaitForStart { .. }
+        | Move::WaitForSync { .. }
+        | Move::WaitForVoters { .. } => PhaseStatus::Wait(wait(scene, &decided)),
+    })
+}
+
+/// What brings the lease nearer.
+fn lease<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
+    match &scene.etcd().lease {
+        None => PhaseStatus::Look(Look::Lease),
+        Some(LeaseView::Free | LeaseView::Ours) => PhaseStatus::Act(Action::TakeLease),
+        Some(LeaseView::Held { holder, renewed }) => PhaseStatus::Wait(Condition {
+            sentence: "the lease on etcd membership to be free".to_owned(),
+            class: FailureClass::Etcd,
+            last_seen: format!("held by {holder}, renewed {} s ago", renewed.as_secs()),
+            limit: QUEUE_LIMIT,
+            looks: vec![LookKey::Lease],
+            causes: Vec::new(),
+            hopeless: None,
+        }),
+    }
+}
+
+/// Others need not wait for what is left to do here. etcd on the data of a removed member never starts.
+fn removed(lease: bool, survey: &Survey, why: &str) -> PhaseStatus {
+    if lease {
+        PhaseStatus::Act(Action::ReleaseLease)
+    } else if survey.has_member() {
+        PhaseStatus::Act(Action::SetAsideMemberData)
+    } else {
+        PhaseStatus::Blocked(Blocker::LearnerRemoved(why.to_owned()))
+    }
+}
+
+/// Whether data on the host is of another member than this one, which has never started.
+fn is_leftover(survey: &Survey, membership: &Membership, id: u64) -> bool {
+    let never_started = membership.members.iter().any(|member| member.id == id && member.name.is_empty());
+    never_started && survey.etcd_data
+}
+
+/// The static pod is on the host with these flags, on no other member's data; it is written under the lease.
+fn start<O: NodeOperation>(scene: &Scene<'_, O>, leftover: bool, layer: Layer) -> Result<(), PhaseStatus> {
+    match applied(scene, layer) {
+        Err(_) if !scene.etcd_begun().lease => Err(lease(scene)),
+        Err(PhaseStatus::Act(_)) if leftover => Err(PhaseStatus::Act(Action::SetAsideMemberData)),
+        other => other,
+    }
+}
+
+/// The flags that a member began with mean nothing after that, but changing them would restart it.
+fn as_it_started(survey: &Survey, goal: &MemberGoal, membership: &Membership) -> Layer {
+    let flag = |name: &str| survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned();
+    Layer::EtcdMember {
+        initial_cluster: flag("initial-cluster").unwrap_or_else(|| initial_cluster(goal, membership)),
+        initial_cluster_state: flag("initial-cluster-state").unwrap_or_else(|| "existing".to_owned()),
+    }
+}
