@@ -7,13 +7,14 @@ use clap::Args;
 
 use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
-use super::{Global, output, setting, summary};
+use super::{Global, output, summary, workspace};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::{ROLE_LABEL_PREFIX, Role};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{BOOTSTRAP, run};
+use crate::service;
 use crate::transport::local::LocalTransport;
 
 /// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
@@ -36,10 +37,10 @@ impl Bootstrap {
     /// # Errors
     /// What stands in the way, all at once where it can be known at once.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global).await?;
+        let setting = workspace::open(global).await?;
         verify(&setting)?;
         let spec = spec(&setting);
-        let goal = setting::goal(&setting, &spec, true, setting.subject.address);
+        let goal = service::workspace::goal(&setting, &spec, true, setting.subject.address);
         let report = setting.report.clone();
         let mut site = ClusterSite::new(setting, goal.clone(), spec, Box::new(LocalTransport));
         if self.dry.dry_run {

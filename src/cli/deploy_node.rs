@@ -7,15 +7,17 @@ use std::sync::Arc;
 use clap::Args;
 use futures::future::join_all;
 
-use super::failure::{Exit, Failure, chain};
+use super::failure::{Exit, Failure};
 use super::preview::{self, DryRun};
-use super::{Global, output, setting, summary};
+use super::{Global, output, summary, workspace};
 use crate::kube_api::{client, nodes};
+use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{DEPLOY, run};
+use crate::service;
 use crate::transport::Transport;
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::SshTransport;
@@ -44,7 +46,7 @@ impl DeployNode {
     /// # Errors
     /// For each node that is not what it should be, one line.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global).await?;
+        let setting = workspace::open(global).await?;
         let specs = specs(&setting, &self.names).await?;
         let dry = self.dry.dry_run;
         let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry))).await;
@@ -85,7 +87,7 @@ struct Deployed {
 async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Deployed, Failure> {
     let first = spec.name == setting.subject.name;
     let address = if first { setting.subject.address } else { address(&spec).await? };
-    let goal = setting::goal(&setting, &spec, first, address);
+    let goal = service::workspace::goal(&setting, &spec, first, address);
     let transport: Box<dyn Transport> = if first {
         Box::new(LocalTransport)
     } else {
@@ -111,7 +113,7 @@ async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Depl
 /// Every Node that is missing or wrong.
 pub async fn specs(setting: &Setting, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
     let api = |error: &dyn std::error::Error| {
-        Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
+        Failure::new(Exit::Api, format!("{} ({API})", error_chain(error)))
             .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
     };
     let client = client::connect(&setting.layout.admin_conf()).await.map_err(|error| api(&error))?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
-use super::{Global, setting};
+use super::{Global, workspace};
 use crate::controller::certificate_requests::{self, Sign};
 use crate::controller::csr_verdict::Profile;
 use crate::kube_api::client;
@@ -33,7 +33,7 @@ impl Serve {
     /// # Errors
     /// When it cannot listen, or its certificate is missing.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global).await?;
+        let setting = workspace::open(global).await?;
         let (certificate, key) = setting.layout.serve();
         let config = HttpConfig {
             listen: SocketAddr::new(setting.subject.address, SERVE_PORT),

@@ -1,6 +1,7 @@
 //! How an expansion ended: the table of phases, the counts, the errors.
 
-use super::failure::{Exit, Failure, chain};
+use super::failure::{Exit, Failure};
+use crate::model::error_chain::error_chain;
 use crate::operation::phase::Blocker;
 use crate::operation::run::{RunError, Summary};
 use crate::operation::site::Class;
@@ -41,7 +42,7 @@ pub fn failure(name: &str, error: &RunError) -> Failure {
                 Class::Etcd => Exit::Etcd,
                 Class::Api => Exit::Api,
             };
-            let failure = Failure::new(exit, format!("{name}: {}", chain(error)));
+            let failure = Failure::new(exit, format!("{name}: {}", error_chain(error)));
             match hint(exit, name) {
                 Some(hint) => failure.hint(hint),
                 None => failure,

@@ -13,6 +13,8 @@ use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, timeout};
 
+use crate::model::error_chain::{error_chain, with_sources};
+
 use super::member::{Alarm, AlarmKind, Health, Member, Membership, Status};
 
 /// How long one member may take for one answer when nothing else is said.
@@ -213,17 +215,9 @@ async fn status(mut client: Client) -> Result<Health, etcd_client::Error> {
 /// An error with what caused it, which the client's own message leaves out: `tcp connect error` says less than
 /// `connection refused`, and `transport error` less than `certificate has expired`.
 fn whole(error: &etcd_client::Error) -> String {
-    let (mut text, mut cause) = match error {
-        etcd_client::Error::GRpcStatus(status) => (status.message().to_owned(), status.source()),
-        etcd_client::Error::TransportError(error) => (error.to_string(), error.source()),
-        other => (other.to_string(), None),
-    };
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
+    match error {
+        etcd_client::Error::GRpcStatus(status) => with_sources(status.message().to_owned(), status.source()),
+        etcd_client::Error::TransportError(error) => error_chain(error),
+        other => other.to_string(),
     }
-    text
 }

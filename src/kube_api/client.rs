@@ -1,11 +1,11 @@
 //! Reaching the API, and saying what went wrong with what was tried.
 
-use std::error::Error as _;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::engine::wait::Seen;
+use crate::model::error_chain::error_chain;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -122,7 +122,7 @@ impl ApiError {
             }
             kube::Error::SerdeError(error) => Self::Refused { attempt, said: error.to_string() },
             kube::Error::BuildRequest(error) => Self::Refused { attempt, said: error.to_string() },
-            other => Self::Unreachable { attempt, reason: whole(&other) },
+            other => Self::Unreachable { attempt, reason: error_chain(&other) },
         }
     }
 }
@@ -149,20 +149,6 @@ pub async fn connect(kubeconfig: &Path) -> Result<Client, ApiError> {
 /// rustls takes its cryptography from the process. Whoever came first has installed the same one.
 fn install_crypto() {
     let _already_installed = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
-}
-
-/// An error with its causes, each said once.
-fn whole(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 impl<T> From<ApiError> for Seen<T> {

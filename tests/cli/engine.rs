@@ -152,10 +152,10 @@ fn facts_of_this_machine_need_no_roster() {
 #[test]
 fn a_tree_is_checked_without_a_host() {
     let sandbox = sandbox();
-    let sound = "$DIR/tree: sound, if a roster gives cluster.greeting, cluster.user (see --roster)\n";
-    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), sound);
+    let valid = "$DIR/tree: OK; requires roster values cluster.greeting, cluster.user (see --roster)\n";
+    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), valid);
     let with_roster = ["check", "--roster", "$DIR/roster.yaml", "$DIR/tree/states/"];
-    assert_eq!(sandbox.run(&with_roster).ended(0), "$DIR/tree/states/: sound\n");
+    assert_eq!(sandbox.run(&with_roster).ended(0), "$DIR/tree/states/: OK\n");
     sandbox.write("tree/templates/greeting.j2", "{{ node.disks }}\n");
     let ran = sandbox.run(&with_roster);
     insta::assert_snapshot!(ran.stderr, @r#"
@@ -212,13 +212,13 @@ fn a_batch_begins_only_when_the_one_before_ended_well() {
     assert_eq!(failed.code, 3);
     assert_eq!(
         failed.stdout,
-        "a: unreachable  TIME\nb: not begun\nc: not begun\n3 hosts: 1 unreachable, 2 not begun\n"
+        "a: unreachable  TIME\nb: not started\nc: not started\n3 hosts: 1 unreachable, 2 not started\n"
     );
-    let last = "error: not begun, because 1 failed, where 0 may (--max-failures): b, c";
+    let last = "error: not started: 1 failed, where 0 may (--max-failures): b, c";
     assert!(failed.stderr.lines().any(|line| line == last), "{}", failed.stderr);
     let patient =
         sandbox.run(&[&arguments[..], &["--unreachable", "fail", "--max-failures", "50%"]].concat());
-    assert!(patient.stdout.ends_with("3 hosts: 2 unreachable, 1 not begun\n"), "{}", patient.stdout);
+    assert!(patient.stdout.ends_with("3 hosts: 2 unreachable, 1 not started\n"), "{}", patient.stdout);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_kept_plan_is_applied_once() {
     error: node-1: file:$DIR/first is what it should be already, and the plan changes it: the host has changed since
     error: node-1: file:$DIR/secret is what it should be already, and the plan changes it: the host has changed since
     error: node-1: symlink:$DIR/link is what it should be already, and the plan changes it: the host has changed since
-    hint: nothing was changed on any host; look at a new plan
+    hint: nothing was changed on any host; make a new plan and review it
     ");
 }
 
@@ -98,17 +98,17 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
         (
             |sandbox| sandbox.write("roster.yaml", "hosts: {node-2: }\n"),
             &[
-                "node-2: it is selected now, and was not when the plan was made",
-                "node-1: it is in the plan, and is not selected any more",
+                "node-2: selected now, but not when the plan was made",
+                "node-1: in the plan, but no longer selected",
             ],
         ),
         (
             |sandbox| {
                 let text = std::fs::read_to_string(sandbox.path("saved")).unwrap();
-                let version = format!("\"metalform\": \"{}\"", env!("CARGO_PKG_VERSION"));
-                sandbox.write("saved", &text.replace(&version, "\"metalform\": \"0.0.1\""));
+                let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+                sandbox.write("saved", &text.replace(&version, "\"version\": \"0.0.1\""));
             },
-            &[concat!("$DIR/saved: made by metalform 0.0.1, and this is ", env!("CARGO_PKG_VERSION"))],
+            &[concat!("$DIR/saved: made by metalform 0.0.1, but this is metalform ", env!("CARGO_PKG_VERSION"))],
         ),
         (
             |sandbox| {

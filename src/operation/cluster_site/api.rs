@@ -13,6 +13,7 @@ use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes::{self, Capacity, Marks};
 use crate::kube_api::{pods, tokens};
+use crate::model::error_chain::error_chain;
 use crate::operation::phases::control_plane::API_SERVER;
 use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
 use crate::operation::site::{Done, Trouble};
@@ -45,7 +46,7 @@ impl ClusterSite {
         let asked = client
             .request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default())
             .await;
-        Ok(Seen::Api(asked.err().map(|error| chain(&error))))
+        Ok(Seen::Api(asked.err().map(|error| error_chain(&error))))
     }
 
     pub(super) async fn create_join_token(&mut self, world: &World) -> Result<Done, Trouble> {
@@ -160,10 +161,4 @@ fn machine_id(node: &Node) -> String {
         .and_then(|status| status.node_info.as_ref())
         .map(|info| info.machine_id.clone())
         .unwrap_or_default()
-}
-
-/// An error and its sources: what a connection died of is told by the last.
-fn chain(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
 }

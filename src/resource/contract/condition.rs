@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Something that is so or not, seen from the host.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum Condition {
     /// A TCP connection is accepted.
     Port {

@@ -27,7 +27,7 @@ pub(in crate::resource) const CA: FieldSpec = FieldSpec {
 };
 
 /// Something to fetch.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Download {
     /// Of http or https; may hold a password, so it is neither shown nor an argument of a process.
     pub url: String,

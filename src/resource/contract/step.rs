@@ -5,7 +5,7 @@ use crate::resource::contract::condition::Condition;
 use crate::resource::contract::download::Download;
 
 /// One mutation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Step {
     /// Write beside, sync, rename; owner and mode are right from the first instant. Parent directories are
     /// made when missing (0755 root).
@@ -193,7 +193,7 @@ pub enum Step {
 }
 
 /// A unit file to be.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct UnitFile {
     /// With its suffix.
     pub name: String,
@@ -202,7 +202,7 @@ pub struct UnitFile {
 }
 
 /// Owner, group and permission bits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Access {
     /// User name.
     pub owner: String,
@@ -213,7 +213,7 @@ pub struct Access {
 }
 
 /// A package and the version to bring it to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct PackageVersion {
     /// Its name.
     pub name: String,
@@ -224,7 +224,7 @@ pub struct PackageVersion {
 }
 
 /// Commands for users and groups (useradd(8) and its like).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum AccountTool {
     /// `useradd`.
     AddUser,
@@ -239,7 +239,7 @@ pub enum AccountTool {
 }
 
 /// What to do at a mount point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum MountVerb {
     /// Mount what fstab(5) says.
     Mount,
@@ -250,7 +250,7 @@ pub enum MountVerb {
 }
 
 /// systemctl verbs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum UnitVerb {
     /// Enable at boot.
     Enable,
@@ -271,7 +271,7 @@ pub enum UnitVerb {
 }
 
 /// What a certificate must say. The key is made on the host (ECDSA P-256, 0600).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct CertificateRequest {
     /// Where the certificate goes (PEM).
     pub certificate: String,
