@@ -84,7 +84,8 @@ impl RosterFault {
             Self::State(error) => error.hint().map(|hint| hint.to_string()),
             Self::Declare(_) => None,
             Self::NoAuthority { .. } => Some(
-                "metalform bootstrap and deploy-node apply states with certificates; name others".to_owned(),
+                "apply states with certificates with `metalform deploy-node`, or name other states"
+                    .to_owned(),
             ),
         }
     }

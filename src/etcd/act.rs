@@ -1,4 +1,4 @@
-//! Doing one change of membership. What to do was decided in [`super::membership`] or by `remove-node`.
+//! Doing one change of membership. What to do was decided in [`super::membership`].
 
 use super::client::{Access, CallError};
 use super::member::{Member, Membership};

@@ -104,7 +104,9 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// The address belongs to another member.
-    #[error("etcd member {other} already has the peer URL {peer_url}: remove it first (remove-node {other})")]
+    #[error(
+        "etcd member {other} already has the peer URL {peer_url}: remove it first with etcdctl member remove"
+    )]
     AddressTaken {
         /// The name of that member.
         other: String,
@@ -112,7 +114,9 @@ pub enum Obstacle {
         peer_url: String,
     },
     /// A machine was replaced: its name is taken by a member somewhere else.
-    #[error("etcd member {name} is at {there}, not at {here}: remove the old one first (remove-node {name})")]
+    #[error(
+        "etcd member {name} is at {there}, not at {here}: remove the old one first with etcdctl member remove"
+    )]
     NameTaken {
         /// The name.
         name: String,

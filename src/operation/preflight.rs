@@ -169,7 +169,7 @@ fn membership(goal: &Goal, survey: &Survey) -> Vec<Failure> {
         (Some(theirs), Some(ours)) if theirs.trim() == ours.trim() => Vec::new(),
         (Some(_), _) => vec![failure(
             "it belongs to another cluster: /etc/kubernetes/pki/ca.crt is not of this one",
-            format!("metalform reset-host {}, when that cluster is no more", goal.name),
+            "use another host; or reinstall this one, if that cluster no longer exists",
         )],
         (None, _) if survey.etcd_data => vec![failure(
             "it holds data of an etcd member (/var/lib/etcd/member) but no cluster's authority",

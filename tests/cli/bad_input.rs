@@ -38,7 +38,10 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (&["plan", "--roster", "$DIR/empty.yaml"], "no hosts in $DIR/empty.yaml"),
     (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host of the roster is node-3"),
-    (&["plan", "--roster", "$DIR/roster.yaml", "--local"], "--local requires exactly one host, but 2 are selected"),
+    (
+        &["plan", "--roster", "$DIR/roster.yaml", "--local"],
+        "--local requires exactly one host, but 2 are selected",
+    ),
     (&["plan", "--local", "filse"], "command line: there is no state filse; did you mean \"files\"?"),
     (&["check", "$DIR/nowhere"], "$DIR/nowhere could not be read: No such file or directory (os error 2)"),
 ];

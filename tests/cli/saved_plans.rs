@@ -108,7 +108,10 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
                 let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
                 sandbox.write("saved", &text.replace(&version, "\"version\": \"0.0.1\""));
             },
-            &[concat!("$DIR/saved: made by metalform 0.0.1, but this is metalform ", env!("CARGO_PKG_VERSION"))],
+            &[concat!(
+                "$DIR/saved: made by metalform 0.0.1, but this is metalform ",
+                env!("CARGO_PKG_VERSION")
+            )],
         ),
         (
             |sandbox| {
@@ -129,6 +132,23 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
         assert_eq!((ran.code, errors.as_slice(), ran.stdout.as_str()), (7, expected, ""), "{}", ran.stderr);
         assert_eq!(sandbox.listing("."), before, "nothing is done");
     }
+}
+
+#[test]
+fn a_plan_of_another_build_of_the_same_version_is_refused() {
+    let sandbox = planned();
+    let text = std::fs::read_to_string(sandbox.path("saved")).unwrap();
+    let at = text.find("\"sha256\": \"").unwrap() + 11;
+    sandbox.write("saved", &format!("{}{}{}", &text[..at], "0".repeat(64), &text[at + 64..]));
+    let ran = apply(&sandbox);
+    assert_eq!((ran.code, ran.stdout.as_str()), (7, ""), "{}", ran.stderr);
+    let version = env!("CARGO_PKG_VERSION");
+    let start = format!(
+        "error: $DIR/saved: made by build 000000000000 of metalform {version}, but this is build {}",
+        &text[at..at + 12]
+    );
+    assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
+    assert!(!sandbox.path("first").exists());
 }
 
 #[test]
