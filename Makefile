@@ -1,5 +1,5 @@
-# What people type. Everything that is built lies in $(METALFORM_CACHE), outside the checkout, so that a
-# fresh clone is as warm as an old one.
+# Entry points for people. Build products are in $(METALFORM_CACHE), outside the checkout, so that a fresh
+# clone is as warm as an old one.
 
 ROOT := $(filter 0,$(shell id -u))
 export METALFORM_CACHE ?= $(if $(ROOT),/var/cache/metalform,$(HOME)/.cache/metalform)
@@ -10,25 +10,29 @@ LAB := tests/vagrant
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(METALFORM_CACHE)/tools/bin/cargo-deny
 
-# A shell's COLUMNS is the width of its terminal; here it is only what is given to make itself.
+# A shell's COLUMNS is the width of its terminal: only a value on make's own command line counts.
 BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLUMNS)') \
     $(if $(SCENARIOS),--scenarios '$(SCENARIOS)') $(if $(REPS),--repetitions $(REPS)) \
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test check format lint unit deny bundle lab-up lab-down scenarios adversity bench-engines bench-down prerequisites clean
+.PHONY: help demo test test-long check format lint unit deny fresh vagrant-check bundle lab-up lab-down \
+    scenarios adversity bench-engines bench-down prerequisites clean
 
 help:
-	@echo 'make demo        a cluster of five hosts on this machine, from nothing or from wherever it stands (root)'
-	@echo 'make test        everything: check, the lab, adversity, the demo twice, its scenarios (root)'
-	@echo 'make check       format, lints, unit and integration tests, licences: no root, no lab'
-	@echo 'make scenarios   what must hold of the demo cluster, on the one that is up (root)'
-	@echo 'make adversity   how the state engine stands what goes wrong, on bare hosts (root)'
-	@echo 'make bench-engines  metalform beside salt-ssh, ansible and pyinfra: half an hour (root). benches/engines/README.md'
-	@echo 'make bundle      only what the cluster is made of: packages and images (root)'
-	@echo 'make lab-up      only the hosts (root)'
-	@echo 'make lab-down    end them, and leave the machine as it was (root)'
-	@echo 'make clean       lab-down, and remove what was compiled; images and bundles stay'
+	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
+	@echo 'make check          format, lints, unit and integration tests, licences; needs neither root nor the lab'
+	@echo 'make test           check, fresh, the lab, adversity, the demo twice, its scenarios; long tests are sampled (root)'
+	@echo 'make test-long      the same with every long test whole, and vagrant-check (root)'
+	@echo 'make fresh          compile on a new Debian machine: SUITE=bookworm, trixie or both; default: by seed (root)'
+	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
+	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
+	@echo 'make bench-engines  compare with salt-ssh, ansible and pyinfra: half an hour (root); see benches/engines/README.md'
+	@echo 'make bundle         only build the packages and images of a cluster (root)'
+	@echo 'make lab-up         only start the hosts (root)'
+	@echo 'make lab-down       stop them and restore the machine (root)'
+	@echo 'make vagrant-check  install vagrant and check the Vagrantfile (root)'
+	@echo 'make clean          lab-down, and remove compiled files; images and bundles stay'
 
 demo:
 	@$(LAB)/demo
@@ -36,10 +40,13 @@ demo:
 test:
 	@.ci/test
 
+test-long:
+	@.ci/test --long
+
 check: format lint unit deny
 
 format:
-	@$(LAB)/prerequisites build
+	@$(LAB)/prerequisites build check
 	cargo fmt --check
 
 lint:
@@ -57,15 +64,24 @@ $(CARGO_DENY):
 	    cargo install --locked --root $(METALFORM_CACHE)/tools --version $(CARGO_DENY_VERSION) cargo-deny
 	rm -rf $(METALFORM_CACHE)/tools-build
 
+fresh:
+	@$(LAB)/prerequisites fresh
+	@$(LAB)/fresh $(SUITE)
+
+vagrant-check:
+	@$(LAB)/prerequisites vagrant
+	cd $(LAB) && vagrant validate
+
 scenarios:
 	@$(LAB)/scenarios/run
 
 adversity:
-	@$(LAB)/demo --only build
+	@$(LAB)/demo --only bundle
+	@$(LAB)/prerequisites lab
 	@$(LAB)/scenarios/run --bare
 
 bench-engines:
-	@$(LAB)/prerequisites bench
+	@$(LAB)/prerequisites build lab bench
 	@benches/engines/bench $(BENCH_OPTIONS)
 
 bench-down:
@@ -75,6 +91,7 @@ bundle:
 	@$(LAB)/demo --only bundle
 
 lab-up:
+	@$(LAB)/prerequisites lab
 	@$(LAB)/lab up
 
 lab-down:

@@ -53,5 +53,7 @@ pub mod serve;
 
 pub mod cli;
 
+/// The harness of `tests/damage`, for parsers that are private.
 #[cfg(test)]
+#[path = "../tests/damage/harness.rs"]
 mod damage;

@@ -56,8 +56,8 @@ impl TestRun {
     fn list(&self, components: &str) -> String {
         let components = components.replace("SERVER", &format!("http://{}", self.server));
         format!(
-            "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitecture: amd64\n\
-             operating_systems: []\ncomponents:\n{components}"
+            "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [amd64]\n\
+             operating_systems: [{{distribution: debian, release: '13', suite: trixie, packages: []}}]\ncomponents:\n{components}"
         )
     }
 
@@ -121,17 +121,17 @@ const HELLO: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_change_costs_what_it_changes_and_no_change_costs_nothing() {
+async fn only_changed_components_are_built_again() {
     let run = TestRun::new().await;
     let both = format!("{TOOL}{HELLO}");
     insta::assert_snapshot!(run.build(&both, SourceMode::Auto).await, @r"
     tool: from official artefacts
     tool: done
     hello: from official artefacts
-    hello: no official artefacts (http://SERVER/hello.sha256: the server answered 404)
+    hello: official artefacts are unavailable: http://SERVER/hello.sha256: HTTP status 404
     hello: from go: source in the list
     hello: done
-    bundle is written: TMP/out, 9 files, 0 MiB
+    bundle written: TMP/out, 12 files, 0 MiB
     ");
     insta::assert_snapshot!(run.build(&both, SourceMode::Auto).await, @"bundle is up to date: TMP/out");
     let changed = both.replace("A tool", "A better tool");
@@ -139,28 +139,33 @@ async fn a_change_costs_what_it_changes_and_no_change_costs_nothing() {
     tool: from official artefacts
     tool: done
     hello: unchanged
-    bundle is written: TMP/out, 9 files, 0 MiB
+    bundle written: TMP/out, 12 files, 0 MiB
     ");
     fs::remove_file(run.output().join("apt/pool/all/tool_1.0.0_amd64.deb")).unwrap();
     insta::assert_snapshot!(run.build(&changed, SourceMode::Auto).await, @r"
     tool: unchanged
     hello: unchanged
-    bundle is written: TMP/out, 9 files, 0 MiB
+    bundle written: TMP/out, 12 files, 0 MiB
     ");
     assert_eq!(run.verify(&changed), [""; 0]);
 
     let bundle = Bundle::read(&run.output()).unwrap();
     assert_eq!(bundle.provenance["tool"], format!("release: http://{}/tool", run.server));
     assert_eq!(bundle.provenance["hello"], "go: source in the list");
+    let platform = "debian-13-amd64".parse().unwrap();
+    assert_eq!(bundle.packages_of(&platform), BTreeMap::from([("tool".to_owned(), "1.0.0".to_owned())]));
+    let [index] = &bundle.indexes().into_iter().collect::<Vec<_>>()[..] else { unreachable!() };
+    assert_eq!(index.signed, "apt/dists/debian-13/InRelease");
+    assert!(bundle.files.contains_key(&index.unsigned));
 }
 
 #[tokio::test]
-async fn what_a_killed_build_left_behind_is_swept_away() {
+async fn leftovers_of_a_killed_build_are_removed() {
     let run = TestRun::new().await;
     for leftover in ["cache/.draft-abc/content", ".out.new-abc/apt"] {
         fs::create_dir_all(run.directory.path().join(leftover)).unwrap();
     }
-    assert!(run.build(TOOL, SourceMode::Release).await.contains("bundle is written"));
+    assert!(run.build(TOOL, SourceMode::Release).await.contains("bundle written"));
     let names = |directory: &Path| {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
         entries.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>()
@@ -190,21 +195,21 @@ async fn an_artefact_is_accepted_only_with_its_digest() {
         let run = TestRun::new().await;
         run.shelf.lock().unwrap().remove(path);
         let said = run.build(TOOL, SourceMode::Release).await;
-        assert!(said.ends_with(&format!("{path}: the server answered 404")), "{said}");
+        assert!(said.ends_with(&format!("{path}: HTTP status 404")), "{said}");
     }
 }
 
 #[tokio::test]
-async fn a_wrong_digest_is_no_reason_to_take_the_other_source() {
+async fn a_wrong_digest_does_not_select_the_other_source() {
     let run = TestRun::new().await;
     run.put("/hello", "not what was published");
     run.put("/hello.sha256", Sha256::of(b"hello").to_string());
     let said = run.build(HELLO, SourceMode::Auto).await;
-    assert!(said.contains("has SHA-256 ") && !said.contains("no official artefacts"), "{said}");
+    assert!(said.contains("has SHA-256 ") && !said.contains("official artefacts are unavailable"), "{said}");
 }
 
 #[tokio::test]
-async fn a_pinned_digest_needs_no_published_one_and_archives_are_opened() {
+async fn a_pinned_digest_replaces_the_published_one_and_archives_are_unpacked() {
     let run = TestRun::new().await;
     let mut archive =
         tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
@@ -222,14 +227,14 @@ async fn a_pinned_digest_needs_no_published_one_and_archives_are_opened() {
         TOOL.replace(r#"[{ url: "SERVER/tool", sha256_url: "{url}.sha256", binary: tool }]"#, &release);
     assert_ne!(list, TOOL);
     let said = run.build(&list, SourceMode::Release).await;
-    assert!(said.contains("bundle is written"), "{said}");
+    assert!(said.contains("bundle written"), "{said}");
     let said = run.build(&list.replace("bin/tool", "sbin/tool"), SourceMode::Release).await;
     assert!(said.ends_with("tool-1.0.0.tgz does not contain tool-1.0.0/sbin/tool"), "{said}");
     assert_eq!(run.verify(&list), [""; 0], "a failed build leaves the old bundle");
 }
 
 #[tokio::test]
-async fn verify_says_all_that_is_wrong_at_once() {
+async fn verify_reports_all_problems_at_once() {
     let run = TestRun::new().await;
     run.build(TOOL, SourceMode::Release).await;
     assert_eq!(run.verify(TOOL), [""; 0]);
@@ -250,18 +255,18 @@ async fn verify_says_all_that_is_wrong_at_once() {
     let size = bundle.files["apt/pool/all/tool_1.0.0_amd64.deb"].size;
     insta::assert_snapshot!(found.replace(&format!("({size} bytes)"), "(SIZE)"), @r"
     images/blobs/sha256/MANIFEST: missing
-    apt/pool/all/tool_1.0.0_amd64.deb: is DIGEST (4 bytes), listed as DIGEST (SIZE)
-    apt/pool/all/extra.deb: not listed in bundle.yaml
-    component hello: 2.0.0 is not there
-    component tool: 1.0.0 is there, not 1.0.1
-    image example.org/a/tool:v1.0.1: not there
-    image example.org/hello:v2.0.0: not there
-    image example.org/a/tool:v1.0.0: its manifest sha256:MANIFEST is not there
+    apt/pool/all/tool_1.0.0_amd64.deb: found DIGEST (4 bytes), expected DIGEST (SIZE)
+    apt/pool/all/extra.deb: not in bundle.yaml
+    component hello: missing, expected 2.0.0
+    component tool: found 1.0.0, expected 1.0.1
+    image example.org/a/tool:v1.0.1: missing
+    image example.org/hello:v2.0.0: missing
+    image example.org/a/tool:v1.0.0: missing manifest sha256:MANIFEST
     ");
 }
 
 #[tokio::test]
-async fn nothing_is_replaced_that_is_not_a_bundle_and_builds_do_not_meet() {
+async fn only_a_bundle_is_replaced_and_builds_exclude_each_other() {
     let run = TestRun::new().await;
     fs::create_dir(run.output()).unwrap();
     fs::write(run.output().join("thesis.txt"), "years of work").unwrap();
@@ -272,13 +277,13 @@ async fn nothing_is_replaced_that_is_not_a_bundle_and_builds_do_not_meet() {
     fs::create_dir(run.directory.path().join("cache")).unwrap();
     let lock = File::create(run.directory.path().join("cache/.lock")).unwrap();
     lock.lock().unwrap();
-    assert_eq!(run.build(TOOL, SourceMode::Release).await, "error: another build is under way in TMP/cache");
+    assert_eq!(run.build(TOOL, SourceMode::Release).await, "error: another build is running in TMP/cache");
     drop(lock);
-    assert!(run.build(TOOL, SourceMode::Release).await.contains("bundle is written"));
+    assert!(run.build(TOOL, SourceMode::Release).await.contains("bundle written"));
 }
 
 #[tokio::test]
-async fn a_registry_gets_what_it_does_not_have() {
+async fn only_missing_images_are_pushed() {
     let run = TestRun::new().await;
     run.build(TOOL, SourceMode::Release).await;
     let bundle = Bundle::read(&run.output()).unwrap();

@@ -1,5 +1,5 @@
-//! Hosts that answer garbage, too much, half, or the wrong thing: the binary against an SSH server of this process
-//! whose answers are spoilt on their way. One clear line each, the right exit code, and bounded memory.
+//! Hosts that return garbage, too much, a part, or the wrong thing: the binary against an SSH server of this process
+//! whose output is corrupted. One clear line each, the right exit code, and bounded memory.
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
@@ -22,18 +22,18 @@ use self::server::{Behaviour, Server};
 const SSH: i32 = 3;
 const HOST: i32 = 4;
 
-/// What metalform may take while a host sends without end, KiB. A debug build, its states and its runtime are in it.
+/// Memory limit of metalform while a host sends without end, KiB. It includes a debug build, its states and runtime.
 const MEMORY: u64 = 200 * 1024;
 
-/// What stands between a program and the link (the program is "$@"), how a plan ends, and with what words.
-const SPOILT: [(&str, &str, i32, &str); 14] = [
+/// The filter between a program ("$@") and the connection, the exit code of a plan, and part of the message.
+const CORRUPTED: [(&str, &str, i32, &str); 14] = [
     ("nothing at all", "exit 0", SSH, "no usable shell"),
     ("nothing, and a status", "exit 42", SSH, "exit status 42"),
     ("a login message instead", "echo This account is disabled.", SSH, "This account is disabled."),
     ("random bytes", "head -c 1000000 /dev/urandom", SSH, "no usable shell"),
     ("zeros without end", "exec cat /dev/zero", SSH, "more than 64 MiB"),
     ("its answer, and then lines without end", "\"$@\"; exec yes", SSH, "more than 64 MiB"),
-    ("the first 200 bytes", "\"$@\" | head -c 200", HOST, "breaks off after"),
+    ("the first 200 bytes", "\"$@\" | head -c 200", HOST, "truncated after"),
     ("every line twice", "\"$@\" | sed -u p", HOST, ""),
     ("lines in reverse order", "\"$@\" 2>/dev/null | tac", SSH, ""),
     (
@@ -48,8 +48,8 @@ const SPOILT: [(&str, &str, i32, &str); 14] = [
     ("binary in between", "\"$@\" | sed -u '3s/^/\\x00\\xff\\xfe/'", HOST, "damaged"),
 ];
 
-/// What a host may do with its answer without spoiling it.
-const UNSPOILT: [(&str, &str); 3] = [
+/// Filters that leave the output intact.
+const INTACT: [(&str, &str); 3] = [
     ("byte by byte", "\"$@\" | dd bs=1 2>/dev/null"),
     ("after noise", "echo welcome; echo >&2; head -c 100000 /dev/urandom; \"$@\""),
     ("before noise", "\"$@\"; echo bye; echo >&2"),
@@ -67,15 +67,15 @@ struct Site {
 }
 
 impl Site {
-    fn new(way: &str) -> Self {
+    fn new(filter: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let site = Self { directory };
         let key = PrivateKey::from(Ed25519Keypair::from_seed(&[9; 32]));
         key.write_openssh_file(site.path("id"), LineEnding::LF).unwrap();
-        // A program that gets no reply because nobody heard it would wait for its whole time.
-        let script = format!("#!/bin/sh\nshift\nset -- timeout 3 \"$@\"\n{way}\n");
-        fs::write(site.path("way"), script).unwrap();
-        fs::set_permissions(site.path("way"), fs::Permissions::from_mode(0o755)).unwrap();
+        // A program whose output is dropped gets no reply, and would wait until its deadline.
+        let script = format!("#!/bin/sh\nshift\nset -- timeout 3 \"$@\"\n{filter}\n");
+        fs::write(site.path("filter"), script).unwrap();
+        fs::set_permissions(site.path("filter"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir_all(site.path("tree/states")).unwrap();
         fs::write(site.path("tree/states/top.yaml"), "node: {states: [it]}\n").unwrap();
         let state = "about: A file, and one that depends on what the host is.\nresources:\n  - symlink: $DIR/it\n    target: x\n  - symlink: $DIR/{{ facts.arch }}\n    target: x\n";
@@ -92,7 +92,8 @@ impl Site {
     }
 
     async fn run(&self, verb: &str) -> Ran {
-        let login_prints = format!("export PATH=/usr/bin:/bin:/usr/sbin:/sbin; exec '{}' ", self.text("way"));
+        let login_prints =
+            format!("export PATH=/usr/bin:/bin:/usr/sbin:/sbin; exec '{}' ", self.text("filter"));
         let server = Server::start(Behaviour { login_prints, ..Behaviour::default() }).await;
         let roster = format!(
             "hosts: {{h: {{address: 127.0.0.1, port: {}, key: {}, host_key: {:?}}}}}\n",
@@ -110,18 +111,18 @@ impl Site {
             .spawn()
             .unwrap();
         let status = format!("/proc/{}/status", child.id().unwrap());
-        let mut told = Vec::new();
+        let mut errors = Vec::new();
         let mut stderr = child.stderr.take().unwrap();
         let mut memory = 0;
         let reading = async {
-            // Each line that it prints, and the end, is an occasion to look: the peak stays in VmHWM.
+            // VmHWM is the peak, so it is enough to read it now and then.
             let mut piece = [0; 4096];
             loop {
                 let looked =
                     tokio::time::timeout(std::time::Duration::from_millis(5), stderr.read(&mut piece));
                 match looked.await {
                     Ok(Ok(0)) | Ok(Err(_)) => break,
-                    Ok(Ok(length)) => told.extend_from_slice(&piece[..length]),
+                    Ok(Ok(length)) => errors.extend_from_slice(&piece[..length]),
                     Err(_) => {}
                 }
                 memory = memory.max(peak(Path::new(&status)));
@@ -131,7 +132,7 @@ impl Site {
             .await
             .expect("it ends within a minute");
         let code = child.wait().await.unwrap().code().unwrap();
-        Ran { code, stderr: String::from_utf8(told).unwrap(), memory }
+        Ran { code, stderr: String::from_utf8(errors).unwrap(), memory }
     }
 }
 
@@ -142,7 +143,7 @@ fn peak(status: &Path) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap_or_default()
 }
 
-/// What is wrong with how a spoilt answer was told, if anything is.
+/// What is wrong with the report of a corrupted output, if anything is.
 fn complaint(ran: &Ran, code: i32, words: &str) -> Option<&'static str> {
     let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     let [error] = errors[..] else { return Some("not one error") };
@@ -159,10 +160,10 @@ fn complaint(ran: &Ran, code: i32, words: &str) -> Option<&'static str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_spoilt_answer_is_one_clear_line() {
+async fn a_corrupted_output_is_one_clear_line() {
     let mut complaints = Vec::new();
-    for (what, way, code, words) in SPOILT {
-        let site = Site::new(way);
+    for (what, filter, code, words) in CORRUPTED {
+        let site = Site::new(filter);
         let ran = site.run("apply").await;
         if let Some(complaint) = complaint(&ran, code, words) {
             complaints.push(format!("{what}: {complaint}: {}, {} KiB: {}", ran.code, ran.memory, ran.stderr));
@@ -173,9 +174,9 @@ async fn a_spoilt_answer_is_one_clear_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_only_disturbed_is_understood() {
-    for (what, way) in UNSPOILT {
-        let site = Site::new(way);
+async fn noise_around_intact_output_is_ignored() {
+    for (what, filter) in INTACT {
+        let site = Site::new(filter);
         let ran = site.run("plan").await;
         assert_eq!(ran.code, 0, "{what}: {}", ran.stderr);
         let ran = site.run("apply").await;

@@ -1,5 +1,6 @@
-//! Hostile texts as the name and as every field of every kind, against real shells: each is refused with a field
-//! error, or goes through whole. What would act on the machine is played by commands that note what they get.
+//! Hostile strings as the name and as every field of every kind, against real shells: each is refused with a field
+//! error, or passed unchanged. Commands that would change the machine are replaced by commands that record their
+//! arguments.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,16 +23,16 @@ use metalform::engine::observe;
 use metalform::resource::contract::change::{Change, Verdict};
 use metalform::resource::contract::context::Context;
 use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::kind::Kind;
 use metalform::resource::contract::pending::Pending;
 use metalform::resource::contract::probe::{Answer, Observed, PathState, Probe};
-use metalform::resource::kinds;
 use proptest::prelude::*;
 
-use bases::{BASES, bases};
+use bases::BASES;
 use play::{Host, MARK};
 use variants::{Variant, variants};
 
-/// What people, and those who mean ill, have put into names.
+/// Names that break naive quoting.
 const TEXTS: [&str; 16] = [
     "mark",
     "v1.mark-2",
@@ -105,38 +106,37 @@ fn text() -> impl Strategy<Value = String> {
 
 #[test]
 fn every_kind_is_covered() {
-    let covered: BTreeSet<&str> = BASES.iter().map(|base| base.kind).collect();
-    let missing: Vec<&str> =
-        kinds().iter().map(|spec| spec.name).filter(|kind| !covered.contains(kind)).collect();
+    let covered: BTreeSet<Kind> = BASES.iter().map(|base| base.kind).collect();
+    let missing: Vec<&Kind> = Kind::ALL.iter().filter(|kind| !covered.contains(kind)).collect();
     assert!(missing.is_empty(), "tests/hostile/bases.rs needs a plain resource of {missing:?}");
 }
 
-/// Else the fields could be refused for a reason that has nothing to do with the text.
+/// Otherwise a refusal could have another reason than the string.
 #[test]
-fn the_bases_themselves_are_taken() {
+fn the_bases_themselves_are_accepted() {
     let host = Host::new();
-    for (number, base) in bases().enumerate() {
+    for (number, base) in BASES.iter().enumerate() {
         let plain = base.resource(&host, number);
         plain.parse(Ensure::Present).unwrap_or_else(|error| panic!("{}: {error}", base.kind));
     }
 }
 
 #[test]
-fn classic_texts_go_through_whole_or_are_refused() {
+fn known_hostile_strings_are_passed_unchanged_or_refused() {
     let taken: usize = TEXTS.iter().enumerate().map(|(number, text)| go_through(text, number)).sum();
-    assert!(taken > 100, "nearly all was refused: {taken}");
+    assert!(taken > 100, "nearly all were refused: {taken}");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, max_shrink_iters: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_text_goes_through_whole_or_is_refused(text in text(), number in 0..3_usize) {
+    fn any_string_is_passed_unchanged_or_refused(text in text(), number in 0..3_usize) {
         go_through(&text, number);
     }
 }
 
-/// Makes and removes every variant; how many were taken. `number` chooses the shell.
+/// Applies and removes every variant; returns how many were accepted. `number` selects the shell.
 fn go_through(text: &str, number: usize) -> usize {
     let host = Host::new();
     let all = variants(&host, text);
@@ -166,14 +166,14 @@ fn pass(host: &Host, shell: &str, variants: &[Variant], text: &str, ensure: Ensu
     let (now, authorities) = ("2026-11-21T00:00:00Z".parse().unwrap(), BTreeMap::new());
     let own_boot_id = metalform::engine::states::own_boot_id();
     let mut pending = Pending::default();
-    // Kernel parameters and units may come with one.
-    pending.record("kmod:x", Ensure::Present, &Change::default());
+    // A module may add kernel parameters.
+    pending.record("kmod:x".parse().unwrap(), Ensure::Present, &Change::default());
     let (mut together, mut alone) = (Vec::new(), Vec::new());
     for (variant, resource) in &resources {
         let context = Context {
             now,
             authorities: &authorities,
-            // Whatever the texts come to, this machine stays up.
+            // This machine is never rebooted.
             own_boot_id: own_boot_id.as_deref(),
             pending: &pending,
         };
@@ -201,11 +201,11 @@ fn pass(host: &Host, shell: &str, variants: &[Variant], text: &str, ensure: Ensu
     }
 }
 
-/// A file that was written is found under that very name.
+/// A written file is observed under its name.
 fn expect_seen(host: &Host, shell: &str, variants: &[Variant]) {
     let written: Vec<(&Variant, Probe)> = variants
         .iter()
-        .filter(|variant| variant.kind() == "file")
+        .filter(|variant| variant.kind() == Kind::File)
         .map(|variant| (variant, variant.parse(Ensure::Present).unwrap().probes().remove(0)))
         .collect();
     let observed = observation(host, shell, written.iter().map(|(_, probe)| probe.clone()).collect());

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use metalform::resource;
+use metalform::resource::contract::kind::Kind;
 
 use self::case::{Case, Expect};
 use self::certificates::Authorities;
@@ -46,14 +47,14 @@ fn cases(kind: &str) -> BTreeMap<String, Case> {
 }
 
 #[test]
-fn every_case_gets_the_verdict_that_it_expects() {
+fn every_case_has_the_expected_verdict() {
     let authorities = Authorities::new();
     let mut failures = Vec::new();
     for kind in resource::kinds() {
-        for (name, case) in cases(kind.name) {
-            let got = case.decide(kind.name, &authorities);
+        for (name, case) in cases(kind.kind.name()) {
+            let got = case.decide(kind.kind, &authorities);
             if got != case.expect {
-                failures.push(format!("{}/{name}\n  expected {:#?}\n  got {got:#?}", kind.name, case.expect));
+                failures.push(format!("{}/{name}\n  expected {:#?}\n  got {got:#?}", kind.kind, case.expect));
             }
         }
     }
@@ -61,15 +62,15 @@ fn every_case_gets_the_verdict_that_it_expects() {
 }
 
 #[test]
-fn every_kind_has_cases_for_what_it_can_decide() {
+fn every_kind_has_cases_for_each_verdict() {
     for kind in resource::kinds() {
-        let cases = cases(kind.name);
+        let cases = cases(kind.kind.name());
         let has = |verdict: &str| cases.values().any(|case| case.expect.verdict() == verdict);
-        assert!(has("change") && has("no_change"), "{}", kind.name);
-        // Of these there is nothing to remove.
+        assert!(has("change") && has("no_change"), "{}", kind.kind);
+        // The other kinds have nothing to remove.
         let removes =
             cases.values().any(|case| case.is_removal() && matches!(case.expect, Expect::Change { .. }));
-        let lasts = !matches!(kind.name, "command" | "reboot" | "wait");
-        assert!(removes || !lasts, "{} has no removal", kind.name);
+        let lasts = !matches!(kind.kind, Kind::Command | Kind::Reboot | Kind::Wait);
+        assert!(removes || !lasts, "{} has no removal", kind.kind);
     }
 }

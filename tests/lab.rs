@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use metalform::engine::Desired;
-use metalform::engine::roster::{Setting, compiled, desired};
+use metalform::engine::roster::{RosterContext, compiled, desired};
 use metalform::model::document::Document;
 use metalform::model::facts::Facts;
 use metalform::model::roster::Roster;
@@ -49,7 +49,7 @@ fn the_base_of_a_node_needs_nothing_of_a_cluster() {
     let roster = roster();
     let hosts: Vec<_> = roster.hosts.values().cloned().collect();
     let states = ["node-base".parse().unwrap()];
-    let setting = Setting { library: &library, states: &states, cluster: &roster.vars, hosts: &hosts };
+    let setting = RosterContext { library: &library, states: &states, cluster: &roster.vars, hosts: &hosts };
     for flavour in ["debian-12-machine", "debian-13-container", "debian-13-machine"] {
         let facts: Facts = given::facts(flavour);
         for host in &hosts {

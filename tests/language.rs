@@ -1,4 +1,4 @@
-//! What people write, as a whole: files that are wrong, the schemas that editors complete with, the reference.
+//! The state language as a whole: wrong files, and the reference.
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 

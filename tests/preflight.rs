@@ -96,7 +96,7 @@ impl Case {
                 let peer = Peer {
                     machine_id: other.machine_id.clone(),
                     control_plane_ip: other.control_plane_ip,
-                    api_server: false,
+                    ..Peer::default()
                 };
                 (name.clone(), peer)
             })

@@ -10,6 +10,8 @@ mod latency;
 mod link;
 #[path = "ssh/openssh.rs"]
 mod openssh;
+#[path = "ssh/pool.rs"]
+mod pool;
 #[path = "ssh/server.rs"]
 mod server;
 #[path = "ssh/shells.rs"]

@@ -1,5 +1,5 @@
-//! What nodes come to: every combination of roles that matters, on every sort of host. The snapshots say which
-//! resources there are, in order, and the text of everything that is rendered.
+//! The resources of nodes: every relevant combination of roles on every type of host. The snapshots contain the
+//! resources, in order, and every rendered text.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,6 +20,7 @@ use std::path::Path;
 use k8s_openapi::api::core::v1::Pod;
 use metalform::model::role::Role;
 use metalform::operation::layer::Layer;
+use metalform::resource::contract::kind::Kind;
 use metalform::state::{Compiled, Library, Tree};
 use serde_json::Value as Json;
 
@@ -35,13 +36,13 @@ fn assert_snapshot(name: &str, text: &str) {
     });
 }
 
-/// The text that a resource writes, if it was rendered from a template.
+/// The content of a resource that is rendered from a template.
 fn rendered(compiled: &Compiled) -> Option<&str> {
-    let from_template = ["static_pod", "template", "unit"].contains(&compiled.id.kind.as_str());
+    let from_template = matches!(compiled.id.kind, Kind::StaticPod | Kind::Template | Kind::Unit);
     compiled.fields.get("content").filter(|_| from_template)?.as_str()
 }
 
-/// Every rendered text: the id of its resource → the text → on which nodes it is so.
+/// Every rendered text: the id of its resource → the text → the nodes with it.
 fn texts() -> BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, BTreeSet<&'static str>>>> {
     let library = library();
     let mut texts: BTreeMap<String, BTreeMap<String, BTreeMap<_, BTreeSet<_>>>> = BTreeMap::new();
@@ -81,7 +82,7 @@ fn each_node_has_its_resources_in_order() {
 }
 
 #[test]
-fn every_text_is_rendered_as_it_was() {
+fn every_text_is_rendered_as_in_its_snapshot() {
     for (id, texts) in texts() {
         let mut shown: Vec<String> = texts
             .iter()
@@ -98,7 +99,7 @@ fn every_text_is_rendered_as_it_was() {
 }
 
 #[test]
-fn what_is_meant_to_be_yaml_or_json_is() {
+fn yaml_and_json_files_parse() {
     let mut yaml = 0;
     for (id, texts) in texts() {
         for text in texts.keys() {
@@ -116,7 +117,7 @@ fn what_is_meant_to_be_yaml_or_json_is() {
     assert!(yaml > 15, "the texts were not found");
 }
 
-/// A field that is misspelt would be dropped without a word.
+/// A misspelt field would be ignored.
 #[test]
 fn a_static_pod_is_a_pod_and_every_field_of_it_is_known() {
     let mut pods = 0;
@@ -133,7 +134,7 @@ fn a_static_pod_is_a_pod_and_every_field_of_it_is_known() {
     assert!(pods >= 4);
 }
 
-/// Paths of what is in one and not in the other.
+/// Paths that are in one and not in the other.
 fn lost(written: &Json, known: &Json, path: &str) -> Vec<String> {
     match (written, known) {
         (Json::Object(written), Json::Object(known)) => written
@@ -215,7 +216,7 @@ fn a_state_is_short_and_has_no_logic_in_it() {
 
 /// Secrets are marked, so that no difference shows them.
 #[test]
-fn whatever_holds_a_secret_is_sensitive() {
+fn whatever_contains_a_secret_is_sensitive() {
     let library = library();
     let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU"];
     for node in Node::all() {

@@ -1,5 +1,4 @@
-//! The states and templates that are compiled in, and those of the benchmark, have no fault that can be seen
-//! without a host.
+//! The compiled-in states and templates, and those of the benchmark, have no fault that is found without a host.
 
 use std::path::Path;
 
@@ -11,12 +10,12 @@ fn faults(tree: &Tree, shapes: &Shapes) -> Vec<String> {
 }
 
 #[test]
-fn the_shipped_tree_is_sound() {
+fn the_shipped_tree_has_no_faults() {
     assert_eq!(faults(&Tree::embedded(), &values::shapes()), Vec::<String>::new());
 }
 
 #[test]
-fn the_tree_of_the_benchmark_is_sound() {
+fn the_tree_of_the_benchmark_has_no_faults() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/engines/metalform");
     assert_eq!(faults(&Tree::directory(&tree).unwrap(), &Shapes::of_any_host()), Vec::<String>::new());
 }

@@ -1,8 +1,8 @@
-//! Makes a bundle: every part from the cache or anew, then the directory in one move.
+//! Builds a bundle: each part from the cache or from its sources, then the directory in one rename.
 //!
 //! # Guarantees
-//! The output directory is the old bundle or the whole new one at any instant. Nothing is done when nothing
-//! changed; a changed component is the only one that is built.
+//! At any instant the output directory is the old bundle or the complete new one. Without changed inputs nothing is
+//! done; a changed component is the only one that is built.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -10,88 +10,92 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::apt_repository;
-use super::component::{API_VERSION, ComponentList};
+use super::component::{Component, ComponentList, OperatingSystem};
 use super::component_build::{self, ComponentBuilder, ComponentError, SourceMode};
 use super::digest::Sha256;
 use super::download::{DownloadError, Downloader};
 use super::entry::{self, Draft, Entry, EntryError};
-use super::event::{BundleEvent, Events};
+use super::event::{BundleEvent, BundleEvents};
+use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
-use super::os_packages::{self, OsPackagesError};
+use crate::model::api_contract::API_VERSION;
+use crate::model::platform::Platform;
 
-/// What to build, and where.
+/// The inputs and paths of a build.
 #[derive(Debug, Clone)]
 pub struct BuildRequest {
-    /// What the bundle is made from.
+    /// The components.
     pub list: ComponentList,
-    /// The bundle's directory: new, empty, or a bundle that may be replaced.
+    /// The bundle's directory: absent, empty, or a bundle to replace.
     pub output: PathBuf,
-    /// Where parts are kept between builds; best on the same file system.
+    /// The directory of cached parts, preferably on the same file system.
     pub cache: PathBuf,
-    /// Which source binaries come from.
+    /// The source of binaries.
     pub source: SourceMode,
-    /// URI of the distribution's archive; `None` is what the build machine itself uses.
+    /// URI of the distribution's archive; `None` for the one that the build machine uses.
     pub archive: Option<String>,
-    /// Whether to ask the distribution's archive again though nothing changed here.
+    /// Whether to download the distribution's packages again though no input changed.
     pub refresh: bool,
-    /// Of the package indices.
+    /// Date of the package indexes.
     pub now: jiff::Timestamp,
 }
 
-/// Why no bundle was made; the old one, if any, is as it was.
+/// Why no bundle was built; an existing one is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Another build uses the cache.
-    #[error("another build is under way in {cache}")]
+    /// Another build has locked the cache.
+    #[error("another build is running in {cache}")]
     Busy {
-        /// The cache.
+        /// Path of the cache.
         cache: String,
     },
-    /// Replacing the directory would destroy what metalform did not make.
+    /// Replacing the directory would destroy files that are not part of a bundle.
     #[error("{output} is not empty and not a bundle")]
     NotABundle {
-        /// As asked for.
+        /// Path of the directory.
         output: String,
     },
-    /// A component failed.
+    /// A component could not be built.
     #[error("component {component}")]
     Component {
-        /// Its name.
+        /// Name of the component.
         component: String,
-        /// Why.
+        /// The first failure.
         source: ComponentError,
     },
-    /// A system's packages failed.
-    #[error("packages of {codename}")]
-    System {
-        /// Its codename.
-        codename: String,
-        /// Why.
-        source: OsPackagesError,
+    /// The packages of a distribution could not be collected.
+    #[error("packages of {platform}")]
+    Packages {
+        /// Their platform.
+        platform: Platform,
+        /// The first failure.
+        source: FormatError,
     },
-    /// As it says.
+    /// The package indexes could not be written.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The TLS client could not be set up.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// As it says.
+    /// The cache could not be used.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The directory cannot be written.
-    #[error("{path} cannot be written")]
+    /// A directory could not be written.
+    #[error("cannot write {path}")]
     Write {
-        /// What was written.
+        /// The directory.
         path: String,
-        /// What the system said.
+        /// From the operating system.
         source: io::Error,
     },
 }
 
-/// Brings `request.output` to what the list says, and returns what is in it.
+/// Builds the bundle and returns its manifest.
 ///
 /// # Errors
-/// The first part that fails; nothing is replaced then, and the parts that were done are kept.
-pub async fn build(request: &BuildRequest, events: Events<'_>) -> Result<Bundle, BuildError> {
+/// The first failure. Nothing is replaced then, and completed parts remain in the cache.
+pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Bundle, BuildError> {
     let inputs = inputs(request);
     if let Some(bundle) = present(&request.output, &inputs).filter(|_| !request.refresh) {
         events(BundleEvent::UpToDate { directory: request.output.clone() });
@@ -101,87 +105,112 @@ pub async fn build(request: &BuildRequest, events: Events<'_>) -> Result<Bundle,
     let _lock = lock(&request.cache)?;
     sweep(&request.cache, entry::DRAFT_PREFIX)
         .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
-    let (mut parts, systems) = tokio::try_join!(components(request, events), systems(request, events))?;
-    parts.extend(systems);
-    let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
-    let bundle = assemble(request, inputs, &parts).map_err(write)?;
+    let (mut parts, packages) = tokio::try_join!(components(request, events), packages(request, events))?;
+    parts.extend(packages);
+    let bundle = assemble(request, inputs, &parts).await?;
     let size = bundle.files.values().map(|record| record.size).sum();
     events(BundleEvent::Written { directory: request.output.clone(), files: bundle.files.len(), size });
     Ok(bundle)
 }
 
-/// A part's name, the key of its entry, and the entry.
+/// A component, or the packages of a platform: its name, cache key and content.
 type Part = (String, Sha256, Entry);
 
-async fn components(request: &BuildRequest, events: Events<'_>) -> Result<Vec<Part>, BuildError> {
-    let codenames: Vec<_> =
-        request.list.operating_systems.iter().map(|system| system.codename.clone()).collect();
-    let architecture = request.list.architecture;
+async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
     let downloader = Downloader::new()?;
-    let builder = ComponentBuilder {
-        downloader: &downloader,
-        architecture,
-        mode: request.source,
-        systems: &codenames,
-        events,
-    };
+    let platforms = request.list.platforms();
     let mut parts = Vec::new();
-    for component in &request.list.components {
-        let part = component.name.clone();
-        let inputs = component_build::inputs(component, (architecture, request.source, &codenames));
-        let entry = match entry::find(&request.cache, &inputs) {
-            Some(entry) => {
-                events(BundleEvent::Reused { part: part.clone() });
-                entry
-            }
-            None => {
-                let built = builder.build(component, Draft::new(&request.cache, &inputs)?).await;
-                let built =
-                    built.map_err(|source| BuildError::Component { component: part.clone(), source })?;
-                events(BundleEvent::Finished { part: part.clone() });
-                built
-            }
+    for architecture in &request.list.architectures {
+        let builder = ComponentBuilder {
+            downloader: &downloader,
+            architecture: *architecture,
+            mode: request.source,
+            platforms: &platforms,
+            events,
         };
-        parts.push((part, inputs, entry));
+        for component in &request.list.components {
+            let inputs = component_build::inputs(component, (*architecture, request.source, &platforms));
+            let kept = entry::find(&request.cache, &inputs);
+            let build = async |draft: Draft| build_component(&builder, component, draft).await;
+            parts.push(part(request, (&component.name, inputs, kept), events, build).await?);
+        }
     }
     Ok(parts)
 }
 
-async fn systems(request: &BuildRequest, events: Events<'_>) -> Result<Vec<Part>, BuildError> {
-    let (architecture, archive) = (request.list.architecture, request.archive.as_deref());
+async fn build_component(
+    builder: &ComponentBuilder<'_>,
+    component: &Component,
+    draft: Draft,
+) -> Result<Entry, BuildError> {
+    let built = builder.build(component, draft).await;
+    built.map_err(|source| BuildError::Component { component: component.name.clone(), source })
+}
+
+async fn packages(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
+    let archive = request.archive.as_deref();
     let mut parts = Vec::new();
-    for system in &request.list.operating_systems {
-        let part = system.codename.clone();
-        let inputs = os_packages::inputs(system, architecture, archive);
-        let kept = if request.refresh { None } else { entry::find(&request.cache, &inputs) };
-        let entry = match kept {
-            Some(entry) => {
-                events(BundleEvent::Reused { part: part.clone() });
-                entry
-            }
-            None => {
+    for system in request.list.operating_systems.iter().filter(|system| !system.packages.is_empty()) {
+        for platform in &system.platforms(&request.list.architectures) {
+            let inputs = packages_inputs(system, platform, archive);
+            let kept = entry::find(&request.cache, &inputs).filter(|_| !request.refresh);
+            let collect = async |draft: Draft| {
                 let origin = "the distribution's archive".to_owned();
-                events(BundleEvent::Started { part: part.clone(), origin });
-                let draft = Draft::new(&request.cache, &inputs)?;
-                let built = os_packages::collect(system, architecture, archive, draft).await;
-                let built = built.map_err(|source| BuildError::System { codename: part.clone(), source })?;
-                events(BundleEvent::Finished { part: part.clone() });
-                built
-            }
-        };
-        parts.push((part, inputs, entry));
+                events(BundleEvent::Started { part: platform.to_string(), origin });
+                collect_packages(&CollectionRequest { system, platform, archive }, draft).await
+            };
+            parts.push(part(request, (&platform.to_string(), inputs, kept), events, collect).await?);
+        }
     }
     Ok(parts)
+}
+
+async fn collect_packages(request: &CollectionRequest<'_>, draft: Draft) -> Result<Entry, BuildError> {
+    // A list with another distribution was refused when it was parsed.
+    let Some(format) = format::of_platform(request.platform) else {
+        return Ok(draft.keep(String::new(), BTreeMap::new(), Vec::new())?);
+    };
+    let failed = |source| BuildError::Packages { platform: request.platform.clone(), source };
+    let provenance = format.collect(request, &draft).await.map_err(failed)?;
+    let content = draft.content(format.directory())?;
+    let platforms = std::slice::from_ref(request.platform);
+    let packages = format.describe(&content, platforms).await.map_err(failed)?;
+    Ok(draft.keep(provenance, BTreeMap::new(), packages)?)
+}
+
+/// The cached part, or a new one.
+async fn part(
+    request: &BuildRequest,
+    (name, inputs, kept): (&str, Sha256, Option<Entry>),
+    events: BundleEvents<'_>,
+    build: impl AsyncFnOnce(Draft) -> Result<Entry, BuildError>,
+) -> Result<Part, BuildError> {
+    let part = name.to_owned();
+    if let Some(entry) = kept {
+        events(BundleEvent::Reused { part });
+        return Ok((name.to_owned(), inputs, entry));
+    }
+    let entry = build(Draft::new(&request.cache, &inputs)?).await?;
+    events(BundleEvent::Finished { part });
+    Ok((name.to_owned(), inputs, entry))
+}
+
+/// The cache key of a platform's packages. The archive changes and the key does not: `refresh` downloads newer
+/// packages.
+fn packages_inputs(system: &OperatingSystem, platform: &Platform, archive: Option<&str>) -> Sha256 {
+    let text = serde_json::to_vec(&(super::BUILDER, system, platform, archive))
+        .expect("plain data with string keys can be serialised");
+    Sha256::of(&text)
 }
 
 fn inputs(request: &BuildRequest) -> Sha256 {
     let text = serde_json::to_vec(&(super::BUILDER, &request.list, request.source, &request.archive))
-        .expect("serialises, because a component list is plain data with text keys");
+        .expect("plain data with string keys can be serialised");
     Sha256::of(&text)
 }
 
-/// The bundle that is there already, if its inputs are these and no file went missing or changed its size.
-/// Digests are what `bundle verify` is for.
+/// The existing bundle, if it has these inputs, and no file is missing or has another size. `bundle verify` checks
+/// digests.
 fn present(output: &Path, inputs: &Sha256) -> Option<Bundle> {
     let bundle = Bundle::read(output).ok().filter(|bundle| bundle.inputs == *inputs)?;
     let is_there = |(path, record): (&String, &manifest::FileRecord)| {
@@ -198,7 +227,7 @@ fn refuse_foreign(output: &Path) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Held until dropped; the kernel lets go of it when the process dies.
+/// Held until dropped; the kernel releases it when the process ends.
 fn lock(cache: &Path) -> Result<File, BuildError> {
     let cache_name = || cache.display().to_string();
     let write = |source| BuildError::Write { path: cache_name(), source };
@@ -211,7 +240,7 @@ fn lock(cache: &Path) -> Result<File, BuildError> {
     }
 }
 
-/// Removes what a killed build left; under the lock nobody else's work has such a name.
+/// Removes what a killed build left. Under the lock no other build has such a directory.
 fn sweep(directory: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -222,35 +251,45 @@ fn sweep(directory: &Path, prefix: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> io::Result<Bundle> {
+async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Result<Bundle, BuildError> {
+    let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
     let parent = match request.output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    fs::create_dir_all(parent)?;
-    let name = request.output.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
+    fs::create_dir_all(parent).map_err(write)?;
+    let name = request
+        .output
+        .file_name()
+        .ok_or_else(|| write(io::ErrorKind::InvalidFilename.into()))?
+        .to_string_lossy();
     let prefix = format!(".{name}.new-");
-    sweep(parent, &prefix)?;
-    let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
-    fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))?;
+    sweep(parent, &prefix).map_err(write)?;
+    let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(write)?;
+    fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755)).map_err(write)?;
     for (_, inputs, entry) in parts {
         let content = entry::content(&request.cache, inputs);
-        entry.files.keys().try_for_each(|path| place(&content.join(path), &staging.path().join(path)))?;
+        let link = |path: &String| link_or_copy(&content.join(path), &staging.path().join(path));
+        entry.files.keys().try_for_each(link).map_err(write)?;
     }
     let list = &request.list;
     let images: BTreeMap<_, _> = parts.iter().flat_map(|(_, _, entry)| entry.images.clone()).collect();
     let mut packages: Vec<_> = parts.iter().flat_map(|(_, _, entry)| entry.packages.clone()).collect();
     packages.sort_by(|a, b| a.package.cmp(&b.package));
-    for system in &list.operating_systems {
-        let index = (system.codename.as_str(), list.architecture);
-        apt_repository::write_indices(staging.path(), index, &packages, request.now)?;
+    let platforms = list.platforms();
+    for (format, platforms) in format::by_format(&platforms) {
+        let content = staging.path().join(format.directory());
+        format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
-    oci_layout::write_index(staging.path(), &images, list.architecture)?;
+    for architecture in &list.architectures {
+        oci_layout::write_index(staging.path(), &images, *architecture).map_err(write)?;
+    }
     let bundle = Bundle {
         api_version: API_VERSION.to_owned(),
         kind: "Bundle".to_owned(),
         inputs,
-        architecture: list.architecture,
+        architectures: list.architectures.clone(),
+        platforms: platforms.into_iter().collect(),
         versions: list
             .components
             .iter()
@@ -259,19 +298,23 @@ fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> io::Resul
         provenance: parts.iter().map(|(part, _, entry)| (part.clone(), entry.provenance.clone())).collect(),
         images,
         packages: packages.into_iter().map(|entry| entry.package).collect(),
-        files: entry::records(staging.path())?,
+        files: entry::records(staging.path()).map_err(write)?,
     };
-    let text = serde_saphyr::to_string(&bundle).map_err(io::Error::other)?;
-    fs::write(staging.path().join(manifest::FILE_NAME), text)?;
-    // A rename that outlives a power cut must not name files that did not.
-    rustix::fs::syncfs(File::open(staging.path())?)?;
-    replace(staging, &request.output)?;
+    publish(staging, &bundle, &request.output).map_err(write)?;
     Ok(bundle)
 }
 
-/// Files of different parts may be one (equal blobs). The bundle shares its files with the cache where the
-/// file system lets it.
-fn place(from: &Path, to: &Path) -> io::Result<()> {
+fn publish(staging: tempfile::TempDir, bundle: &Bundle, output: &Path) -> io::Result<()> {
+    let text = serde_saphyr::to_string(bundle).map_err(io::Error::other)?;
+    fs::write(staging.path().join(manifest::FILE_NAME), text)?;
+    // The files must survive a power cut if the rename does.
+    rustix::fs::syncfs(File::open(staging.path())?)?;
+    replace(staging, output)
+}
+
+/// Different parts may contain the same blob. The bundle shares its files with the cache where the file system
+/// supports it.
+fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     to.parent().map_or(Ok(()), fs::create_dir_all)?;
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -284,7 +327,7 @@ fn replace(staging: tempfile::TempDir, output: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     if output.exists() {
         renameat_with(CWD, staging.path(), CWD, output, RenameFlags::EXCHANGE)?;
-        // What lies there now is the old bundle.
+        // The staging directory is now the old bundle.
         return staging.close();
     }
     fs::rename(staging.keep(), output)

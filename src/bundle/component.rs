@@ -1,72 +1,44 @@
-//! The component list: what a bundle is made from. Plain data, as read.
+//! The component list: the inputs of a bundle. Plain data, as written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::Sha256;
+use crate::model::platform::{Architecture, Distribution, Platform, Release};
 
-/// `apiVersion` of the documents of this module.
-pub const API_VERSION: &str = "metalform.dev/v1alpha1";
-
-/// The whole list. One list describes bundles of one architecture.
+/// The document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentList {
-    /// [`API_VERSION`].
+    /// [`crate::model::api_contract::API_VERSION`].
     #[serde(rename = "apiVersion")]
     pub api_version: String,
     /// `ComponentList`.
     pub kind: String,
-    /// The processor architecture of every host.
-    pub architecture: Architecture,
-    /// The systems whose packages are bundled.
+    /// Processor architectures of the hosts; exactly one is supported.
+    pub architectures: Vec<Architecture>,
+    /// Operating systems of the hosts.
     pub operating_systems: Vec<OperatingSystem>,
-    /// In the order in which they are built.
+    /// In the order of building.
     pub components: Vec<Component>,
 }
 
-/// In Go's and Debian's spelling, which is one for these two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Architecture {
-    /// x86-64.
-    Amd64,
-    /// AArch64.
-    Arm64,
-}
-
-impl Architecture {
-    /// `amd64`, `arm64`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Amd64 => "amd64",
-            Self::Arm64 => "arm64",
-        }
-    }
-}
-
-/// A distribution release, and what its hosts need from its own archive.
+/// A release of a distribution, and the packages that hosts need from its own archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperatingSystem {
     /// `ID` of os-release(5).
-    pub id: Distribution,
-    /// `VERSION_CODENAME` of os-release(5); a suite of the archive.
-    pub codename: String,
-    /// Packages whose whole dependency closure is bundled.
+    pub distribution: Distribution,
+    /// `VERSION_ID` of os-release(5); the major version for the Red Hat family.
+    pub release: Release,
+    /// The name of the release in the distribution's archive: `trixie`.
+    pub suite: String,
+    /// Packages to bundle with their dependency closure.
     pub packages: Vec<String>,
 }
 
-/// Distributions whose archive can be bundled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Distribution {
-    /// Debian.
-    Debian,
-}
-
-/// One upstream project at one version. In its texts `{version}` and `{arch}` stand for just these.
+/// An upstream project at one version. `{version}` and `{arch}` in its strings are placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
@@ -74,44 +46,44 @@ pub struct Component {
     pub name: String,
     /// Without a leading `v`; also the version of its packages.
     pub version: String,
-    /// Where its binaries come from.
+    /// Sources of its binaries.
     pub sources: Sources,
-    /// What it gives as container images.
+    /// Container images to make of the binaries.
     #[serde(default)]
-    pub images: Vec<Image>,
-    /// What it gives as distribution packages.
+    pub images: Vec<ImageComponent>,
+    /// Distribution packages to make of the binaries.
     #[serde(default)]
-    pub packages: Vec<Package>,
+    pub packages: Vec<PackageComponent>,
 }
 
-/// Each source that is there gives every binary of the component.
+/// Alternative sources. Each provides every binary of the component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sources {
     /// Official artefacts.
     #[serde(default)]
-    pub release: Vec<Download>,
+    pub release: Vec<ReleaseArtefact>,
     /// The Go module of the same version.
     #[serde(default)]
     pub go: Option<GoSource>,
 }
 
-/// One official artefact: a binary, or a gzipped tar archive with some.
+/// An official artefact: a binary, or a gzipped tar archive with binaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Download {
-    /// Where it lies.
+pub struct ReleaseArtefact {
+    /// `https://`, with placeholders.
     pub url: String,
-    /// A published file that has its SHA-256, bare or in sha256sum(1)'s form; `{url}` stands for the URL.
+    /// URL of a file with its SHA-256, bare or in the form of sha256sum(1); `{url}` is the URL of the artefact.
     #[serde(default)]
     pub sha256_url: Option<String>,
-    /// Known digests by architecture; where one is given, `sha256_url` is not asked.
+    /// Known digests by architecture. They take precedence over `sha256_url`.
     #[serde(default)]
     pub sha256: BTreeMap<Architecture, Sha256>,
     /// The name of the binary that the artefact is. Either this or `members`.
     #[serde(default)]
     pub binary: Option<String>,
-    /// Name of a binary → its path in the archive (a leading `./` does not matter).
+    /// Name of a binary → its path in the archive, with or without a leading `./`.
     #[serde(default)]
     pub members: BTreeMap<String, String>,
 }
@@ -120,11 +92,11 @@ pub struct Download {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoSource {
-    /// Module path → version, which pins the whole build list (minimal version selection).
+    /// Module path → version. Pins the whole build list (minimal version selection).
     #[serde(default)]
     pub requires: BTreeMap<String, String>,
-    /// Kubernetes only: the one required module develops `k8s.io/NAME v0.0.0` in its own tree; replace
-    /// each by the published `k8s.io/NAME` of the same release.
+    /// Kubernetes only: the required module develops `k8s.io/NAME v0.0.0` in its own tree; replace each by the published
+    /// `k8s.io/NAME` of the same release.
     #[serde(default)]
     pub replace_staging: bool,
     /// Name of a binary → import path of its command.
@@ -133,44 +105,44 @@ pub struct GoSource {
     /// Name of a binary → Go source of its `main` package.
     #[serde(default)]
     pub mains: BTreeMap<String, String>,
-    /// For the linker, after `-s -w`.
+    /// Linker flags after `-s -w`.
     #[serde(default)]
     pub ldflags: String,
 }
 
-/// A container image of one layer: static binaries and nothing else.
+/// A container image with one layer of static binaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Image {
+pub struct ImageComponent {
     /// Upstream's full reference with a tag.
     pub reference: String,
     /// Absolute path → name of a binary.
     pub files: BTreeMap<String, String>,
     /// `Entrypoint` of the image configuration.
     pub entrypoint: Vec<String>,
-    /// `User` of the image configuration, numeric; root where there is none.
+    /// `User` of the image configuration, numeric; root by default.
     #[serde(default)]
     pub user: Option<String>,
 }
 
-/// A Debian package; fields as in deb-control(5).
+/// A distribution package of static binaries. Relations are written as in deb-control(5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Package {
+pub struct PackageComponent {
     /// Package name.
     pub name: String,
     /// One line.
     pub description: String,
-    /// Relations, as in deb-control(5).
+    /// `Depends`.
     #[serde(default)]
     pub depends: Vec<String>,
-    /// As above.
+    /// `Provides`.
     #[serde(default)]
     pub provides: Vec<String>,
-    /// As above.
+    /// `Conflicts`.
     #[serde(default)]
     pub conflicts: Vec<String>,
-    /// As above.
+    /// `Replaces`.
     #[serde(default)]
     pub replaces: Vec<String>,
     /// Absolute path → name of a binary; mode 0755.
@@ -180,32 +152,51 @@ pub struct Package {
     pub texts: BTreeMap<String, String>,
 }
 
+impl ComponentList {
+    /// Every operating system on every architecture, in the order of the list.
+    pub fn platforms(&self) -> Vec<Platform> {
+        self.operating_systems.iter().flat_map(|system| system.platforms(&self.architectures)).collect()
+    }
+}
+
+impl OperatingSystem {
+    /// The operating system on each of these architectures.
+    pub fn platforms(&self, architectures: &[Architecture]) -> Vec<Platform> {
+        let platform = |architecture: &Architecture| Platform {
+            distribution: self.distribution.clone(),
+            release: self.release.clone(),
+            architecture: *architecture,
+        };
+        architectures.iter().map(platform).collect()
+    }
+}
+
 impl Component {
-    /// Names of every binary that its images and packages take.
-    pub fn binaries(&self) -> std::collections::BTreeSet<&str> {
+    /// Names of the binaries of all its images and packages.
+    pub fn binaries(&self) -> BTreeSet<&str> {
         let images = self.images.iter().flat_map(|image| image.files.values());
         let packages = self.packages.iter().flat_map(|package| package.files.values());
         images.chain(packages).map(String::as_str).collect()
     }
 
-    /// `text` with its placeholders replaced.
+    /// Replaces the placeholders of `text`.
     pub fn expand(&self, text: &str, architecture: Architecture) -> String {
         text.replace("{version}", &self.version).replace("{arch}", architecture.as_str())
     }
 }
 
 impl Sources {
-    /// Names of the binaries that the official artefacts give.
-    pub fn release_binaries(&self) -> std::collections::BTreeSet<&str> {
+    /// Names of the binaries that the official artefacts provide.
+    pub fn release_binaries(&self) -> BTreeSet<&str> {
         let names =
-            self.release.iter().flat_map(|download| download.binary.iter().chain(download.members.keys()));
+            self.release.iter().flat_map(|artefact| artefact.binary.iter().chain(artefact.members.keys()));
         names.map(String::as_str).collect()
     }
 }
 
 impl GoSource {
-    /// Names of the binaries that it gives.
-    pub fn binaries(&self) -> std::collections::BTreeSet<&str> {
+    /// Names of the binaries that the module provides.
+    pub fn binaries(&self) -> BTreeSet<&str> {
         self.packages.keys().chain(self.mains.keys()).map(String::as_str).collect()
     }
 }

@@ -1,20 +1,20 @@
-//! One component: its binaries from one source or the other, then its images and packages.
+//! Builds a component: its binaries from one of its sources, then its images and packages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::apt_repository::{self, IndexError};
-use super::component::{Architecture, Component};
-use super::deb::{self, DebError};
+use super::component::Component;
 use super::digest::Sha256;
 use super::download::Downloader;
 use super::entry::{Draft, Entry, EntryError, EntryPackage};
-use super::event::{BundleEvent, Events};
+use super::event::{BundleEvent, BundleEvents};
+use super::format::{self, FormatError, PackageBuild};
 use super::go_source::{self, GoError};
 use super::image::{self, ImageError};
 use super::release_source::{self, ReleaseError};
+use crate::model::platform::{Architecture, Platform};
 
-/// Which source a build takes binaries from.
+/// The source of binaries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceMode {
@@ -22,7 +22,7 @@ pub enum SourceMode {
     Release,
     /// Go modules only.
     Go,
-    /// Official artefacts where they can be had; Go modules elsewhere.
+    /// Official artefacts where they are available, otherwise Go modules.
     #[default]
     Auto,
 }
@@ -30,45 +30,41 @@ pub enum SourceMode {
 /// Why a component was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
-    /// As it says.
+    /// The official artefacts.
     #[error(transparent)]
     Release(#[from] ReleaseError),
-    /// As it says.
+    /// The Go module.
     #[error(transparent)]
     Go(#[from] GoError),
-    /// As it says.
+    /// An image.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// As it says.
+    /// A package.
     #[error(transparent)]
-    Deb(#[from] DebError),
-    /// As it says.
-    #[error(transparent)]
-    Index(#[from] IndexError),
-    /// As it says.
+    Format(#[from] FormatError),
+    /// The cache.
     #[error(transparent)]
     Entry(#[from] EntryError),
-    /// The mode asks for a source that the list does not give.
-    #[error("the component list gives no {mode} source")]
+    /// The mode requires a source that the list does not have.
+    #[error("the component list has no {mode} source")]
     NoSuchSource {
         /// `release` or `go`.
         mode: &'static str,
     },
 }
 
-/// What is the same for all components of a build.
+/// The parameters of a build that all components share.
 pub(super) struct ComponentBuilder<'a> {
     pub(super) downloader: &'a Downloader,
     pub(super) architecture: Architecture,
     pub(super) mode: SourceMode,
-    /// Codenames of the systems that get the packages.
-    pub(super) systems: &'a [String],
-    pub(super) events: Events<'a>,
+    pub(super) platforms: &'a [Platform],
+    pub(super) events: BundleEvents<'a>,
 }
 
 impl ComponentBuilder<'_> {
     /// # Errors
-    /// The first thing that cannot be had or made.
+    /// The first artefact that is unavailable, or that cannot be built.
     pub(super) async fn build(&self, component: &Component, draft: Draft) -> Result<Entry, ComponentError> {
         let binaries = draft.scratch("binaries")?;
         let provenance = self.binaries(component, &draft, &binaries).await?;
@@ -89,19 +85,24 @@ impl ComponentBuilder<'_> {
         draft: &Draft,
         binaries: &Path,
     ) -> Result<Vec<EntryPackage>, ComponentError> {
-        for package in &component.packages {
-            let file = format!("{}_{}_{}.deb", package.name, component.version, self.architecture.as_str());
-            let work = draft.scratch(&format!("deb/{}", package.name))?;
-            let made = draft.content("apt/pool/all")?.join(file);
-            deb::make((package, &component.version, self.architecture), binaries, &work, &made).await?;
-        }
         if component.packages.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(apt_repository::scan(&draft.content("apt")?, self.systems).await?)
+        let mut described = Vec::new();
+        for (format, platforms) in format::by_format(self.platforms) {
+            let content = draft.content(format.directory())?;
+            for package in &component.packages {
+                let work = draft.scratch(&format!("{}/{}", format.directory(), package.name))?;
+                let (version, architecture) = (component.version.as_str(), self.architecture);
+                let build = PackageBuild { package, version, architecture, binaries };
+                format.build(&build, &work, &content).await?;
+            }
+            described.extend(format.describe(&content, &platforms).await?);
+        }
+        Ok(described)
     }
 
-    /// Returns where they came from.
+    /// Returns the provenance.
     async fn binaries(
         &self,
         component: &Component,
@@ -134,7 +135,7 @@ impl ComponentBuilder<'_> {
             .sources
             .release
             .iter()
-            .map(|download| component.expand(&download.url, self.architecture));
+            .map(|artefact| component.expand(&artefact.url, self.architecture));
         Ok(format!("release: {}", urls.collect::<Vec<_>>().join(" ")))
     }
 
@@ -151,9 +152,9 @@ impl ComponentBuilder<'_> {
     }
 }
 
-/// The key of a component's entry: all that decides its bytes.
-pub(super) fn inputs(component: &Component, builder: (Architecture, SourceMode, &[String])) -> Sha256 {
+/// The cache key of a component: everything that determines its bytes.
+pub(super) fn inputs(component: &Component, builder: (Architecture, SourceMode, &[Platform])) -> Sha256 {
     let text = serde_json::to_vec(&(super::BUILDER, component, builder))
-        .expect("serialises, because a component is plain data with text keys");
+        .expect("plain data with string keys can be serialised");
     Sha256::of(&text)
 }

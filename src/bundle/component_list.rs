@@ -1,19 +1,22 @@
-//! Reads a component list: strict, and whole before anything is built.
+//! Parses a component list, strictly and completely before anything is built.
 
 use std::collections::BTreeSet;
 
-use super::component::{API_VERSION, Component, ComponentList, Download};
+use super::component::{Component, ComponentList, ReleaseArtefact};
+use super::format;
+use crate::model::api_contract::API_VERSION;
+use crate::model::platform::Architecture;
 
-/// The list that metalform ships.
+/// The list compiled into metalform.
 pub const SHIPPED: &str = include_str!("components.yaml");
 
-/// Why a text is not a component list.
+/// Why a component list was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ComponentListError {
     /// Not YAML, an unknown or missing field, a wrong type.
     #[error("{file}:{line}:{column}: {reason}")]
     Syntax {
-        /// As the operator named it.
+        /// As given by the operator.
         file: String,
         /// From 1.
         line: u64,
@@ -22,65 +25,81 @@ pub enum ComponentListError {
         /// One line.
         reason: String,
     },
-    /// Another document.
-    #[error("{file}: this is {kind} of {api_version}, not ComponentList of {API_VERSION}")]
+    /// A document of another kind.
+    #[error("{file}: expected ComponentList of {API_VERSION}, found {kind} of {api_version}")]
     OtherDocument {
-        /// As the operator named it.
+        /// As given by the operator.
         file: String,
-        /// What it says.
+        /// As written.
         kind: String,
-        /// What it says.
+        /// As written.
         api_version: String,
     },
-    /// It can be read, but cannot be built.
+    /// None, or several.
+    #[error("{file}: architectures has {count} entries; exactly one is supported")]
+    Architectures {
+        /// As given by the operator.
+        file: String,
+        /// Length of the list.
+        count: usize,
+    },
+    /// An operating system whose packages cannot be bundled.
+    #[error("{file}: packages of {distribution} cannot be bundled; supported is debian")]
+    Distribution {
+        /// As given by the operator.
+        file: String,
+        /// As written.
+        distribution: String,
+    },
+    /// A component that cannot be built.
     #[error("{file}: component {component}: {fault}")]
     Component {
-        /// As the operator named it.
+        /// As given by the operator.
         file: String,
-        /// Its name.
+        /// Name of the component.
         component: String,
-        /// What is wrong.
+        /// The first fault.
         fault: ComponentFault,
     },
 }
 
-/// What is wrong with one component.
+/// A fault of a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ComponentFault {
-    /// Two have the same name.
-    #[error("it is listed twice")]
+    /// Two components with one name.
+    #[error("duplicate component")]
     Duplicate,
     /// Neither `release` nor `go`.
-    #[error("it has no source")]
+    #[error("no source")]
     NoSource,
-    /// A source lacks a binary that an image or a package takes.
-    #[error("its {from} source does not give {binary}")]
+    /// A source without a binary that an image or a package contains.
+    #[error("the {from} source does not provide {binary}")]
     MissingBinary {
         /// `release` or `go`.
         from: &'static str,
-        /// Its name.
+        /// Name of the binary.
         binary: String,
     },
-    /// Nothing says what the bytes must be.
+    /// An artefact that cannot be verified.
     #[error("{url} has neither sha256 nor sha256_url")]
     NoDigest {
         /// The artefact.
         url: String,
     },
-    /// Whoever alters the artefact on its way can alter the digest too.
-    #[error("the digest at {url} would travel over plain HTTP; give sha256, or an https URL")]
+    /// A digest that can be altered in transit together with the artefact.
+    #[error("the digest at {url} is not protected by HTTPS; set sha256, or use an https URL")]
     DigestOverHttp {
-        /// The digest's URL.
+        /// URL of the digest.
         url: String,
     },
     /// Both or neither of `binary` and `members`.
-    #[error("{url} needs either binary or members")]
+    #[error("{url} requires either binary or members")]
     Shape {
         /// The artefact.
         url: String,
     },
-    /// `replace_staging` with another number of required modules than one.
-    #[error("replace_staging needs exactly one required module")]
+    /// `replace_staging` with no or several required modules.
+    #[error("replace_staging requires exactly one required module")]
     Staging,
     /// Not a full reference with a tag.
     #[error("{reference:?} is not an image reference with registry and tag")]
@@ -88,20 +107,20 @@ pub enum ComponentFault {
         /// As written.
         reference: String,
     },
-    /// A path or name that would leave its directory.
+    /// A path or name that could leave its directory.
     #[error("{name:?} is not {what}")]
     Name {
         /// As written.
         name: String,
-        /// What it should be.
+        /// `a package name`.
         what: &'static str,
     },
 }
 
-/// Parses and checks a list; `file` is for messages only.
+/// Parses and checks a list; `file` is used in messages only.
 ///
 /// # Errors
-/// The first fault of the text, with its line and column, or of a component, with its name.
+/// The first syntax error with its line and column, or the first fault of a component.
 pub fn parse(file: &str, text: &str) -> Result<ComponentList, ComponentListError> {
     let list: ComponentList = serde_saphyr::from_str(text).map_err(|error| syntax(file, &error))?;
     if list.kind != "ComponentList" || list.api_version != API_VERSION {
@@ -111,28 +130,36 @@ pub fn parse(file: &str, text: &str) -> Result<ComponentList, ComponentListError
             api_version: list.api_version,
         });
     }
+    let [architecture] = list.architectures[..] else {
+        return Err(ComponentListError::Architectures {
+            file: file.to_owned(),
+            count: list.architectures.len(),
+        });
+    };
+    if let Some(platform) = list.platforms().iter().find(|platform| format::of_platform(platform).is_none()) {
+        let distribution = platform.distribution.to_string();
+        return Err(ComponentListError::Distribution { file: file.to_owned(), distribution });
+    }
     let mut seen = BTreeSet::new();
     for component in &list.components {
         let unique = if seen.insert(&component.name) { Ok(()) } else { Err(ComponentFault::Duplicate) };
-        unique.and_then(|()| check(&list, component)).map_err(|fault| ComponentListError::Component {
-            file: file.to_owned(),
-            component: component.name.clone(),
-            fault,
+        unique.and_then(|()| check(architecture, component)).map_err(|fault| {
+            ComponentListError::Component { file: file.to_owned(), component: component.name.clone(), fault }
         })?;
     }
     Ok(list)
 }
 
-/// Where and why a YAML text is refused, in one line.
+/// A YAML error with its location, in one line.
 pub(super) fn syntax(file: &str, error: &serde_saphyr::Error) -> ComponentListError {
     let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
     let reason = error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter);
-    // The location is said in front already.
+    // The location is already at the start of the message.
     let reason = reason.split(&format!(" at line {line}")).next().unwrap_or_default().to_owned();
     ComponentListError::Syntax { file: file.to_owned(), line, column, reason }
 }
 
-fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFault> {
+fn check(architecture: Architecture, component: &Component) -> Result<(), ComponentFault> {
     let sources = &component.sources;
     if sources.release.is_empty() && sources.go.is_none() {
         return Err(ComponentFault::NoSource);
@@ -140,7 +167,7 @@ fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFau
     for binary in component.binaries() {
         let missing = |from| Err(ComponentFault::MissingBinary { from, binary: binary.to_owned() });
         if !is_file_name(binary) {
-            return Err(ComponentFault::Name { name: binary.to_owned(), what: "a binary's name" });
+            return Err(ComponentFault::Name { name: binary.to_owned(), what: "a file name" });
         }
         if !sources.release.is_empty() && !sources.release_binaries().contains(binary) {
             return missing("release");
@@ -152,9 +179,9 @@ fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFau
     if sources.go.as_ref().is_some_and(|go| go.replace_staging && go.requires.len() != 1) {
         return Err(ComponentFault::Staging);
     }
-    sources.release.iter().try_for_each(|download| check_download(list, download))?;
+    sources.release.iter().try_for_each(|artefact| check_artefact(architecture, artefact))?;
     for image in &component.images {
-        let reference = component.expand(&image.reference, list.architecture);
+        let reference = component.expand(&image.reference, architecture);
         let parsed: Result<oci_client::Reference, _> = reference.parse();
         if !parsed.is_ok_and(|parsed| parsed.tag().is_some() && parsed.whole() == reference) {
             return Err(ComponentFault::Reference { reference });
@@ -174,22 +201,22 @@ fn check(list: &ComponentList, component: &Component) -> Result<(), ComponentFau
     }
 }
 
-fn check_download(list: &ComponentList, download: &Download) -> Result<(), ComponentFault> {
-    let url = || download.url.clone();
-    if download.binary.is_some() != download.members.is_empty() {
+fn check_artefact(architecture: Architecture, artefact: &ReleaseArtefact) -> Result<(), ComponentFault> {
+    let url = || artefact.url.clone();
+    if artefact.binary.is_some() != artefact.members.is_empty() {
         return Err(ComponentFault::Shape { url: url() });
     }
-    if let Some(name) = download.binary.iter().chain(download.members.keys()).find(|name| !is_file_name(name))
+    if let Some(name) = artefact.binary.iter().chain(artefact.members.keys()).find(|name| !is_file_name(name))
     {
-        return Err(ComponentFault::Name { name: name.clone(), what: "a binary's name" });
+        return Err(ComponentFault::Name { name: name.clone(), what: "a file name" });
     }
-    if download.sha256.contains_key(&list.architecture) {
+    if artefact.sha256.contains_key(&architecture) {
         return Ok(());
     }
-    let Some(digest_url) = &download.sha256_url else {
+    let Some(digest_url) = &artefact.sha256_url else {
         return Err(ComponentFault::NoDigest { url: url() });
     };
-    let digest_url = digest_url.replace("{url}", &download.url);
+    let digest_url = digest_url.replace("{url}", &artefact.url);
     let trusted = ["https://", "http://127.0.0.1:"].iter().any(|start| digest_url.starts_with(start));
     if trusted { Ok(()) } else { Err(ComponentFault::DigestOverHttp { url: digest_url }) }
 }
@@ -211,7 +238,7 @@ mod tests {
     const SMALL: &str = r#"
 apiVersion: metalform.dev/v1alpha1
 kind: ComponentList
-architecture: amd64
+architectures: [amd64]
 operating_systems: []
 components:
   - name: hello
@@ -234,19 +261,43 @@ components:
     }
 
     #[test]
-    fn faults_name_the_place_and_the_reason() {
+    fn faults_have_a_location_or_a_component_and_a_reason() {
         let cases = [
-            ("architecture: amd64", "architecture: vax", "c.yaml:4:15: "),
+            ("architectures: [amd64]", "architectures: [vax]", "c.yaml:4:17: "),
+            (
+                "architectures: [amd64]",
+                "architectures: []",
+                "architectures has 0 entries; exactly one is supported",
+            ),
+            (
+                "architectures: [amd64]",
+                "architectures: [amd64, arm64]",
+                "architectures has 2 entries; exactly one is supported",
+            ),
+            (
+                "operating_systems: []",
+                "operating_systems: [{distribution: rocky, release: '9', suite: '9', packages: []}]",
+                "packages of rocky cannot be bundled; supported is debian",
+            ),
+            (
+                "operating_systems: []",
+                "operating_systems: [{distribution: debian, release: 'a-b', suite: x, packages: []}]",
+                "is not a release of a distribution",
+            ),
             ("binary: hello", "binary: hello\n          colour: red", "c.yaml:14:11: "),
             (
                 "version: 1.2.3",
                 "version: 1.2.3\n    version: 4",
                 "c.yaml:9:5: duplicate mapping key: version",
             ),
-            ("kind: ComponentList", "kind: Bundle", "c.yaml: this is Bundle of "),
+            (
+                "kind: ComponentList",
+                "kind: Bundle",
+                "c.yaml: expected ComponentList of metalform.dev/v1alpha1, found Bundle of ",
+            ),
             ("          sha256_url: \"{url}.sha256\"\n", "", "has neither sha256 nor sha256_url"),
-            ("https://example.org/hello-", "http://example.org/hello-", "would travel over plain HTTP"),
-            ("          binary: hello\n", "", "its release source does not give hello"),
+            ("https://example.org/hello-", "http://example.org/hello-", "is not protected by HTTPS"),
+            ("          binary: hello\n", "", "the release source does not provide hello"),
             ("/hello: hello", "/../hello: hello", "\"/../hello\" is not an absolute path"),
             ("example.org/hello:v{version}", "hello", "\"hello\" is not an image reference"),
         ];

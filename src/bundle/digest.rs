@@ -1,4 +1,4 @@
-//! SHA-256, the only digest that a bundle knows.
+//! SHA-256, the only digest in bundles.
 
 use std::fmt;
 use std::fs::File;
@@ -14,26 +14,26 @@ use sha2::Digest;
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256(String);
 
-/// Why a text is not a digest.
+/// A string is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a SHA-256: 64 hexadecimal digits")]
+#[error("{0:?} is not a SHA-256 digest: expected 64 hexadecimal digits")]
 pub struct NotADigest(pub String);
 
 impl Sha256 {
-    /// The digits.
+    /// The digits, in lowercase.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Of bytes in memory.
+    /// The digest of bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         Self(hex::encode(sha2::Sha256::digest(bytes)))
     }
 
-    /// Of a file, with its size in bytes; memory does not grow with the file.
+    /// The digest and size of a file, read in constant memory.
     ///
     /// # Errors
-    /// What the system said when it was opened or read.
+    /// When it cannot be opened or read.
     pub fn of_file(path: &Path) -> io::Result<(Self, u64)> {
         let mut file = File::open(path)?;
         let mut hasher = sha2::Sha256::new();

@@ -1,4 +1,4 @@
-//! Fetches a URL into a file, and accepts it only with the digest that it must have.
+//! Downloads a URL to a file, and accepts it only with the expected digest.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,76 +7,77 @@ use futures::StreamExt;
 use tokio::io::AsyncWriteExt;
 
 use super::digest::Sha256;
+use crate::pki::tls_provider::tls_provider;
 
-/// How long a server may stay silent.
+/// Limit of the time between two reads.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long a connection may take.
+/// Limit of the time to connect.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A published digest file is small; more than this is something else (bytes).
+/// Limit of the size of a published digest file, in bytes.
 const DIGEST_FILE_LIMIT: usize = 1 << 20;
 
-/// GitHub's release URLs need two.
+/// Limit of redirects; GitHub's release URLs have two.
 const REDIRECTS: usize = 5;
 
-/// Why an artefact was not accepted.
+/// Why an artefact was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
-    /// The TLS client cannot be set up.
-    #[error("no TLS client")]
+    /// The TLS client could not be set up.
+    #[error("cannot set up a TLS client")]
     Client(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No connection, or it broke.
-    #[error("{url} cannot be reached: {reason}")]
+    /// No connection, or an interrupted one.
+    #[error("cannot reach {url}: {reason}")]
     Unreachable {
-        /// What was asked for.
+        /// Of the request.
         url: String,
         /// The innermost cause.
         reason: String,
     },
-    /// The server answered, but not with the artefact.
-    #[error("{url}: the server answered {status}")]
+    /// A response without the artefact.
+    #[error("{url}: HTTP status {status}")]
     Status {
-        /// What was asked for.
+        /// Of the request.
         url: String,
         /// HTTP status code.
         status: u16,
     },
-    /// The digest file says nothing of the artefact.
+    /// A digest file without a digest of the artefact.
     #[error("{url} has no SHA-256 of {name}")]
     DigestMissing {
-        /// The digest file.
+        /// Of the digest file.
         url: String,
         /// File name of the artefact.
         name: String,
     },
-    /// The bytes are not those that were published.
-    #[error("{url} has SHA-256 {found}, but {expected} is expected")]
+    /// Other content than was published.
+    #[error("{url} has SHA-256 {found}, expected {expected}")]
     Altered {
-        /// The artefact.
+        /// Of the artefact.
         url: String,
-        /// Of what came.
+        /// Of the content.
         found: Sha256,
         /// Pinned or published.
         expected: Sha256,
     },
-    /// The file cannot be written.
-    #[error("{path} cannot be written")]
+    /// The file could not be written.
+    #[error("cannot write {path}")]
     Write {
-        /// The file.
+        /// Of the file.
         path: String,
-        /// What the system said.
+        /// From the operating system.
         source: std::io::Error,
     },
 }
 
 impl DownloadError {
-    /// Whether another source may be used instead: the artefact is not there to be had. An artefact with
-    /// a wrong digest is never passed over in silence.
+    /// Whether the artefact is unavailable, so that another source may be used. An artefact with a wrong digest is an
+    /// error in any case.
     pub fn is_absence(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Status { .. })
     }
 }
 
-/// Downloads over HTTPS with the system's certificate authorities; the proxy variables of the environment hold.
+/// Downloads over HTTPS with the system's certificate authorities and the proxy variables of the environment.
 pub(super) struct Downloader {
     client: reqwest::Client,
 }
@@ -87,8 +88,7 @@ impl Downloader {
     pub(super) fn new() -> Result<Self, DownloadError> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
+        let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| DownloadError::Client(error.into()))?
             .with_root_certificates(roots)
@@ -103,10 +103,10 @@ impl Downloader {
         Ok(Self { client })
     }
 
-    /// The digest that `digest_url` publishes for the artefact named `name`.
+    /// The digest at `digest_url` of the artefact named `name`.
     ///
     /// # Errors
-    /// When it cannot be had, or does not name the artefact.
+    /// When it is unavailable, or does not contain the artefact.
     pub(super) async fn published_digest(
         &self,
         digest_url: &str,
@@ -124,14 +124,14 @@ impl Downloader {
             .ok_or_else(|| DownloadError::DigestMissing { url: digest_url.to_owned(), name: name.to_owned() })
     }
 
-    /// Writes the artefact to `path`, which is whole and right when this returns well, and absent otherwise.
+    /// Writes the artefact to `path`. After an error, the file does not exist.
     ///
     /// # Errors
-    /// When it cannot be had, has another digest, or cannot be written.
+    /// When it is unavailable, has another digest, or cannot be written.
     pub(super) async fn fetch(&self, url: &str, expected: &Sha256, path: &Path) -> Result<(), DownloadError> {
         let outcome = self.fetch_into(url, expected, path).await;
         if outcome.is_err() {
-            // What is left of it may be missing already; the first error is the one to tell.
+            // The file may not exist; the first error is the relevant one.
             let _ = tokio::fs::remove_file(path).await;
         }
         outcome
@@ -162,7 +162,7 @@ impl Downloader {
     }
 }
 
-/// A redirect from HTTPS to plain HTTP would make a published digest worthless.
+/// A redirect from HTTPS to HTTP would remove the protection of a published digest.
 fn follow(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
     let was_secure = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
     if was_secure && attempt.url().scheme() != "https" {
@@ -179,7 +179,7 @@ fn unreachable(url: &str, error: &reqwest::Error) -> DownloadError {
     DownloadError::Unreachable { url: url.to_owned(), reason: cause.to_string() }
 }
 
-/// Either one bare digest, or lines of sha256sum(1): digest, blank, blank or `*`, path.
+/// Parses one bare digest, or lines of sha256sum(1): digest, space, space or `*`, path.
 fn find_digest(text: &str, name: &str) -> Option<Sha256> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let named = lines.clone().find_map(|line| {

@@ -1,7 +1,7 @@
-//! What one part of a bundle (a component, or a system's packages) gave, kept by the digest of its inputs.
+//! The cache of a bundle's parts (a component, or a platform's packages), by the digest of their inputs.
 //!
-//! An entry is a directory laid out like the bundle itself, and `entry.json`. It is made beside and
-//! renamed, so that one that exists is whole.
+//! An entry is a directory with the layout of a bundle, and `entry.json`. It is created under another name and renamed,
+//! so that an existing one is complete.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,49 +15,49 @@ use super::digest::Sha256;
 use super::manifest::{BundledPackage, FileRecord};
 
 const FILE_NAME: &str = "entry.json";
-/// Where an entry keeps its files, by their path in the bundle.
+/// The directory of an entry's files, by their path in the bundle.
 const CONTENT: &str = "content";
 
-/// What the name of an entry in the making begins with.
+/// Prefix of the names of incomplete entries.
 pub(super) const DRAFT_PREFIX: &str = ".draft-";
 
-/// A kept part.
+/// A cached part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// Where its parts came from.
+    /// URLs, modules or archive.
     pub(super) provenance: String,
-    /// Path in the bundle → what lies there.
+    /// Path in the bundle → digest and size.
     pub(super) files: BTreeMap<String, FileRecord>,
     /// Full reference → digest of the manifest.
     pub(super) images: BTreeMap<String, Sha256>,
-    /// Packages, each with its control fields.
+    /// With their index entries.
     pub(super) packages: Vec<EntryPackage>,
 }
 
-/// A package and what the index must say of it.
+/// A package and its entry in the package index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct EntryPackage {
-    /// As `bundle.yaml` has it.
-    pub(super) package: BundledPackage,
-    /// Its paragraph of the package index.
-    pub(super) control: String,
+pub struct EntryPackage {
+    /// As in `bundle.yaml`.
+    pub package: BundledPackage,
+    /// Text of its entry in the package index; empty where the index is generated from the files.
+    pub index_entry: String,
 }
 
-/// Why an entry cannot be kept.
+/// The cache cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path} cannot be used")]
+#[error("cannot use {path}")]
 pub struct EntryError {
     path: String,
     source: io::Error,
 }
 
-/// An entry in the making; gone when dropped.
-pub(super) struct Draft {
+/// An incomplete entry; removed when dropped.
+pub struct Draft {
     directory: tempfile::TempDir,
     place: PathBuf,
 }
 
-/// The entry with these inputs, if it is kept and no file of it has changed since.
+/// The entry with these inputs, if it exists and its files are unaltered.
 pub(super) fn find(cache: &Path, inputs: &Sha256) -> Option<Entry> {
     let text = fs::read_to_string(cache.join(inputs.as_str()).join(FILE_NAME)).ok()?;
     let entry: Entry = serde_json::from_str(&text).ok()?;
@@ -68,7 +68,7 @@ pub(super) fn find(cache: &Path, inputs: &Sha256) -> Option<Entry> {
     entry.files.iter().all(intact).then_some(entry)
 }
 
-/// Where the files of a kept entry lie.
+/// The directory of an entry's files.
 pub(super) fn content(cache: &Path, inputs: &Sha256) -> PathBuf {
     cache.join(inputs.as_str()).join(CONTENT)
 }
@@ -83,18 +83,18 @@ impl Draft {
         Ok(Self { directory, place: cache.join(inputs.as_str()) })
     }
 
-    /// A directory for files by their path in the bundle, made if need be.
+    /// A directory in the bundle, created if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub(super) fn content(&self, path: &str) -> Result<PathBuf, EntryError> {
         self.make(self.directory.path().join(CONTENT).join(path))
     }
 
-    /// A new directory that is not kept.
+    /// A new directory that is not part of the entry.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub(super) fn scratch(&self, name: &str) -> Result<PathBuf, EntryError> {
         self.make(self.directory.path().join("scratch").join(name))
     }
@@ -106,7 +106,7 @@ impl Draft {
         }
     }
 
-    /// Records every file and keeps the entry, in the place of a broken one if there is any.
+    /// Records every file and adds the entry to the cache, in place of a damaged one.
     ///
     /// # Errors
     /// When a file cannot be read, or the cache cannot be written.
@@ -140,10 +140,10 @@ impl Draft {
     }
 }
 
-/// Every file below a directory, by its path there.
+/// Digests and sizes of all files below a directory, by relative path.
 ///
 /// # Errors
-/// What the system said.
+/// From the operating system.
 pub(super) fn records(root: &Path) -> io::Result<BTreeMap<String, FileRecord>> {
     let mut found = BTreeMap::new();
     let mut directories = vec![root.to_owned()];

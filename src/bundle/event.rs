@@ -1,47 +1,47 @@
-//! What a build tells whoever watches it.
+//! Progress events of a build.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// One thing that happened.
+/// Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BundleEvent {
-    /// Nothing had to be done.
+    /// The existing bundle has the same inputs.
     UpToDate {
         /// The bundle's directory.
         directory: PathBuf,
     },
-    /// An earlier result with the same inputs is used.
+    /// A part comes from the cache.
     Reused {
-        /// Component, or operating system.
+        /// Component or platform.
         part: String,
     },
-    /// Work begins.
+    /// A part is being built.
     Started {
-        /// Component, or operating system.
+        /// Component or platform.
         part: String,
-        /// Where it comes from.
+        /// Its source.
         origin: String,
     },
-    /// The official artefacts cannot be had; the Go module is built instead.
+    /// The official artefacts are unavailable; the Go module is built instead.
     FellBack {
-        /// Component.
+        /// Name of the component.
         part: String,
-        /// Why.
+        /// The download error.
         reason: String,
     },
-    /// A part is done and kept.
+    /// A part was built and cached.
     Finished {
-        /// Component, or operating system.
+        /// Component or platform.
         part: String,
     },
-    /// The bundle is in place.
+    /// The bundle was replaced.
     Written {
         /// The bundle's directory.
         directory: PathBuf,
-        /// Files in it, `bundle.yaml` not counted.
+        /// Number of files, without `bundle.yaml`.
         files: usize,
-        /// Bytes in them.
+        /// Sum of their sizes, in bytes.
         size: u64,
     },
 }
@@ -52,14 +52,16 @@ impl fmt::Display for BundleEvent {
             Self::UpToDate { directory } => write!(f, "bundle is up to date: {}", directory.display()),
             Self::Reused { part } => write!(f, "{part}: unchanged"),
             Self::Started { part, origin } => write!(f, "{part}: from {origin}"),
-            Self::FellBack { part, reason } => write!(f, "{part}: no official artefacts ({reason})"),
+            Self::FellBack { part, reason } => {
+                write!(f, "{part}: official artefacts are unavailable: {reason}")
+            }
             Self::Finished { part } => write!(f, "{part}: done"),
             Self::Written { directory, files, size } => {
-                write!(f, "bundle is written: {}, {files} files, {} MiB", directory.display(), size >> 20)
+                write!(f, "bundle written: {}, {files} files, {} MiB", directory.display(), size >> 20)
             }
         }
     }
 }
 
-/// Receives events, from any task.
-pub type Events<'a> = &'a (dyn Fn(BundleEvent) + Send + Sync);
+/// Receives events from any task.
+pub type BundleEvents<'a> = &'a (dyn Fn(BundleEvent) + Send + Sync);

@@ -1,15 +1,16 @@
-//! The text of a wrapper module. Pure: the same source gives the same module.
+//! The files of a wrapper module. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::component::{Architecture, Component, GoSource};
+use super::component::{Component, GoSource};
+use crate::model::platform::Architecture;
 
 /// Path in the module's directory → content.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// The files of the module that builds a component. `staging` is the go.mod of the one required module
-/// when its staging modules must be replaced.
+/// The files of the module that builds a component. `staging` is the go.mod of the required module when its staging
+/// modules must be replaced.
 pub(super) fn files(
     component: &Component,
     source: &GoSource,
@@ -38,7 +39,7 @@ pub(super) fn files(
     files
 }
 
-/// Required modules and versions, placeholders replaced.
+/// Required modules and versions, with placeholders replaced.
 pub(super) fn required(
     component: &Component,
     source: &GoSource,
@@ -48,8 +49,8 @@ pub(super) fn required(
     source.requires.iter().map(|(path, version)| (path.clone(), expand(version))).collect()
 }
 
-/// Every `k8s.io/NAME v0.0.0` of Kubernetes' own go.mod, at the version that is published with that
-/// release: v1.X.Y of Kubernetes is v0.X.Y of its staging modules (kubernetes/publishing-bot).
+/// Every `k8s.io/NAME v0.0.0` of Kubernetes' go.mod at its published version: v1.X.Y of Kubernetes is v0.X.Y of its
+/// staging modules (kubernetes/publishing-bot).
 fn replacements(go_mod: &str, version: &str) -> BTreeMap<String, String> {
     let published = format!("v0.{}", version.split_once('.').map_or(version, |(_, rest)| rest));
     let staged = go_mod.lines().filter_map(|line| {
@@ -66,13 +67,13 @@ mod tests {
     use crate::bundle::component_list;
 
     #[test]
-    fn staging_modules_are_replaced_and_nothing_else_is() {
+    fn only_staging_modules_are_replaced() {
         let list = component_list::parse("shipped", component_list::SHIPPED).unwrap();
         let kubernetes = &list.components[0];
         let go_mod = "module k8s.io/kubernetes\nrequire (\n\tk8s.io/api v0.0.0\n\tk8s.io/klog/v2 v2.130.1\n\
                       \tgithub.com/a/b v0.0.0\n\tk8s.io/kms v0.0.0 // indirect\n)\nreplace k8s.io/api => ./staging\n";
         let files =
-            files(kubernetes, kubernetes.sources.go.as_ref().unwrap(), list.architecture, Some(go_mod));
+            files(kubernetes, kubernetes.sources.go.as_ref().unwrap(), Architecture::Amd64, Some(go_mod));
         insta::assert_snapshot!(files["go.mod"], @r"
         module metalform.dev/bundle/kubernetes
 

@@ -1,43 +1,44 @@
-//! Binaries built from the Go module of a project, where its official artefacts cannot be had.
+//! Builds binaries from the Go module of a project, where its official artefacts are unavailable.
 //!
-//! The versions in the list pin the whole build (minimal version selection), and Go checks every module
-//! against the checksum database; GOPROXY, GOSUMDB and GOFLAGS are the operator's own.
+//! The versions in the list pin the whole build (minimal version selection), and Go verifies every module against the
+//! checksum database; GOPROXY, GOSUMDB and GOFLAGS are those of the environment.
 
 use std::path::Path;
 
 use tokio::process::Command;
 
-use super::component::{Architecture, Component, GoSource};
+use super::component::{Component, GoSource};
 use super::go_module;
 use super::program::{self, ProgramError};
+use crate::model::platform::Architecture;
 
-/// Why the module did not give the binaries.
+/// Why the module did not provide the binaries.
 #[derive(Debug, thiserror::Error)]
 pub enum GoError {
-    /// `go` is not there, or failed.
+    /// `go` is not installed, or failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The wrapper module cannot be written, or a go.mod cannot be read.
-    #[error("{path} cannot be used")]
+    /// The wrapper module could not be written, or a go.mod could not be read.
+    #[error("cannot use {path}")]
     File {
-        /// Its path.
+        /// Of the file.
         path: String,
-        /// What the system said.
+        /// From the operating system.
         source: std::io::Error,
     },
-    /// `go mod download -json` answered something else.
-    #[error("go does not say where the go.mod of {module} is")]
+    /// Unexpected output of `go mod download -json`.
+    #[error("go mod download did not report the go.mod of {module}")]
     NoGoMod {
         /// Module and version.
         module: String,
     },
 }
 
-/// Builds every binary of `source` statically for Linux into `into`; `work` is an empty directory for the
-/// wrapper module.
+/// Builds every binary of `source` statically for Linux into `into`; `work` is an empty directory for the wrapper
+/// module.
 ///
 /// # Errors
-/// The first thing that go refuses.
+/// The first failure of go.
 pub(super) async fn build(
     component: &Component,
     source: &GoSource,

@@ -14,42 +14,43 @@ use oci_spec::image::{
 use sha2::Digest;
 
 use super::SOURCE_DATE_EPOCH;
-use super::component::{Architecture, Image};
+use super::component::ImageComponent;
 use super::digest::Sha256;
+use crate::model::platform::Architecture;
 
-/// What upstream's images have, so that `command: [etcd]` finds it.
+/// As in upstream's images, so that `command: [etcd]` works.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Fast to make and fast to unpack; higher levels save little on Go binaries.
+/// Fast to compress and to unpack; higher levels save little on Go binaries.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Why an image was not made.
+/// Why an image was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// A binary cannot be read, or a blob cannot be written.
-    #[error("image {reference} cannot be written")]
+    /// A binary could not be read, or a blob could not be written.
+    #[error("cannot write image {reference}")]
     Write {
-        /// Its reference.
+        /// Of the image.
         reference: String,
-        /// What the system said.
+        /// From the operating system.
         source: io::Error,
     },
-    /// A document of it cannot be formed.
-    #[error("image {reference} cannot be described")]
+    /// The configuration or manifest is invalid.
+    #[error("cannot describe image {reference}")]
     Describe {
-        /// Its reference.
+        /// Of the image.
         reference: String,
-        /// What was said.
+        /// From the builder.
         source: oci_spec::OciSpecError,
     },
 }
 
 /// Writes layer, configuration and manifest to `blobs`, each named by its digest, and returns the digest
-/// of the manifest. `reference` is for messages only.
+/// of the manifest. `reference` is used in messages only.
 ///
 /// # Errors
 /// When a file cannot be read or written.
 pub(super) fn make(
-    (image, reference): (&Image, &str),
+    (image, reference): (&ImageComponent, &str),
     architecture: Architecture,
     binaries: &Path,
     blobs: &Path,
@@ -66,7 +67,11 @@ pub(super) fn make(
     Ok(Sha256::of(manifest.as_bytes()))
 }
 
-fn configuration(image: &Image, architecture: Architecture, diff_id: &Sha256) -> oci_spec::Result<String> {
+fn configuration(
+    image: &ImageComponent,
+    architecture: Architecture,
+    diff_id: &Sha256,
+) -> oci_spec::Result<String> {
     let mut config = ConfigBuilder::default().env([PATH.to_owned()]).working_dir("/".to_owned());
     if !image.entrypoint.is_empty() {
         config = config.entrypoint(image.entrypoint.clone());
@@ -110,7 +115,7 @@ fn descriptor(media_type: MediaType, size: u64, digest: &Sha256) -> io::Result<D
     Ok(Descriptor::new(media_type, size, digest))
 }
 
-/// Returns the layer, and the digest of its uncompressed bytes.
+/// Returns the layer and the digest of its uncompressed bytes.
 fn layer(
     files: &BTreeMap<String, String>,
     binaries: &Path,
@@ -133,16 +138,16 @@ fn layer(
     let Hashing { hasher, to } = archive.into_inner()?;
     to.finish()?;
     let (digest, size) = Sha256::of_file(unnamed.path())?;
-    // Temporary files are private; a bundle is not.
+    // Temporary files have mode 0600.
     fs::set_permissions(unnamed.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     unnamed.persist(blobs.join(digest.as_str()))?;
     let diff_id = hex::encode(hasher.finalize()).parse().map_err(io::Error::other)?;
     Ok((descriptor(MediaType::ImageLayerZstd, size, &digest)?, diff_id))
 }
 
-fn header(sort: tar::EntryType, size: u64) -> tar::Header {
+fn header(entry_type: tar::EntryType, size: u64) -> tar::Header {
     let mut header = tar::Header::new_gnu();
-    header.set_entry_type(sort);
+    header.set_entry_type(entry_type);
     header.set_size(size);
     header.set_mode(0o755);
     header.set_uid(0);
@@ -151,7 +156,7 @@ fn header(sort: tar::EntryType, size: u64) -> tar::Header {
     header
 }
 
-/// Hashes what passes through.
+/// Hashes the bytes that are written through it.
 struct Hashing<W> {
     hasher: sha2::Sha256,
     to: W,
@@ -176,10 +181,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_reproducible_and_holds_its_files() {
+    fn an_image_is_reproducible_and_contains_its_files() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("tool"), "binary").unwrap();
-        let image: Image = serde_saphyr::from_str(
+        let image: ImageComponent = serde_saphyr::from_str(
             "{reference: 'example.org/tool:v1', files: {/usr/local/bin/tool: tool}, entrypoint: [/usr/local/bin/tool]}",
         )
         .unwrap();

@@ -1,19 +1,21 @@
-//! `bundle.yaml`: what a bundle holds, with digests. Written last, read by everyone else.
+//! `bundle.yaml`: the manifest of a bundle. It is written last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::component::{API_VERSION, Architecture};
 use super::component_list::{self, ComponentListError};
 use super::digest::Sha256;
+use super::format::{self, IndexPaths};
+use crate::model::api_contract::API_VERSION;
+use crate::model::platform::{Architecture, Platform};
 
-/// Its name in the bundle's directory.
+/// The file name in the bundle's directory.
 pub const FILE_NAME: &str = "bundle.yaml";
 
-/// The whole of it.
+/// The document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -22,95 +24,115 @@ pub struct Bundle {
     pub api_version: String,
     /// `Bundle`.
     pub kind: String,
-    /// Digest of all that decided its content; the same inputs are not built twice.
+    /// Digest of everything that determines the content.
     pub inputs: Sha256,
-    /// Of every host.
-    pub architecture: Architecture,
+    /// Architectures of the images.
+    pub architectures: Vec<Architecture>,
+    /// Platforms of the packages.
+    pub platforms: BTreeSet<Platform>,
     /// Component → version.
     pub versions: BTreeMap<String, String>,
-    /// Component, or operating system's codename → where its parts came from.
+    /// Component or platform → URLs, modules or archive.
     pub provenance: BTreeMap<String, String>,
     /// Full reference → digest of the manifest.
     pub images: BTreeMap<String, Sha256>,
-    /// By name, then codenames.
+    /// Ordered by name, then platforms.
     pub packages: Vec<BundledPackage>,
-    /// Path in the bundle → what lies there; every file but this one.
+    /// Path in the bundle → digest and size; every file but this one.
     pub files: BTreeMap<String, FileRecord>,
 }
 
-/// A distribution package in the bundle.
+/// A package in the bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledPackage {
     /// Package name.
     pub name: String,
-    /// Codenames of the systems that may install it.
-    pub systems: Vec<String>,
-    /// As the package manager writes it.
+    /// Platforms that it can be installed on.
+    pub platforms: Vec<Platform>,
+    /// In the package manager's form.
     pub version: String,
-    /// `amd64`, `arm64` or `all`.
+    /// In the package manager's form: `amd64`, `all`.
     pub architecture: String,
     /// Path in the bundle.
     pub path: String,
 }
 
-/// What a file must be.
+/// The expected content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileRecord {
-    /// Of its content.
+    /// Digest of the content.
     pub sha256: Sha256,
-    /// Bytes.
+    /// In bytes.
     pub size: u64,
 }
 
-/// Why a bundle cannot be read.
+/// Why a manifest was refused.
 #[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    /// There is none, or it may not be read.
-    #[error("{path} cannot be read")]
+pub enum BundleManifestError {
+    /// Missing or unreadable.
+    #[error("cannot read {path}")]
     Read {
-        /// The manifest.
+        /// Of the manifest.
         path: String,
-        /// What the system said.
+        /// From the operating system.
         source: std::io::Error,
     },
-    /// It is not what this version of metalform writes.
+    /// Not the format of this version of metalform.
     #[error(transparent)]
     Syntax(ComponentListError),
-    /// Another document.
-    #[error("{path}: this is {kind} of {api_version}, not Bundle of {API_VERSION}")]
+    /// A document of another kind.
+    #[error("{path}: expected Bundle of {API_VERSION}, found {kind} of {api_version}")]
     OtherDocument {
-        /// The manifest.
+        /// Of the manifest.
         path: String,
-        /// What it says.
+        /// As written.
         kind: String,
-        /// What it says.
+        /// As written.
         api_version: String,
     },
 }
 
 impl Bundle {
-    /// Reads the manifest of the bundle in `directory`; no other file is looked at.
+    /// Reads the manifest of the bundle in `directory`, and no other file.
     ///
     /// # Errors
     /// When it is missing, cannot be parsed, or is another document.
-    pub fn read(directory: &Path) -> Result<Self, ManifestError> {
+    pub fn read(directory: &Path) -> Result<Self, BundleManifestError> {
         let path = directory.join(FILE_NAME);
         let name = path.display().to_string();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(source) => return Err(ManifestError::Read { path: name, source }),
+            Err(source) => return Err(BundleManifestError::Read { path: name, source }),
         };
         let bundle: Self = serde_saphyr::from_str(&text)
-            .map_err(|error| ManifestError::Syntax(component_list::syntax(&name, &error)))?;
+            .map_err(|error| BundleManifestError::Syntax(component_list::syntax(&name, &error)))?;
         if bundle.kind != "Bundle" || bundle.api_version != API_VERSION {
-            return Err(ManifestError::OtherDocument {
+            return Err(BundleManifestError::OtherDocument {
                 path: name,
                 kind: bundle.kind,
                 api_version: bundle.api_version,
             });
         }
         Ok(bundle)
+    }
+
+    /// The Kubernetes version that the bundle deploys.
+    pub fn kubernetes_version(&self) -> Option<&str> {
+        self.versions.get("kubernetes").map(String::as_str)
+    }
+
+    /// The versions of the packages for a platform, by name.
+    pub fn packages_of(&self, platform: &Platform) -> BTreeMap<String, String> {
+        let of_platform = self.packages.iter().filter(|package| package.platforms.contains(platform));
+        of_platform.map(|package| (package.name.clone(), package.version.clone())).collect()
+    }
+
+    /// The repository indexes that must be signed before hosts accept them.
+    pub fn indexes(&self) -> BTreeSet<IndexPaths> {
+        let platforms: Vec<Platform> = self.platforms.iter().cloned().collect();
+        let of_format = format::by_format(&platforms).into_iter();
+        of_format.flat_map(|(format, platforms)| format.indexes(&platforms.into_iter().collect())).collect()
     }
 }

@@ -1,36 +1,31 @@
-//! What an offline cluster is made of: packages, images, digests.
+//! Everything that an offline cluster is made of: packages, images, digests.
 //!
-//! A bundle is a directory: `apt/` (a Debian repository; whoever serves it signs it), `images/` (an OCI image
-//! layout) and `bundle.yaml` (every file's digest). [`build::build`] makes one from a component list, part
-//! by part, each kept by the digest of its inputs; [`verify::verify`] proves one whole; [`registry::load`]
-//! fills a registry from one.
+//! A bundle is a directory: package repositories by format (`apt/`; the bootstrap node signs their indexes), `images/`
+//! (an OCI image layout) and `bundle.yaml` (the digest of every file). [`build::build`] creates one from a component
+//! list, part by part, and caches each part by the digest of its inputs; [`verify::verify`] checks that it is
+//! complete and unaltered; [`registry::load`] pushes its images to a registry.
 
-pub mod apt_repository;
 pub mod build;
-pub mod closure;
 pub mod component;
 pub mod component_build;
 pub mod component_list;
-pub mod deb;
-pub mod debian_archive;
 pub mod digest;
 pub mod download;
 pub mod entry;
 pub mod event;
+pub mod format;
 mod go_module;
 pub mod go_source;
 pub mod image;
 pub mod manifest;
 pub mod oci_layout;
-pub mod os_packages;
 pub mod program;
 pub mod registry;
 pub mod release_source;
-mod stanza;
 pub mod verify;
 
-/// Changes with everything in this module that changes the bytes of a bundle.
-const BUILDER: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+/// Part of every cache key. Changes with everything in this module that changes the bytes of a bundle.
+const BUILDER: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// The modification time in packages and images: 2026-01-01T00:00:00Z
 /// (reproducible-builds.org/specs/source-date-epoch).

@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use oci_spec::image::MediaType;
 use serde_json::json;
 
-use super::component::Architecture;
 use super::digest::Sha256;
+use crate::model::platform::Architecture;
 
-/// Where a blob lies, as a path in the bundle.
+/// Path of a blob in the bundle.
 pub(super) fn blob_path(digest: &Sha256) -> String {
     format!("images/blobs/sha256/{digest}")
 }
 
-/// Where a blob lies on disk.
+/// Path of a blob on disk.
 pub(super) fn blob(bundle: &Path, digest: &Sha256) -> PathBuf {
     bundle.join(blob_path(digest))
 }
 
-/// Writes `oci-layout` and `index.json`; the blobs are there already. Each manifest is named by its full
-/// reference, in the annotation of the specification and in containerd's (`ctr images import`).
+/// Writes `oci-layout` and `index.json` for existing blobs. Each manifest is named by its full reference, in the
+/// annotation of the specification and in containerd's (`ctr images import`).
 ///
 /// # Errors
-/// What the system said.
+/// From the operating system.
 pub(super) fn write_index(
     bundle: &Path,
     images: &BTreeMap<String, Sha256>,

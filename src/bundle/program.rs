@@ -1,33 +1,33 @@
-//! Runs the build machine's own programs (go, dpkg-deb, apt-get).
+//! Runs programs of the build machine (go, dpkg-deb, apt-get).
 
 use std::process::Stdio;
 
 use tokio::process::Command;
 
-/// Why a program did not do its work.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// It could not be started.
-    #[error("{program} cannot be run")]
+    /// The program could not be started.
+    #[error("cannot run {program}")]
     Start {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// What the system said.
+        /// From the operating system.
         source: std::io::Error,
     },
-    /// It ended with another status than 0.
-    #[error("{command}: {status}: {said}")]
+    /// An exit status other than 0.
+    #[error("{command}: {status}: {message}")]
     Failed {
-        /// As run, without the environment.
+        /// Command line, truncated.
         command: String,
-        /// How it ended.
+        /// Exit status or signal.
         status: std::process::ExitStatus,
-        /// The last lines of its standard error, in one.
-        said: String,
+        /// The last lines of standard error, in one line.
+        message: String,
     },
 }
 
-/// Runs to the end and returns standard output and standard error. The program ends with the future.
+/// Runs a program and returns standard output and standard error. The program is killed when the future is dropped.
 ///
 /// # Errors
 /// When it cannot be started, or fails.
@@ -36,12 +36,12 @@ pub(super) async fn run(command: &mut Command) -> Result<(Vec<u8>, Vec<u8>), Pro
     if output.status.success() {
         return Ok((output.stdout, output.stderr));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<_> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+    let message = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = message.lines().filter(|line| !line.trim().is_empty()).collect();
     Err(ProgramError::Failed {
         command: describe(command),
         status: output.status,
-        said: lines[lines.len().saturating_sub(4)..].join(" | "),
+        message: lines[lines.len().saturating_sub(4)..].join(" | "),
     })
 }
 

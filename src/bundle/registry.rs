@@ -1,4 +1,4 @@
-//! Fills a registry on the loopback interface with the images of a bundle.
+//! Pushes the images of a bundle to a registry on the loopback interface.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,18 +16,19 @@ use oci_spec::image::{Descriptor, ImageManifest};
 use super::digest::Sha256;
 use super::manifest::Bundle;
 use super::oci_layout;
+use crate::pki::tls_provider::install_tls_provider;
 
-/// Why an image was not loaded.
+/// Why an image was not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It is spoken to in plain text and without a password, so it must be this machine's own.
+    /// Pushes use HTTP without authentication, which is accepted on the loopback interface only.
     #[error("the registry {0} is not on the loopback interface")]
     NotLoopback(SocketAddr),
-    /// The reference cannot be a repository's name in the registry.
-    #[error("image {0} cannot be named in the registry")]
+    /// The reference is not a valid repository name.
+    #[error("image {0} is not a valid repository name")]
     Name(String),
-    /// A file of the bundle cannot be read.
-    #[error("image {reference}: {path} cannot be read")]
+    /// A blob of the bundle could not be read.
+    #[error("image {reference}: cannot read {path}")]
     Read {
         /// The image.
         reference: String,
@@ -36,15 +37,15 @@ pub enum RegistryError {
         /// Why.
         source: std::io::Error,
     },
-    /// The manifest in the bundle is none.
-    #[error("image {reference}: its manifest cannot be used")]
+    /// An invalid manifest in the bundle.
+    #[error("image {reference}: invalid manifest")]
     Manifest {
         /// The image.
         reference: String,
         /// Why.
         source: oci_spec::OciSpecError,
     },
-    /// The manifest names a blob by another digest than SHA-256.
+    /// A blob with another digest than SHA-256.
     #[error("image {reference}: {digest} is not a SHA-256")]
     Digest {
         /// The image.
@@ -52,31 +53,31 @@ pub enum RegistryError {
         /// As the manifest has it.
         digest: String,
     },
-    /// The registry refused, or is not there.
-    #[error("image {reference} is not taken by the registry {registry}")]
+    /// The registry is unreachable, or refused the image.
+    #[error("image {reference}: push to the registry {registry} failed")]
     Push {
         /// The image.
         reference: String,
-        /// Where it was pushed.
+        /// Address of the registry.
         registry: SocketAddr,
-        /// What it said.
+        /// From the client.
         source: OciDistributionError,
     },
 }
 
-/// What became of one image.
+/// The result for an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loaded {
-    /// It was there already, with this very digest.
+    /// The registry has the tag with the same digest.
     AlreadyThere,
-    /// It was pushed.
+    /// The tag was missing, or had another digest.
     Pushed,
 }
 
-/// The images that the registry does not have under their tag with the digest of the bundle.
+/// The images whose tag is missing in the registry, or has another digest.
 ///
 /// # Errors
-/// An image whose name no registry takes. A registry that is not there has none of them.
+/// An invalid name. An unreachable registry lacks all images.
 pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<String>, RegistryError> {
     let client = client();
     let mut missing = BTreeSet::new();
@@ -89,8 +90,8 @@ pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<S
 }
 
 fn client() -> Client {
-    // The client is built with TLS though it does not speak it here; an error says that a provider is set.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    // The client is built with TLS even though it uses plain HTTP here.
+    install_tls_provider();
     Client::new(ClientConfig {
         protocol: ClientProtocol::Http,
         use_monolithic_push: true,
@@ -107,12 +108,11 @@ async fn is_there(client: &Client, target: &Reference, digest: &Sha256) -> bool 
     present.is_ok_and(|present| present == format!("sha256:{digest}"))
 }
 
-/// Pushes every image that the registry does not have under its tag with the same digest, and tells
-/// `progress` of each; the answer is how many were pushed. In the registry an image's repository is its full upstream name, host included:
-/// `registry.k8s.io/kube-apiserver`.
+/// Pushes the [`missing`] images and reports each image to `progress`. Returns the number of pushed images. The repository
+/// of an image is its full upstream name with the host: `registry.k8s.io/kube-apiserver`.
 ///
 /// # Errors
-/// The first image that is refused; those before it are there.
+/// The first image that is refused; those before it were pushed.
 pub async fn load(
     directory: &Path,
     bundle: &Bundle,

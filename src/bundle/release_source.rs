@@ -8,56 +8,57 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 
-use super::component::{Architecture, Component, Download};
+use super::component::{Component, ReleaseArtefact};
 use super::download::{DownloadError, Downloader};
+use crate::model::platform::Architecture;
 
-/// Why the official artefacts did not give the binaries.
+/// Why the official artefacts did not provide the binaries.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// As it says.
+    /// An artefact is unavailable or altered.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// Its name is none that a file may have.
+    /// A URL without a file name.
     #[error("{url} does not end in a file name")]
     NoFileName {
-        /// The artefact.
+        /// Of the artefact.
         url: String,
     },
-    /// The archive lacks a member.
+    /// An archive without a member.
     #[error("{url} does not contain {member}")]
     MemberMissing {
-        /// The archive.
+        /// Of the archive.
         url: String,
-        /// Path in it.
+        /// Path in the archive.
         member: String,
     },
-    /// The archive cannot be read, or a binary cannot be written.
-    #[error("{url} cannot be unpacked")]
+    /// The archive could not be read, or a binary could not be written.
+    #[error("cannot unpack {url}")]
     Unpack {
-        /// The archive.
+        /// Of the archive.
         url: String,
-        /// What was said.
+        /// From the operating system.
         source: io::Error,
     },
 }
 
-/// Puts the binaries of all artefacts into `into`, mode 0755, each one checked before it is opened.
+/// Writes the binaries of all artefacts to `into`, mode 0755. Each artefact is verified before it is opened.
 ///
 /// # Errors
-/// The first artefact that cannot be had, is altered, or lacks a member.
+/// The first artefact that is unavailable or altered, or lacks a member.
 pub(super) async fn fetch(
     downloader: &Downloader,
     component: &Component,
     architecture: Architecture,
     into: &Path,
 ) -> Result<(), ReleaseError> {
-    for download in &component.sources.release {
-        let url = component.expand(&download.url, architecture);
+    for source in &component.sources.release {
+        let url = component.expand(&source.url, architecture);
         let name = match url.rsplit('/').next() {
             Some(name) if !name.is_empty() => name,
             _ => return Err(ReleaseError::NoFileName { url }),
         };
-        let expected = match (download.sha256.get(&architecture), &download.sha256_url) {
+        let expected = match (source.sha256.get(&architecture), &source.sha256_url) {
             (Some(pinned), _) => pinned.clone(),
             (None, Some(digest_url)) => {
                 let digest_url = component.expand(&digest_url.replace("{url}", &url), architecture);
@@ -70,10 +71,10 @@ pub(super) async fn fetch(
         let artefact = into.join(".artefact");
         downloader.fetch(&url, &expected, &artefact).await?;
         let unpack = |source| ReleaseError::Unpack { url: url.clone(), source };
-        match &download.binary {
+        match &source.binary {
             Some(binary) => fs::rename(&artefact, into.join(binary)).map_err(unpack)?,
             None => {
-                let members = wanted(component, architecture, download);
+                let members = wanted(component, architecture, source);
                 let missing = extract(&artefact, &members, into).map_err(unpack)?;
                 fs::remove_file(&artefact).map_err(unpack)?;
                 if let Some(member) = missing {
@@ -81,7 +82,7 @@ pub(super) async fn fetch(
                 }
             }
         }
-        for binary in download.binary.iter().chain(download.members.keys()) {
+        for binary in source.binary.iter().chain(source.members.keys()) {
             fs::set_permissions(into.join(binary), fs::Permissions::from_mode(0o755)).map_err(unpack)?;
         }
     }
@@ -92,16 +93,16 @@ pub(super) async fn fetch(
 fn wanted(
     component: &Component,
     architecture: Architecture,
-    download: &Download,
+    artefact: &ReleaseArtefact,
 ) -> BTreeMap<String, String> {
     let member = |(binary, path): (&String, &String)| {
         let path = component.expand(path, architecture);
         (path.trim_start_matches("./").to_owned(), binary.clone())
     };
-    download.members.iter().map(member).collect()
+    artefact.members.iter().map(member).collect()
 }
 
-/// Returns one member that was not there, if any.
+/// Returns a missing member, if any.
 fn extract(archive: &Path, members: &BTreeMap<String, String>, into: &Path) -> io::Result<Option<String>> {
     let mut left = members.clone();
     let mut archive = tar::Archive::new(GzDecoder::new(File::open(archive)?));

@@ -1,112 +1,117 @@
-//! Proves a bundle whole, and says everything that is wrong with it at once.
+//! Verifies that a bundle is complete and unaltered, and reports all problems at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use oci_spec::image::{Descriptor, ImageManifest};
 
-use super::apt_repository;
-use super::closure::{self, Unmet};
 use super::component::ComponentList;
 use super::digest::Sha256;
 use super::entry;
-use super::manifest::{self, Bundle, FileRecord, ManifestError};
+use super::format::{self, Unmet};
+use super::manifest::{self, Bundle, BundleManifestError, FileRecord};
 use super::oci_layout;
+use crate::model::platform::{Architecture, Platform};
 
-/// One thing that is wrong; its text is one line.
+/// A problem of a bundle. Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Problem {
-    /// A listed file is not there.
+pub enum BundleProblem {
+    /// A file in the manifest that does not exist.
     Missing(String),
-    /// A listed file has another content.
+    /// A file with another content than in the manifest.
     Altered {
         /// Path in the bundle.
         path: String,
-        /// What it is.
+        /// Digest and size of the file.
         found: String,
-        /// What is listed.
+        /// Digest and size in the manifest.
         expected: String,
     },
-    /// A file is not listed.
+    /// A file that is not in the manifest.
     Unlisted(String),
-    /// A component has another version than the list asks for, or none.
+    /// A component that is missing, or has another version than in the list.
     Version {
-        /// Its name.
+        /// Name of the component.
         component: String,
         /// In the bundle.
         found: Option<String>,
         /// In the list.
         expected: String,
     },
-    /// An image of the list is not there.
+    /// An image of the list that is missing.
     NoImage(String),
-    /// A blob of an image is not there, or is not what it should be.
+    /// A blob of an image that is missing or altered.
     Blob {
-        /// The image.
+        /// Of the image.
         reference: String,
-        /// What is missing: `manifest`, `config`, `layer`.
+        /// `manifest`, `config` or `layer`.
         part: &'static str,
-        /// Its digest.
+        /// `sha256:` and the digits.
         digest: String,
     },
-    /// Nothing is there for a system of the list.
-    NoSystem(String),
-    /// A package cannot be installed from the bundle alone.
+    /// A platform of the list without packages.
+    NoPlatform(Platform),
+    /// A package that cannot be installed from the bundle alone.
     Unmet {
-        /// The system.
-        codename: String,
-        /// What is missing.
+        /// The hosts' platform.
+        platform: Platform,
+        /// The missing dependency.
         unmet: Unmet,
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for BundleProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing(path) => write!(f, "{path}: missing"),
-            Self::Altered { path, found, expected } => write!(f, "{path}: is {found}, listed as {expected}"),
-            Self::Unlisted(path) => write!(f, "{path}: not listed in {}", manifest::FILE_NAME),
+            Self::Altered { path, found, expected } => {
+                write!(f, "{path}: found {found}, expected {expected}")
+            }
+            Self::Unlisted(path) => write!(f, "{path}: not in {}", manifest::FILE_NAME),
             Self::Version { component, found: None, expected } => {
-                write!(f, "component {component}: {expected} is not there")
+                write!(f, "component {component}: missing, expected {expected}")
             }
             Self::Version { component, found: Some(found), expected } => {
-                write!(f, "component {component}: {found} is there, not {expected}")
+                write!(f, "component {component}: found {found}, expected {expected}")
             }
-            Self::NoImage(reference) => write!(f, "image {reference}: not there"),
+            Self::NoImage(reference) => write!(f, "image {reference}: missing"),
             Self::Blob { reference, part, digest } => {
-                write!(f, "image {reference}: its {part} {digest} is not there")
+                write!(f, "image {reference}: missing {part} {digest}")
             }
-            Self::NoSystem(codename) => write!(f, "{codename}: no package index"),
-            Self::Unmet { codename, unmet } => write!(f, "{codename}: {unmet}"),
+            Self::NoPlatform(platform) => write!(f, "{platform}: no package index"),
+            Self::Unmet { platform, unmet } => write!(f, "{platform}: {unmet}"),
         }
     }
 }
 
-/// Checks every file's digest and size, and that every component, image and package of `list` is there,
-/// packages with their whole closure for each system. An empty answer is the proof.
+/// Checks the digest and size of every file, and that the bundle contains every component, image and package of
+/// `list`, packages with their dependency closure for each platform. No problem means that the bundle is complete.
 ///
 /// # Errors
-/// Only when there is no manifest to check against; all else is a [`Problem`].
-pub fn verify(directory: &Path, list: &ComponentList) -> Result<BTreeSet<Problem>, ManifestError> {
+/// Only without a manifest; everything else is a [`BundleProblem`].
+pub fn verify(
+    directory: &Path,
+    list: &ComponentList,
+) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
     let bundle = Bundle::read(directory)?;
     let mut problems = files(directory, &bundle)?;
     for component in &list.components {
         let found = bundle.versions.get(&component.name);
         if found != Some(&component.version) {
-            problems.insert(Problem::Version {
+            problems.insert(BundleProblem::Version {
                 component: component.name.clone(),
                 found: found.cloned(),
                 expected: component.version.clone(),
             });
         }
-        for image in &component.images {
-            let reference = component.expand(&image.reference, list.architecture);
-            if !bundle.images.contains_key(&reference) {
-                problems.insert(Problem::NoImage(reference));
-            }
-        }
+        let references = |architecture: &Architecture| {
+            let images = component.images.iter();
+            images.map(|image| component.expand(&image.reference, *architecture)).collect::<Vec<_>>()
+        };
+        let references = list.architectures.iter().flat_map(references);
+        let missing = references.filter(|reference| !bundle.images.contains_key(reference));
+        problems.extend(missing.map(BundleProblem::NoImage));
     }
     for (reference, digest) in &bundle.images {
         problems.extend(image(directory, &bundle, reference, digest));
@@ -115,30 +120,30 @@ pub fn verify(directory: &Path, list: &ComponentList) -> Result<BTreeSet<Problem
     Ok(problems)
 }
 
-/// Checks every file's digest and size, and that there is no other.
+/// Checks the digest and size of every file in the manifest, and that there is no other file.
 ///
 /// # Errors
 /// When the directory cannot be read.
-pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<Problem>, ManifestError> {
+pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
     let found = entry::records(directory)
-        .map_err(|source| ManifestError::Read { path: directory.display().to_string(), source })?;
+        .map_err(|source| BundleManifestError::Read { path: directory.display().to_string(), source })?;
     let describe = |record: &FileRecord| format!("{} ({} bytes)", record.sha256, record.size);
     let listed = bundle.files.iter().filter_map(|(path, expected)| match found.get(path) {
-        None => Some(Problem::Missing(path.clone())),
+        None => Some(BundleProblem::Missing(path.clone())),
         Some(found) if found == expected => None,
         Some(found) => {
             let (found, expected) = (describe(found), describe(expected));
-            Some(Problem::Altered { path: path.clone(), found, expected })
+            Some(BundleProblem::Altered { path: path.clone(), found, expected })
         }
     });
     let unlisted =
         found.keys().filter(|path| *path != manifest::FILE_NAME && !bundle.files.contains_key(*path));
-    Ok(listed.chain(unlisted.map(|path| Problem::Unlisted(path.clone()))).collect())
+    Ok(listed.chain(unlisted.map(|path| BundleProblem::Unlisted(path.clone()))).collect())
 }
 
-/// Whether each blob is a listed file, down from the manifest.
-fn image(directory: &Path, bundle: &Bundle, reference: &str, digest: &Sha256) -> Vec<Problem> {
-    let missing = |part, digest: &str| Problem::Blob {
+/// Checks the blobs of an image, from its manifest on.
+fn image(directory: &Path, bundle: &Bundle, reference: &str, digest: &Sha256) -> Vec<BundleProblem> {
+    let missing = |part, digest: &str| BundleProblem::Blob {
         reference: reference.to_owned(),
         part,
         digest: format!("sha256:{digest}"),
@@ -157,20 +162,24 @@ fn image(directory: &Path, bundle: &Bundle, reference: &str, digest: &Sha256) ->
     unlisted.map(|(part, blob)| missing(part, blob.digest().digest())).collect()
 }
 
-fn packages(directory: &Path, list: &ComponentList) -> BTreeSet<Problem> {
+fn packages(directory: &Path, list: &ComponentList) -> BTreeSet<BundleProblem> {
     let own =
         list.components.iter().flat_map(|component| &component.packages).map(|package| package.name.clone());
     let own: BTreeSet<String> = own.collect();
     let mut problems = BTreeSet::new();
     for system in &list.operating_systems {
-        let index = directory.join(apt_repository::packages_path(&system.codename, list.architecture));
-        let Ok(index) = fs::read_to_string(index) else {
-            problems.insert(Problem::NoSystem(system.codename.clone()));
-            continue;
-        };
         let roots = own.iter().chain(&system.packages).cloned().collect();
-        let unmet = closure::unmet(&index, &roots).into_iter();
-        problems.extend(unmet.map(|unmet| Problem::Unmet { codename: system.codename.clone(), unmet }));
+        for platform in system.platforms(&list.architectures) {
+            let unmet = format::of_platform(&platform)
+                .and_then(|format| format.unmet(&directory.join(format.directory()), &platform, &roots));
+            let Some(unmet) = unmet else {
+                problems.insert(BundleProblem::NoPlatform(platform));
+                continue;
+            };
+            problems.extend(
+                unmet.into_iter().map(|unmet| BundleProblem::Unmet { platform: platform.clone(), unmet }),
+            );
+        }
     }
     problems
 }

@@ -6,22 +6,26 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::preview::{self, DryRun};
-use super::{Global, output, summary, workspace};
+use super::ssh_arguments::SshArguments;
+use super::{output, summary, workspace};
+use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
 use crate::model::node::{NodeSpec, Taint};
-use crate::model::role::{ROLE_LABEL_PREFIX, Role};
+use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{BOOTSTRAP, run};
 use crate::service;
-use crate::transport::local::LocalTransport;
 
 /// Make this machine the first node of a cluster: package repository, registry, authorities, control plane
 ///
 /// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is right.
 #[derive(Debug, Args)]
 pub struct Bootstrap {
+    #[command(flatten)]
+    ssh: SshArguments,
     #[command(flatten)]
     dry: DryRun,
 }
@@ -36,13 +40,13 @@ impl Bootstrap {
     ///
     /// # Errors
     /// What stands in the way, all at once where it can be known at once.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = workspace::open(global).await?;
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let setting = workspace::open(invocation, &self.ssh).await?;
         verify(&setting)?;
         let spec = spec(&setting);
         let goal = service::workspace::goal(&setting, &spec, true, setting.subject.address);
         let report = setting.report.clone();
-        let mut site = ClusterSite::new(setting, goal.clone(), spec, Box::new(LocalTransport));
+        let mut site = ClusterSite::new(setting, goal.clone(), spec);
         if self.dry.dry_run {
             let preview = dry_run(BOOTSTRAP, &goal, &mut site).await;
             let preview = preview.map_err(|error| summary::failure(goal.name.as_str(), &error))?;
@@ -77,7 +81,8 @@ fn spec(setting: &Setting) -> NodeSpec {
     let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
     let mut labels: BTreeMap<String, String> =
         ROLES.iter().map(|role| (label(*role), String::new())).collect();
-    labels.insert("metalform.dev/version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    labels
+        .extend(setting.bundle.kubernetes_version().map(|version| (VERSION.to_owned(), version.to_owned())));
     NodeSpec {
         name: setting.subject.name.clone(),
         roles: BTreeSet::from(ROLES),
@@ -97,5 +102,8 @@ fn spec(setting: &Setting) -> NodeSpec {
             .map(|role| Taint { key: label(*role), value: String::new(), effect: "NoSchedule".to_owned() })
             .collect(),
         labels,
+        control_plane_ip: Some(setting.subject.address),
+        workload_plane_ip: None,
+        warnings: Vec::new(),
     }
 }

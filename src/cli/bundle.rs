@@ -16,7 +16,7 @@ use crate::bundle::manifest::Bundle;
 use crate::bundle::verify::verify;
 use crate::report::table::table;
 
-/// Make and check what an offline cluster is made of
+/// Build and verify bundles: the packages and images of an offline cluster
 #[derive(Debug, Args)]
 pub struct BundleCommand {
     #[command(subcommand)]
@@ -25,58 +25,58 @@ pub struct BundleCommand {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Fill a directory with packages, images and their digests
+    /// Build a bundle: packages, images and their digests
     Build(Build),
-    /// Prove that a bundle is whole: every file, image and package that any role needs
+    /// Verify that a bundle is complete and unaltered: every file, image and package of any role
     Verify(Verify),
-    /// Show what a bundle holds
+    /// List the images and packages of a bundle
     List(List),
 }
 
 #[derive(Debug, Args)]
 struct Build {
-    /// Components, instead of those that this version of metalform ships
+    /// Component list to use instead of the built-in one
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Directory to fill; an older bundle there is replaced in one step
+    /// Directory of the bundle; an existing bundle is replaced atomically
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
-    /// Official releases, or the Go modules of the same versions
+    /// Source of binaries: official releases, or the Go modules of the same versions
     #[arg(long, default_value = "auto")]
     source: Source,
-    /// Archive of the distribution, instead of the one that this machine uses
+    /// Archive of the distribution to use instead of this machine's
     #[arg(long, value_name = "URI", env = "METALFORM_ARCHIVE")]
     archive: Option<String>,
-    /// Ask the distribution's archive again though nothing changed here
+    /// Download the distribution's packages again even if no input changed
     #[arg(long)]
     refresh: bool,
-    /// Where parts are kept between builds
+    /// Directory of cached parts
     #[arg(long, value_name = "DIR", env = "METALFORM_CACHE", default_value = "/var/cache/metalform")]
     cache: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Source {
-    /// From official releases only.
+    /// Official releases only.
     Release,
-    /// From Go modules only.
+    /// Go modules only.
     Go,
-    /// From releases where they can be reached, else from Go modules.
+    /// Official releases where they are available, otherwise Go modules.
     Auto,
 }
 
 #[derive(Debug, Args)]
 struct Verify {
-    /// The bundle's directory
+    /// Directory of the bundle
     directory: PathBuf,
-    /// Components that must be there, instead of those that this version of metalform ships
+    /// Component list to verify against instead of the built-in one
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct List {
-    /// The bundle's directory
+    /// Directory of the bundle
     directory: PathBuf,
     /// Output format
     #[arg(long, short, default_value = "table")]
@@ -84,10 +84,10 @@ struct List {
 }
 
 impl BundleCommand {
-    /// Runs it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// When the bundle cannot be made, or is not whole.
+    /// When the bundle cannot be built, or is not complete.
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         match &self.command {
             Verb::Build(arguments) => make(arguments, global).await,
@@ -112,12 +112,12 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
         now: clock::now(),
     };
     let quiet = global.quiet;
-    let tell = move |event: crate::bundle::event::BundleEvent| {
+    let report = move |event: crate::bundle::event::BundleEvent| {
         if !quiet {
             crate::report::to_stderr(&event.to_string());
         }
     };
-    build(&request, &tell).await.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    build(&request, &report).await.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -126,13 +126,13 @@ fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
     let problems = verify(&arguments.directory, &list)
         .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     if problems.is_empty() {
-        print(&format!("{}: whole\n", arguments.directory.display()))?;
+        print(&format!("{}: complete\n", arguments.directory.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
     Err(Failure {
         exit: Exit::Configuration,
         errors: problems.iter().map(ToString::to_string).collect(),
-        hints: vec![format!("metalform bundle build -o {} makes it anew", arguments.directory.display())],
+        hints: vec![format!("build it again: metalform bundle build -o {}", arguments.directory.display())],
     })
 }
 
@@ -152,11 +152,11 @@ fn list(arguments: &List) -> Result<ExitCode, Failure> {
                     "package".to_owned(),
                     package.name.clone(),
                     package.version.clone(),
-                    package.systems.join(","),
+                    package.platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
                 ]
             });
             let rows: Vec<[String; 4]> = images.chain(packages).collect();
-            print(&table(&["KIND", "NAME", "VERSION", "SYSTEMS OR DIGEST"], &rows))?;
+            print(&table(&["KIND", "NAME", "VERSION", "PLATFORMS OR DIGEST"], &rows))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -8,8 +8,10 @@ use clap::Args;
 use futures::future::join_all;
 
 use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::preview::{self, DryRun};
-use super::{Global, output, summary, workspace};
+use super::ssh_arguments::SshArguments;
+use super::{output, summary, workspace};
 use crate::kube_api::{client, nodes};
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -18,9 +20,6 @@ use crate::operation::cluster_site::{ClusterSite, Setting};
 use crate::operation::dry_run::dry_run;
 use crate::operation::{DEPLOY, run};
 use crate::service;
-use crate::transport::Transport;
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::SshTransport;
 use crate::workspace::trust::API;
 
 /// Make machines what their Node objects say, and prove it
@@ -34,6 +33,8 @@ pub struct DeployNode {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
     #[command(flatten)]
+    ssh: SshArguments,
+    #[command(flatten)]
     dry: DryRun,
 }
 
@@ -45,8 +46,8 @@ impl DeployNode {
     ///
     /// # Errors
     /// For each node that is not what it should be, one line.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let setting = workspace::open(global).await?;
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let setting = workspace::open(invocation, &self.ssh).await?;
         let specs = specs(&setting, &self.names).await?;
         let dry = self.dry.dry_run;
         let outcomes = join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry))).await;
@@ -85,16 +86,21 @@ struct Deployed {
 }
 
 async fn deploy(setting: Arc<Setting>, spec: NodeSpec, dry: bool) -> Result<Deployed, Failure> {
+    for warning in &spec.warnings {
+        tracing::warn!("{}: {warning}", spec.name);
+    }
+    if let Some(available) = setting.bundle.kubernetes_version() {
+        spec.check_version(available).map_err(|problems| Failure {
+            exit: Exit::Configuration,
+            errors: problems.to_string().lines().map(str::to_owned).collect(),
+            hints: vec![CORRECT.to_owned()],
+        })?;
+    }
     let first = spec.name == setting.subject.name;
     let address = if first { setting.subject.address } else { address(&spec).await? };
     let goal = service::workspace::goal(&setting, &spec, first, address);
-    let transport: Box<dyn Transport> = if first {
-        Box::new(LocalTransport)
-    } else {
-        Box::new(SshTransport::new(spec.ssh.clone(), setting.layout.known_hosts()))
-    };
     let report = setting.report.clone();
-    let mut site = ClusterSite::new(setting, goal.clone(), spec, transport);
+    let mut site = ClusterSite::new(setting, goal.clone(), spec);
     let name = goal.name.as_str();
     if dry {
         let preview = dry_run(DEPLOY, &goal, &mut site).await;

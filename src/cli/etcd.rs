@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::{Format, document, print};
-use crate::etcd::table::{HEADER, rows};
+use crate::report::etcd_table::{HEADER, rows};
 use crate::report::table::table;
 use crate::service::etcd_members;
 use crate::workspace::layout::Layout;

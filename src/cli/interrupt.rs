@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use super::failure::{Exit, Failure};
-use crate::engine::stop::{Asked, Asker};
+use crate::engine::cancel::{CancelHandle, CancelLevel};
 
 /// How long connections to hosts get to close after the second signal.
 const GRACE: Duration = Duration::from_secs(3);
@@ -37,12 +37,12 @@ impl Signals {
     }
 
     /// Completes when the command must end; until then, cancels it as `interruption` requires.
-    pub async fn interrupted(mut self, asker: &Asker, interruption: Interruption) -> Failure {
+    pub async fn interrupted(mut self, handle: &CancelHandle, interruption: Interruption) -> Failure {
         self.next().await;
         if interruption == Interruption::Graceful {
-            asker.ask(Asked::AfterResource);
+            handle.cancel(CancelLevel::AfterResource);
             self.next().await;
-            asker.ask(Asked::Now);
+            handle.cancel(CancelLevel::Now);
             // The command completes before that, unless a host hangs.
             let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::terminal::Terminal;
 use super::{Global, LogFormat, clock};
-use crate::engine::host::Events;
-use crate::engine::stop::Stop;
+use crate::engine::cancel::Cancel;
+use crate::engine::host::EventSink;
 use crate::report::Reporter;
 use crate::report::plain::Detail;
 use crate::service::command_context::CommandContext;
@@ -17,13 +17,14 @@ pub struct Invocation {
     /// The global options.
     pub global: Global,
     /// Reached when the process is interrupted.
-    pub stop: Stop,
-    ssh: SshEnvironment,
+    pub cancel: Cancel,
+    /// What `ssh` takes from the user of this process.
+    pub ssh: SshEnvironment,
 }
 
 impl Invocation {
     /// Reads the environment of this process.
-    pub fn new(global: Global, stop: Stop) -> Self {
+    pub fn new(global: Global, cancel: Cancel) -> Self {
         let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty());
         let ssh = SshEnvironment {
             home: std::env::var_os("HOME").map(PathBuf::from),
@@ -31,12 +32,12 @@ impl Invocation {
             is_root: rustix::process::geteuid().is_root(),
             prompter: Arc::new(Terminal::default()),
         };
-        Self { global, stop, ssh }
+        Self { global, cancel, ssh }
     }
 
     /// The context of a command that sends its events to `events`.
-    pub fn context<'a>(&'a self, events: Events<'a>) -> CommandContext<'a> {
-        CommandContext { clock: clock::now, events, stop: &self.stop, ssh: &self.ssh }
+    pub fn context<'a>(&'a self, events: EventSink<'a>) -> CommandContext<'a> {
+        CommandContext { clock: clock::now, events, cancel: &self.cancel, ssh: &self.ssh }
     }
 
     /// The context of a command whose events are not shown.

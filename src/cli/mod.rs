@@ -36,7 +36,7 @@ use failure::{Exit, Failure};
 use interrupt::{Interruption, Signals};
 use invocation::Invocation;
 
-use crate::engine::stop;
+use crate::engine::cancel;
 
 /// Grow Kubernetes clusters on bare metal, over SSH, from one node, offline.
 #[derive(Debug, Parser)]
@@ -112,13 +112,13 @@ pub fn run() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report(Failure::from_error(Exit::Bug, &error), format),
     };
-    let (asker, stop) = stop::channel();
-    let invocation = Invocation::new(global, stop);
+    let (handle, cancel) = cancel::channel();
+    let invocation = Invocation::new(global, cancel);
     let outcome = runtime.block_on(async {
         let signals = Signals::listen()?;
         tokio::select! {
             outcome = command.run(&invocation) => outcome,
-            failure = signals.interrupted(&asker, command.interruption()) => Err(failure),
+            failure = signals.interrupted(&handle, command.interruption()) => Err(failure),
         }
     });
     runtime.shutdown_background();
@@ -149,9 +149,9 @@ impl Command {
         let global = &invocation.global;
         match self {
             Self::Bundle(command) => command.run(global).await,
-            Self::Bootstrap(command) => command.run(global).await,
-            Self::Node(command) => command.run(global).await,
-            Self::DeployNode(command) => command.run(global).await,
+            Self::Bootstrap(command) => command.run(invocation).await,
+            Self::Node(command) => command.run(invocation).await,
+            Self::DeployNode(command) => command.run(invocation).await,
             Self::Etcd(command) => command.run().await,
             Self::Plan(command) => command.run(invocation).await,
             Self::Apply(command) => command.run(invocation).await,
@@ -159,7 +159,7 @@ impl Command {
             Self::Facts(command) => command.run(invocation).await,
             Self::Check(command) => command.run(global),
             Self::Docs(command) => command.run(),
-            Self::Serve(command) => command.run(global).await,
+            Self::Serve(command) => command.run(invocation).await,
             Self::Completion(command) => command.run(),
         }
     }

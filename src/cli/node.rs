@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
+use super::invocation::Invocation;
 use super::output::{Format, document, print};
-use super::{Global, workspace};
+use super::ssh_arguments::SshArguments;
+use super::workspace;
 use crate::model::name::HostName;
 use crate::report::node_table;
 use crate::service::node_check::{self, CheckedNode, NodeCheckRequest};
@@ -36,6 +38,8 @@ struct NodeCheckArgs {
     /// Accept the host key with this fingerprint and remember it, also in place of another one
     #[arg(long, value_name = "SHA256:...")]
     accept_host_key: Option<String>,
+    #[command(flatten)]
+    ssh: SshArguments,
 }
 
 #[derive(Debug, Args)]
@@ -50,19 +54,20 @@ impl NodeArgs {
     ///
     /// # Errors
     /// When a host cannot be logged in to, or the API cannot be used.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         match &self.command {
-            NodeVerb::Check(arguments) => check(arguments, global).await,
+            NodeVerb::Check(arguments) => check(arguments, invocation).await,
             NodeVerb::List(arguments) => list(arguments).await,
         }
     }
 }
 
-async fn check(arguments: &NodeCheckArgs, global: &Global) -> Result<ExitCode, Failure> {
-    let workspace = workspace::open(global).await?;
+async fn check(arguments: &NodeCheckArgs, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let workspace = workspace::open(invocation, &arguments.ssh).await?;
     let request = NodeCheckRequest {
         names: arguments.names.clone(),
         accept_host_key: arguments.accept_host_key.clone(),
+        known_hosts: arguments.ssh.options().known_hosts_file(&invocation.ssh),
     };
     let mut printed = Ok(());
     let mut report = |node: &CheckedNode| {
@@ -71,7 +76,7 @@ async fn check(arguments: &NodeCheckArgs, global: &Global) -> Result<ExitCode, F
         let line = format!("{name}: OK ({}@{}, {os})\n", target.user, target.address());
         printed = std::mem::replace(&mut printed, Ok(())).and_then(|()| print(&line));
     };
-    node_check::check(&request, &workspace.layout, &mut report).await?;
+    node_check::check(&request, &workspace.layout, &workspace.pool, &mut report).await?;
     printed.map(|()| ExitCode::SUCCESS)
 }
 

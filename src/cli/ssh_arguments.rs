@@ -7,7 +7,7 @@ use clap::Args;
 use crate::service::ssh_options::{SshOptions, SudoPassword};
 
 /// How hosts are logged in to.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct SshArguments {
     /// Store keys of new hosts in this file [default: /var/lib/metalform/known_hosts for root, else
     /// ~/.ssh/known_hosts]. The known hosts files of ssh are read as well

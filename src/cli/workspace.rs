@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::clock;
 use super::failure::Failure;
-use super::{Global, clock};
+use super::invocation::Invocation;
+use super::ssh_arguments::SshArguments;
 use crate::operation::cluster_site::Setting;
 use crate::report::plain::Detail;
 use crate::service::workspace::{self, WorkspaceRequest};
@@ -13,11 +15,14 @@ use crate::workspace::layout::Layout;
 ///
 /// # Errors
 /// The first part that is missing or wrong.
-pub async fn open(global: &Global) -> Result<Arc<Setting>, Failure> {
+pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Setting>, Failure> {
+    let global = &invocation.global;
     let reporter = global.reporter(Detail::Phases);
     let request = WorkspaceRequest {
         layout: Layout::default(),
         tree: global.tree.clone(),
+        ssh: ssh.options(),
+        ssh_environment: invocation.ssh.clone(),
         clock: clock::now,
         events: Arc::new(move |event| reporter.event(&event)),
     };

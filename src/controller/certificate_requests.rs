@@ -1,8 +1,9 @@
-//! Gives kubelets their certificates: watches requests, judges them ([`super::csr_verdict`]), approves and signs.
+//! Issues kubelets' certificates: watches requests, judges them ([`super::csr_verdict`]), approves and signs.
 //!
 //! # Guarantees
-//! Each step is decided from the request as the API has it now, so that the controller may be killed between
-//! approving and signing, and two of them may run: the API takes the first answer and refuses the second.
+//! - Each step is decided from the request as the API has it now, so that the controller may be killed between
+//!   approving and signing, and two of them may run: the API accepts the first answer and refuses the second.
+//! - A request is parsed once for a step: the value that was judged is the value that is signed.
 //!
 //! # Assumptions
 //! The controller manager does not sign for these two signers (it has no `--cluster-signing-cert-file`).
@@ -16,26 +17,28 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::csr_facts::CsrFacts;
-use super::csr_verdict::{NodeIdentity, Profile, Verdict, claimed_node, verdict};
+use super::csr_verdict::{CsrVerdict, NodeIdentity, Profile, claimed_node, verdict};
+use super::kubelet_signer::SignError;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::{FIELD_MANAGER, nodes};
+use crate::pki::certificate_request::ParsedCsr;
+use crate::pki::leaf::Leaf;
 
-/// After a failure a request is looked at again.
+/// Between attempts for one request after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Makes a certificate (PEM) of a request (PEM), or says why it cannot.
-pub type Sign = dyn Fn(&str, Profile) -> Result<String, String> + Send + Sync;
+/// Signs a leaf certificate (PEM) for the key of a request.
+pub type Sign = dyn Fn(&Leaf, &ParsedCsr) -> Result<String, SignError> + Send + Sync;
 
-/// Why a request has not had its answer yet.
+/// Why a request is not answered yet.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error(transparent)]
     Api(#[from] ApiError),
-    #[error("cannot sign: {said}")]
-    Signing { said: String },
+    #[error(transparent)]
+    Signing(#[from] SignError),
 }
 
 struct Context {
@@ -45,13 +48,12 @@ struct Context {
 
 /// What a request needs next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
-    Nothing,
+enum RequestStep {
     /// Add this condition through `/approval`.
     Decide(Decision),
     /// It is approved: put the certificate into its status.
-    Issue(Profile),
-    /// Somebody approved what must not be signed: say so in its status.
+    Issue(Leaf),
+    /// Another client approved what must not be signed: record that in its status.
     Fail(String),
 }
 
@@ -79,95 +81,117 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
     if is_finished(&csr) {
         return Ok(Action::await_change());
     }
-    let judged = match CsrFacts::parse(&csr.spec.request.0) {
-        Ok(facts) => {
-            let node = match claimed_node(&facts) {
+    // Requests of other signers may have any form.
+    let Some(profile) = Profile::of_signer(&csr.spec.signer_name) else { return Ok(Action::await_change()) };
+    let parsed = ParsedCsr::from_pem(&csr.spec.request.0);
+    let judged = match &parsed {
+        Ok(parsed) => {
+            let node = match claimed_node(parsed) {
                 Some(name) => nodes::get(&context.client, &name).await?,
                 None => None,
             };
-            verdict(&csr, &facts, node.as_ref().and_then(NodeIdentity::of).as_ref())
+            verdict(&csr.spec, profile, parsed, node.as_ref().and_then(NodeIdentity::of).as_ref())
         }
-        // Requests of other signers, which are not ours to deny, may be of any form.
-        Err(_) if verdict(&csr, &CsrFacts::default(), None) == Verdict::Ignore => Verdict::Ignore,
-        Err(error) => Verdict::Deny { reason: error.to_string() },
+        Err(error) => CsrVerdict::Deny { reason: error.to_string() },
     };
-    match carry_out(&csr, &context, step(&csr, judged)).await {
-        // Who was faster has left a newer version, which is on its way here.
+    let answered = match (step(&csr, judged), parsed) {
+        (RequestStep::Decide(decision), _) => decide(&csr, &context, decision).await,
+        (RequestStep::Issue(leaf), Ok(parsed)) => issue(&csr, &context, &leaf, &parsed).await,
+        (RequestStep::Fail(reason), _) => fail(&csr, &context, reason).await,
+        // What cannot be parsed is never signed.
+        (RequestStep::Issue(_), Err(error)) => fail(&csr, &context, error.to_string()).await,
+    };
+    match answered {
+        // Another client was faster; the newer version triggers the next step.
         Ok(()) | Err(RequestError::Api(ApiError::Conflict { .. })) => Ok(Action::await_change()),
         Err(error) => Err(error),
     }
 }
 
-/// Whether nothing more can be done: it has its certificate, or was refused.
+/// Whether nothing more can be done: it has its certificate, or was denied.
 fn is_finished(csr: &CertificateSigningRequest) -> bool {
     let issued = csr.status.as_ref().is_some_and(|status| status.certificate.is_some());
     issued || has_condition(csr, "Denied") || has_condition(csr, "Failed")
 }
 
-fn step(csr: &CertificateSigningRequest, verdict: Verdict) -> Step {
+fn step(csr: &CertificateSigningRequest, verdict: CsrVerdict) -> RequestStep {
     match (verdict, has_condition(csr, "Approved")) {
-        (Verdict::Ignore, _) => Step::Nothing,
-        (Verdict::Sign { .. }, false) => Step::Decide(Decision::Approve),
-        (Verdict::Sign { profile }, true) => Step::Issue(profile),
-        (Verdict::Deny { reason }, false) => Step::Decide(Decision::Deny(reason)),
-        (Verdict::Deny { reason }, true) => Step::Fail(reason),
+        (CsrVerdict::Sign(_), false) => RequestStep::Decide(Decision::Approve),
+        (CsrVerdict::Sign(leaf), true) => RequestStep::Issue(leaf),
+        (CsrVerdict::Deny { reason }, false) => RequestStep::Decide(Decision::Deny(reason)),
+        (CsrVerdict::Deny { reason }, true) => RequestStep::Fail(reason),
     }
 }
 
-/// Does one step; the change that it makes brings the request here again for the next one.
-async fn carry_out(
+async fn decide(
     csr: &CertificateSigningRequest,
     context: &Context,
-    step: Step,
+    decision: Decision,
 ) -> Result<(), RequestError> {
-    let api: Api<CertificateSigningRequest> = Api::all(context.client.clone());
-    let name = csr.name_any();
-    let object = || format!("certificatesigningrequest/{name}");
-    let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-    // A patch holds for the version of the request that it was decided from only.
-    let patch = |status| {
-        Patch::Merge(json!({ "metadata": { "resourceVersion": csr.resource_version() }, "status": status }))
+    let condition = match decision {
+        Decision::Approve => condition("Approved", "the kubelet's own certificate"),
+        Decision::Deny(reason) => condition("Denied", &reason),
     };
-    match step {
-        Step::Nothing => {}
-        Step::Decide(decision) => {
-            let condition = match decision {
-                Decision::Approve => condition("Approved", "the kubelet's own certificate"),
-                Decision::Deny(reason) => condition("Denied", &reason),
-            };
-            let (decision, reason) = (condition.type_.clone(), condition.message.clone());
-            let patch = patch(json!({ "conditions": with(csr, condition) }));
-            let decided = api.patch_approval(&name, &parameters, &patch).await;
-            decided.map_err(|error| ApiError::new("approve", object(), error))?;
-            tracing::info!(request = name, decision, reason, "certificate request");
-        }
-        Step::Issue(profile) => {
-            let pem = String::from_utf8_lossy(&csr.spec.request.0);
-            let certificate = (context.sign)(&pem, profile).map_err(|said| RequestError::Signing { said })?;
-            let patch = patch(json!({ "certificate": k8s_openapi::ByteString(certificate.into_bytes()) }));
-            let issued = api.patch_status(&name, &parameters, &patch).await;
-            issued.map_err(|error| ApiError::new("sign", object(), error))?;
-            tracing::info!(request = name, "certificate issued");
-        }
-        Step::Fail(reason) => {
-            tracing::warn!(request = name, reason, "an approved certificate request is not signed");
-            let patch = patch(json!({ "conditions": with(csr, condition("Failed", &reason)) }));
-            let failed = api.patch_status(&name, &parameters, &patch).await;
-            failed.map_err(|error| ApiError::new("fail", object(), error))?;
-        }
-    }
+    let (decision, reason) = (condition.type_.clone(), condition.message.clone());
+    let patch = patch(csr, json!({ "conditions": with(csr, condition) }));
+    let decided = api(context).patch_approval(&csr.name_any(), &parameters(), &patch).await;
+    decided.map_err(|error| ApiError::new("approve", object(csr), error))?;
+    tracing::info!(request = csr.name_any(), decision, reason, "certificate request");
     Ok(())
+}
+
+async fn issue(
+    csr: &CertificateSigningRequest,
+    context: &Context,
+    leaf: &Leaf,
+    parsed: &ParsedCsr,
+) -> Result<(), RequestError> {
+    let certificate = (context.sign)(leaf, parsed)?;
+    let patch = patch(csr, json!({ "certificate": k8s_openapi::ByteString(certificate.into_bytes()) }));
+    let issued = api(context).patch_status(&csr.name_any(), &parameters(), &patch).await;
+    issued.map_err(|error| ApiError::new("sign", object(csr), error))?;
+    tracing::info!(request = csr.name_any(), "certificate issued");
+    Ok(())
+}
+
+async fn fail(
+    csr: &CertificateSigningRequest,
+    context: &Context,
+    reason: String,
+) -> Result<(), RequestError> {
+    tracing::warn!(request = csr.name_any(), reason, "an approved certificate request is not signed");
+    let patch = patch(csr, json!({ "conditions": with(csr, condition("Failed", &reason)) }));
+    let failed = api(context).patch_status(&csr.name_any(), &parameters(), &patch).await;
+    failed.map_err(|error| ApiError::new("fail", object(csr), error))?;
+    Ok(())
+}
+
+fn api(context: &Context) -> Api<CertificateSigningRequest> {
+    Api::all(context.client.clone())
+}
+
+fn object(csr: &CertificateSigningRequest) -> String {
+    format!("certificatesigningrequest/{}", csr.name_any())
+}
+
+fn parameters() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}
+
+/// Applies to the version of the request that it was decided from only.
+fn patch(csr: &CertificateSigningRequest, status: Value) -> Patch<Value> {
+    Patch::Merge(json!({ "metadata": { "resourceVersion": csr.resource_version() }, "status": status }))
 }
 
 fn conditions(csr: &CertificateSigningRequest) -> &[CertificateSigningRequestCondition] {
     csr.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default()
 }
 
-fn has_condition(csr: &CertificateSigningRequest, sort: &str) -> bool {
-    conditions(csr).iter().any(|condition| condition.type_ == sort)
+fn has_condition(csr: &CertificateSigningRequest, kind: &str) -> bool {
+    conditions(csr).iter().any(|condition| condition.type_ == kind)
 }
 
-/// The conditions that a request has, and one more: a merge patch replaces the list.
+/// The conditions of a request, and one more: a merge patch replaces the list.
 fn with(
     csr: &CertificateSigningRequest,
     more: CertificateSigningRequestCondition,
@@ -175,9 +199,9 @@ fn with(
     conditions(csr).iter().cloned().chain([more]).collect()
 }
 
-fn condition(sort: &str, message: &str) -> CertificateSigningRequestCondition {
+fn condition(kind: &str, message: &str) -> CertificateSigningRequestCondition {
     CertificateSigningRequestCondition {
-        type_: sort.to_owned(),
+        type_: kind.to_owned(),
         status: "True".to_owned(),
         reason: Some("MetalformKubeletPolicy".to_owned()),
         message: Some(message.to_owned()),
@@ -188,9 +212,10 @@ fn condition(sort: &str, message: &str) -> CertificateSigningRequestCondition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pki::leaf::Usage;
 
     fn csr(conditions: &[&str], certificate: Option<&str>) -> CertificateSigningRequest {
-        let conditions: Vec<_> = conditions.iter().map(|sort| condition(sort, "")).collect();
+        let conditions: Vec<_> = conditions.iter().map(|kind| condition(kind, "")).collect();
         serde_json::from_value(json!({
             "metadata": { "name": "csr-1" },
             "spec": { "request": "", "signerName": super::super::csr_verdict::CLIENT_SIGNER },
@@ -201,15 +226,20 @@ mod tests {
 
     #[test]
     fn a_request_is_approved_first_and_signed_then() {
-        let sign = || Verdict::Sign { profile: Profile::KubeletClient };
-        let deny = || Verdict::Deny { reason: "no".to_owned() };
+        let leaf = || Leaf {
+            common_name: "system:node:n1".to_owned(),
+            organization: Some("system:nodes".to_owned()),
+            names: Vec::new(),
+            usages: vec![Usage::Client],
+            days: 365,
+        };
+        let sign = || CsrVerdict::Sign(leaf());
+        let deny = || CsrVerdict::Deny { reason: "no".to_owned() };
         for (conditions, verdict, expected) in [
-            (&[][..], sign(), Step::Decide(Decision::Approve)),
-            (&["Approved"], sign(), Step::Issue(Profile::KubeletClient)),
-            (&[], deny(), Step::Decide(Decision::Deny("no".to_owned()))),
-            (&["Approved"], deny(), Step::Fail("no".to_owned())),
-            (&[], Verdict::Ignore, Step::Nothing),
-            (&["Approved"], Verdict::Ignore, Step::Nothing),
+            (&[][..], sign(), RequestStep::Decide(Decision::Approve)),
+            (&["Approved"], sign(), RequestStep::Issue(leaf())),
+            (&[], deny(), RequestStep::Decide(Decision::Deny("no".to_owned()))),
+            (&["Approved"], deny(), RequestStep::Fail("no".to_owned())),
         ] {
             assert_eq!(step(&csr(conditions, None), verdict), expected, "{conditions:?}");
         }

@@ -1,5 +1,5 @@
 //! Controllers that run in `metalform serve`.
 
 pub mod certificate_requests;
-pub mod csr_facts;
 pub mod csr_verdict;
+pub mod kubelet_signer;

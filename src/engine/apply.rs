@@ -1,8 +1,26 @@
 //! Steps as shell programs.
 //!
-//! A program prints a line when work on a resource begins, is done or has failed ([`progress`]); the first
-//! failure ends it. File contents travel in the payload and never in the script. Killed at any instant, it
-//! leaves whole files, old or new, and the same steps can run again.
+//! A program prints a line when a resource is begun, done or failed ([`progress`]); the first failure ends it. File
+//! contents are sent in the payload and never in the script. Killed at any instant, it leaves whole files, old or new,
+//! and the same steps can run again.
+//!
+//! # Batching
+//! Steps of different resources are regrouped in five passes, so that a plan of hundreds of resources costs a small
+//! number of processes and one round trip:
+//!
+//! 1. [`merge`]: adjacent resources that do the same kind of work become one task (one package transaction, one edit
+//!    of a file), and repeated refreshes are left out;
+//! 2. [`segment`]: the plan is cut where it must pause (certificates, reboots);
+//! 3. [`units`]: all unit files are verified by one process;
+//! 4. [`runs`]: adjacent tasks that can be carried out together form a run;
+//! 5. [`staged`], [`at_once`]: the files of a run are made side by side and then moved into place one by one;
+//!    directories and services are handled by one command.
+//!
+//! **Invariant**: a batched program has the effect of its steps applied one by one, in their order. When every step
+//! succeeds, the host's state afterwards and the resources reported as done are the same. When a step fails, the same
+//! resource is reported as failed (together with those that were merged into its task), and the same resources before
+//! it are done; of those after it, only directories may exist and services may be started that belong to the same
+//! run. `oracle_tests` verifies this with random plans, on a real file system and with real shells.
 //!
 //! # Assumptions
 //! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates; the shadow tools for
@@ -26,52 +44,52 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
-use self::runs::Manner;
+use self::runs::Batching;
 use super::nonce::Nonce;
+use crate::model::shell_word::quote;
 use crate::resource::contract::step::{CertificateRequest, Step};
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
-/// Below this, compressing a payload saves nothing that anyone would notice.
+/// Smaller payloads, in bytes, are not worth compressing.
 const COMPRESS_FROM: usize = 16 * 1024;
 
-/// One resource, and what is to be done for it.
+/// The steps of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
     /// `kind:name`.
     pub id: String,
-    /// In the order to run.
+    /// In their order.
     pub steps: Vec<Step>,
 }
 
-/// What succeeds or fails as one: the steps of a resource or of several, or a part of them.
+/// What succeeds or fails as a unit: the steps of one or several resources, or a part of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// The resources that it is for.
+    /// The resources that the work belongs to.
     pub ids: Vec<String>,
-    /// Whether it is their first part.
+    /// Whether this is their first part.
     pub begins: bool,
-    /// Whether it is their last part.
+    /// Whether this is their last part.
     pub ends: bool,
     /// Without [`Step::IssueCertificate`] and [`Step::Reboot`].
     pub steps: Vec<Step>,
 }
 
-/// A certificate to be asked for at the end of a segment, and written at the beginning of the next.
+/// A certificate, requested at the end of a segment and written at the beginning of the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateWork {
-    /// The resources that it is for.
+    /// The resources that the work belongs to.
     pub ids: Vec<String>,
-    /// Whether it is their first part.
+    /// Whether this is their first part.
     pub begins: bool,
-    /// Whether it is their last part.
+    /// Whether this is their last part.
     pub ends: bool,
-    /// What it must say.
+    /// The required content.
     pub request: CertificateRequest,
 }
 
 impl CertificateWork {
-    /// The task that writes the authority's answer.
+    /// The task that writes the signed certificate.
     pub fn written(&self, certificate: String) -> Task {
         let step = Step::WriteFile {
             path: self.request.certificate.clone(),
@@ -86,31 +104,30 @@ impl CertificateWork {
 /// A reboot at the end of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebootWork {
-    /// The resources that it is for.
+    /// The resources that the work belongs to.
     pub ids: Vec<String>,
-    /// Whether it is their first part.
+    /// Whether this is their first part.
     pub begins: bool,
-    /// Whether it is their last part.
+    /// Whether this is their last part.
     pub ends: bool,
     /// The boot id before.
     pub boot_id: String,
-    /// Within which the host must be back.
+    /// The time within which the host must be back.
     pub seconds: u32,
 }
 
-/// What can be done in one round trip.
+/// The work of one round trip.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// In this order.
+    /// In their order.
     pub tasks: Vec<Task>,
-    /// Asked for after the tasks.
+    /// Made after the tasks.
     pub requests: Vec<CertificateWork>,
-    /// The last that is done; a segment that has it has no requests.
+    /// The last work of the segment, which then has no requests.
     pub reboot: Option<RebootWork>,
 }
 
-/// The work on a host as segments, with what can be done together merged. The last has neither
-/// requests nor a reboot.
+/// The work on a host as segments of merged tasks. The last has neither requests nor a reboot.
 pub fn segments(works: &[Work]) -> Vec<Segment> {
     let mut segments = segment::segments(merge::tasks(works));
     for segment in &mut segments {
@@ -119,8 +136,8 @@ pub fn segments(works: &[Work]) -> Vec<Segment> {
     segments
 }
 
-/// The program of one segment, and of `afterwards`, which runs when everything was done. Lines number its
-/// tasks from 0 and go on with its requests.
+/// The program of one segment, followed by `afterwards`, which runs when everything succeeded. Its lines number the
+/// tasks from 0, then the requests, then the reboot.
 pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, nonce: &Nonce) -> Program {
     let mut payload = Vec::new();
     let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
@@ -129,13 +146,13 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
         script.push_str(functions);
     }
     let runs = runs::runs(&segment.tasks);
-    if runs.iter().any(|(manner, _)| *manner == Manner::Staged) {
+    if runs.iter().any(|(batching, _)| *batching == Batching::Staged) {
         script.push_str(staged::FUNCTIONS);
     }
     script.push_str("exec 3<&0 </dev/null\n");
     let mut number = 0;
-    for (manner, tasks) in runs {
-        script.push_str(&script::of(manner, number, tasks, packages, &mut payload));
+    for (batching, tasks) in runs {
+        script.push_str(&script::of(batching, number, tasks, packages, &mut payload));
         number += tasks.len();
     }
     for (number, work) in (segment.tasks.len()..).zip(&segment.requests) {
@@ -166,8 +183,8 @@ fn request(request: &CertificateRequest) -> String {
     format!("request {directory} {temporary} {} {owner} {}", quote(&request.key), quote(&subject(request)))
 }
 
-/// As `openssl req -subj` reads it: what is special to it is escaped. The authority decides what the
-/// certificate says; the subject here is for people who look at the request.
+/// Escaped for `openssl req -subj`. The CA determines the certificate's content; this subject only describes the
+/// request.
 fn subject(request: &CertificateRequest) -> String {
     let escaped = |text: &str| text.replace('\\', r"\\").replace('/', r"\/").replace('+', r"\+");
     let organizations = request.organizations.iter().map(|name| format!("/O={}", escaped(name)));
@@ -184,7 +201,7 @@ fn packed(script: String, payload: Vec<u8>) -> Program {
     Program { script: format!("(\n{script})\n"), payload }
 }
 
-/// `None` where it would not become smaller by much (binaries, archives).
+/// `None` where the result would not be much smaller (binaries, archives).
 fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(payload).ok()?;
@@ -193,6 +210,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod fetch_tests;
+#[cfg(test)]
+mod oracle_tests;
 #[cfg(test)]
 mod reboot_tests;
 #[cfg(test)]

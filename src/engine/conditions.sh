@@ -1,5 +1,5 @@
-# Functions that look whether a condition holds: they succeed, or fail with 1 and say in one line in `seen` what
-# is there instead; 2: this host cannot tell, and `seen` says why.
+# Functions that check a condition. They succeed, or fail with 1 and set `seen` to one line about what was found instead;
+# 2: this host cannot check it, and `seen` is the reason.
 
 nl='
 '
@@ -13,11 +13,11 @@ accepts() {
         : "${seen:=no answer within 3 s}"
     elif command -v curl >/dev/null; then
         case $1 in *:*) set -- "[$1]" "$2" ;; esac
-        # What answers need not speak HTTP: a connection is enough.
+        # A connection is enough: the server need not use HTTP.
         seen=$(curl -q -sS -g --noproxy '*' -o /dev/null -w "$nl%{num_connects}$nl" --connect-timeout 2 -m 3 \
             "http://$1:$2/" 2>&1 </dev/null)
         case "$nl$seen$nl" in *"${nl}1$nl"*) return 0 ;; esac
-        said_by_curl
+        message_of_curl
     elif command -v nc >/dev/null; then
         timeout 3 nc -z "$1" "$2" >/dev/null 2>&1 </dev/null && return
         seen="no connection"
@@ -28,14 +28,14 @@ accepts() {
     return 1
 }
 
-# URL, status, authorities' file or nothing
+# URL, status, CA file or nothing
 answers() {
     if command -v curl >/dev/null; then
         seen=$(curl -q -sS -g -o /dev/null -w "$nl%{http_code}$nl" --connect-timeout 2 -m 3 \
             ${3:+--cacert} ${3:+"$3"} "$1" 2>&1 </dev/null)
         case "$nl$seen$nl" in *"$nl$2$nl"*) return 0 ;; esac
         case $seen in
-            *"curl: ("*) said_by_curl ;;
+            *"curl: ("*) message_of_curl ;;
             *) seen=${seen#"$nl"} seen="status ${seen%%"$nl"*}" ;;
         esac
     elif command -v wget >/dev/null; then
@@ -54,7 +54,7 @@ answers() {
 }
 
 # "curl: (7) Failed to connect …" among other lines
-said_by_curl() {
+message_of_curl() {
     seen=${seen#*"curl: ("} seen=${seen#*") "} seen=${seen%%"$nl"*}
 }
 

@@ -1,4 +1,4 @@
-//! What a host is, in one round trip and half a dozen processes.
+//! Facts about a host, in one round trip and half a dozen processes.
 
 mod addresses;
 mod os_release;
@@ -6,12 +6,12 @@ mod os_release;
 use std::collections::BTreeMap;
 
 use super::frame::{self, FrameError, Section, Sections};
-use super::headed;
+use super::head_v;
 use super::nonce::Nonce;
 use crate::model::facts::Facts;
 use crate::transport::{Output, Program};
 
-/// Read as they are. `/proc/self` is that of a process of ours, which has our capabilities.
+/// Files that are read. `/proc/self` is that of the program, which has the capabilities of its user.
 const FILES: [&str; 11] = [
     "/etc/os-release",
     "/usr/lib/os-release",
@@ -29,20 +29,20 @@ const FILES: [&str; 11] = [
 /// Number of CAP_SYS_RESOURCE (capabilities(7)).
 const CAP_SYS_RESOURCE: u32 = 24;
 
-/// Why facts cannot be had.
+/// Why there are no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
-    /// The stream is not an answer of ours.
+    /// The output is not that of the program.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// Something that every supported host has was not found.
-    #[error("the host does not say its {0}")]
+    /// A fact that every supported host has is missing.
+    #[error("the host does not report its {0}")]
     Unknown(&'static str),
     /// iproute2 is not installed, or refuses.
-    #[error("the host does not list its addresses: {said}")]
+    #[error("the host does not list its addresses: {message}")]
     NoAddresses {
-        /// What `ip` or the shell printed.
-        said: String,
+        /// From `ip` or the shell.
+        message: String,
     },
 }
 
@@ -51,10 +51,10 @@ pub fn program(nonce: &Nonce) -> Program {
     Program { script: frame::script(nonce, &ask()), payload: Vec::new() }
 }
 
-/// What prints them.
+/// The sections that print them.
 pub(super) fn ask() -> Vec<Section> {
     vec![
-        ("files", headed::head(FILES)),
+        ("files", head_v::head(FILES)),
         ("machine", "uname -m\nnproc\ndate +%s\n".to_owned()),
         ("file-systems", "stat -f -c '%T %a %S' /sys/fs/cgroup /var\n".to_owned()),
         ("container", "systemd-detect-virt --container --quiet && echo yes\n".to_owned()),
@@ -62,26 +62,26 @@ pub(super) fn ask() -> Vec<Section> {
     ]
 }
 
-/// The facts in what the program left.
+/// The facts in the output of the program.
 ///
 /// # Errors
-/// When the host printed something else than our program does, or lacks what every Linux host has.
+/// When the output is not that of the program, or the host lacks what every Linux host has.
 pub fn parse(nonce: &Nonce, output: &Output) -> Result<Facts, FactsError> {
     answer(&Sections::parse(nonce, output.status, &output.stdout)?)
 }
 
-/// The facts in what was printed.
+/// The facts in these sections.
 pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
     let text = sections.text("files")?;
-    let files = headed::split(&text, FILES);
+    let files = head_v::split(&text, FILES);
     let machine = sections.text("machine")?;
     let [arch, cpus, clock] = machine.lines().collect::<Vec<_>>()[..] else {
         return Err(FactsError::Unknown("machine"));
     };
     let file_systems = sections.text("file-systems")?;
     let addresses = sections.text("addresses")?;
-    if let Some(said) = addresses.trim_end().strip_suffix("failed") {
-        return Err(FactsError::NoAddresses { said: said.trim().to_owned() });
+    if let Some(message) = addresses.trim_end().strip_suffix("failed") {
+        return Err(FactsError::NoAddresses { message: message.trim().to_owned() });
     }
     let line = |path: &'static str, what| {
         let line = files.get(path).map(|text| text.trim()).filter(|line| !line.is_empty());

@@ -10,37 +10,37 @@ use std::num::NonZeroUsize;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 
-use self::schedule::{End, Halt, Next, Rules, Schedule};
+use self::schedule::{Halt, HostEnd, Rules, Schedule, ScheduleStep};
+use super::cancel::{Cancel, CancelLevel};
 use super::host::HostError;
-use super::stop::{Asked, Stop};
 use crate::model::name::HostName;
 use crate::transport::error::TransportError;
 
-/// As many hosts as are worked on at the same time where nothing else is said: each has a connection and
-/// holds what its program prints.
+/// The default number of hosts that run at the same time: each has a connection, and holds the output of its program in
+/// memory.
 pub const LIMIT: NonZeroUsize = NonZeroUsize::new(32).expect("32 is not zero");
 
-/// What became of each host, in the order in which they were given.
+/// The result of each host, in the given order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetOutcome<T> {
-    /// Hosts that could be reached, and what their work gave.
+    /// Hosts that were reached, and the results of their work.
     pub reached: Vec<(HostName, Result<T, HostError>)>,
-    /// Hosts that could not; they are nobody's failure but theirs.
+    /// Hosts that were not reached.
     pub unreachable: Vec<(HostName, TransportError)>,
-    /// Hosts that nothing was begun with.
+    /// Hosts that were not begun.
     pub not_begun: Vec<HostName>,
-    /// Why not.
+    /// Why they were not begun.
     pub halted: Option<Halt>,
 }
 
-/// Runs `work` for each host as the rules say, until all are done or a stop is asked for. `well` tells
-/// whether work that came to its end did what it was for.
+/// Runs `work` for each host by the rules, until all are done or the run is cancelled. `succeeded` is whether work that
+/// returned a result did succeed.
 pub async fn run<T, F>(
     hosts: Vec<HostName>,
     rules: &Rules,
-    stop: &Stop,
+    cancel: &Cancel,
     work: impl Fn(HostName) -> F,
-    well: impl Fn(&T) -> bool,
+    succeeded: impl Fn(&T) -> bool,
 ) -> FleetOutcome<T>
 where
     F: Future<Output = Result<T, HostError>>,
@@ -48,26 +48,26 @@ where
     let mut schedule = Schedule::new(rules, hosts.len());
     let mut running = FuturesUnordered::new();
     let mut results: BTreeMap<usize, Result<T, HostError>> = BTreeMap::new();
-    let asked = stop.reached(Asked::AfterResource);
-    tokio::pin!(asked);
+    let cancelled = cancel.reached(CancelLevel::AfterResource);
+    tokio::pin!(cancelled);
     let mut stopped = false;
     loop {
-        if stop.asked() >= Asked::AfterResource {
-            schedule.stop();
+        if cancel.level() >= CancelLevel::AfterResource {
+            schedule.cancel();
         }
         match schedule.next() {
-            Next::Over => break,
-            Next::Begin(at) => {
+            ScheduleStep::Finished => break,
+            ScheduleStep::Begin(at) => {
                 schedule.begin();
                 let done = work(hosts[at].clone());
                 running.push(async move { (at, done.await) });
             }
-            Next::Wait => tokio::select! {
+            ScheduleStep::Wait => tokio::select! {
                 Some((at, result)) = running.next() => {
-                    schedule.end(end(&result, &well));
+                    schedule.end(end(&result, &succeeded));
                     results.insert(at, result);
                 }
-                () = &mut asked, if !stopped => stopped = true,
+                () = &mut cancelled, if !stopped => stopped = true,
             },
         }
     }
@@ -89,11 +89,11 @@ where
     outcome
 }
 
-fn end<T>(result: &Result<T, HostError>, well: impl Fn(&T) -> bool) -> End {
+fn end<T>(result: &Result<T, HostError>, succeeded: impl Fn(&T) -> bool) -> HostEnd {
     match result {
-        Ok(done) if well(done) => End::Well,
-        Err(HostError::Transport(TransportError::Unreachable { .. })) => End::Unreachable,
-        Ok(_) | Err(_) => End::Failed,
+        Ok(done) if succeeded(done) => HostEnd::Succeeded,
+        Err(HostError::Transport(TransportError::Unreachable { .. })) => HostEnd::Unreachable,
+        Ok(_) | Err(_) => HostEnd::Failed,
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
 
     use super::amount::Amount;
     use super::*;
-    use crate::engine::stop;
+    use crate::engine::cancel;
 
     fn hosts() -> Vec<HostName> {
         (0..9).map(|n| format!("node-{n}").parse().unwrap()).collect()
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn hosts_come_back_in_their_order_and_the_unreachable_ones_apart() {
+    async fn results_are_in_the_given_order_and_unreachable_hosts_apart() {
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let rules = Rules::side_by_side(NonZeroUsize::new(3).unwrap());
         let work = |host: HostName| {
@@ -133,7 +133,7 @@ mod tests {
                 Ok(number(&host))
             }
         };
-        let outcome = run(hosts(), &rules, &Stop::never(), work, |_| true).await;
+        let outcome = run(hosts(), &rules, &Cancel::never(), work, |_| true).await;
         assert_eq!(most.into_inner(), 3);
         let unreachable: Vec<&HostName> = outcome.unreachable.iter().map(|(host, _)| host).collect();
         assert_eq!(unreachable, [&hosts()[4]]);
@@ -143,31 +143,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_that_failed_is_the_last_one() {
+    async fn no_batch_follows_one_that_failed() {
         let batches = Rules { batch: Some(Amount::Hosts(2)), ..Rules::side_by_side(LIMIT) };
         let work = |host: HostName| async move { Ok(number(&host)) };
-        let outcome = run(hosts(), &batches, &Stop::never(), work, |number| *number != 2).await;
+        let outcome = run(hosts(), &batches, &Cancel::never(), work, |number| *number != 2).await;
         assert_eq!(outcome.reached.len(), 4);
         assert_eq!(outcome.not_begun, hosts()[4..]);
         assert_eq!(outcome.halted, Some(Halt::Failures { failed: 1, allowed: 0 }));
     }
 
     #[tokio::test]
-    async fn a_stop_lets_the_hosts_under_way_end() {
-        let (asker, stop) = stop::channel();
+    async fn running_hosts_finish_after_a_cancellation() {
+        let (handle, cancel) = cancel::channel();
         let rules = Rules::side_by_side(NonZeroUsize::new(2).unwrap());
         let work = |host: HostName| {
-            let asker = &asker;
+            let handle = &handle;
             async move {
                 if number(&host) == 1 {
-                    asker.ask(Asked::AfterResource);
+                    handle.cancel(CancelLevel::AfterResource);
                 }
                 tokio::task::yield_now().await;
                 Ok(())
             }
         };
-        let outcome = run(hosts(), &rules, &stop, work, |()| true).await;
+        let outcome = run(hosts(), &rules, &cancel, work, |()| true).await;
         assert_eq!((outcome.reached.len(), outcome.not_begun.len()), (2, 7));
-        assert_eq!(outcome.halted, Some(Halt::Asked));
+        assert_eq!(outcome.halted, Some(Halt::Cancelled));
     }
 }

@@ -1,7 +1,7 @@
-//! How answers travel: sections between marks, the whole in base64 between a first and a last line.
+//! The format of answers: sections between marks, all of them in base64 between a first and a last line.
 //!
-//! Login scripts may print before, programs may print anything within a section: neither can be mistaken
-//! for a mark, since marks carry the [`Nonce`]. Base64 keeps any byte whole on its way.
+//! Login scripts may print before it, and programs may print anything within a section: neither is mistaken for a mark,
+//! since marks contain the [`Nonce`]. Base64 preserves every byte.
 
 use std::collections::BTreeMap;
 
@@ -11,50 +11,50 @@ use memchr::memmem;
 
 use super::nonce::Nonce;
 
-/// The most that is read of one answer: some thousand resources with their contents.
+/// The largest answer that is read, in bytes: some thousand resources with their contents.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Why an answer cannot be read.
+/// Why an answer cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Not one byte came.
-    #[error("the host answered nothing (exit status {status})")]
+    /// The output is empty.
+    #[error("the host returned no output (exit status {status})")]
     Nothing {
         /// Of the program.
         status: i32,
     },
     /// There is output, but no first mark in it.
-    #[error("the host answered {start:?} instead of an observation")]
+    #[error("the host returned {start:?} instead of an observation")]
     Garbage {
         /// The first 200 characters.
         start: String,
     },
-    /// The first mark is there, the last is not.
-    #[error("the answer breaks off after {bytes} bytes (exit status {status})")]
+    /// The last mark is missing.
+    #[error("the host's answer is truncated after {bytes} bytes (exit status {status})")]
     Truncated {
-        /// How much came.
+        /// The size of the output.
         bytes: usize,
         /// Of the program.
         status: i32,
     },
-    /// More than anything that was asked can need.
-    #[error("the host answered {bytes} bytes, more than {limit}")]
+    /// The output is larger than any answer.
+    #[error("the host returned {bytes} bytes, more than {limit}")]
     TooMuch {
-        /// How much came.
+        /// The size of the output.
         bytes: usize,
-        /// How much is read.
+        /// The largest answer that is read.
         limit: usize,
     },
-    /// What lies between the marks is not what our program prints.
-    #[error("the answer is damaged: {reason}")]
+    /// What is between the marks is not an answer.
+    #[error("the host's answer is damaged: {reason}")]
     Damaged {
-        /// What does not fit.
+        /// What is wrong with it.
         reason: &'static str,
     },
-    /// A section that was asked for is not in the answer.
-    #[error("the answer has no section {name}")]
+    /// A required section is missing.
+    #[error("the host's answer has no section {name}")]
     Missing {
-        /// Its name.
+        /// Of the section.
         name: &'static str,
     },
 }
@@ -111,20 +111,20 @@ impl Sections {
             .ok_or(FrameError::Truncated { bytes: stdout.len(), status })?;
         let packed: Vec<u8> = encoded.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
         let inner =
-            BASE64_STANDARD.decode(packed).map_err(|_| FrameError::Damaged { reason: "it is not base64" })?;
+            BASE64_STANDARD.decode(packed).map_err(|_| FrameError::Damaged { reason: "not base64" })?;
         let sections = Self { names: split(&inner, &format!("\n{} ", nonce.as_str())) };
         if !sections.names.contains_key("last") {
-            return Err(FrameError::Damaged { reason: "its last section is missing" });
+            return Err(FrameError::Damaged { reason: "the last section is missing" });
         }
         Ok(sections)
     }
 
-    /// What a section printed.
+    /// The content of a section.
     pub(super) fn bytes(&self, name: &'static str) -> Result<&[u8], FrameError> {
         self.names.get(name).map(Vec::as_slice).ok_or(FrameError::Missing { name })
     }
 
-    /// As text; bytes that are no UTF-8 are replaced.
+    /// As a string; bytes that are not UTF-8 are replaced.
     pub(super) fn text(&self, name: &'static str) -> Result<String, FrameError> {
         Ok(String::from_utf8_lossy(self.bytes(name)?).into_owned())
     }
@@ -142,7 +142,7 @@ fn split(inner: &[u8], mark: &str) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// `bytes` cut at every `mark`; what stands before the first is the first piece.
+/// `bytes` split at every `mark`.
 pub(super) fn pieces<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
     let mut pieces = Vec::new();
     let mut from = 0;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_before_and_after_is_skipped() {
+    fn output_before_and_after_the_answer_is_skipped() {
         let noisy = format!("Welcome!\r\nno newline{}bye\n", answer("\nMARK a\n1\n2\n\nMARK last\n"));
         let sections = Sections::parse(&nonce(), 0, noisy.as_bytes()).unwrap();
         assert_eq!(sections.text("a").unwrap(), "1\n2\n");
@@ -177,18 +177,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_trusted_is_refused() {
+    fn a_damaged_answer_is_refused() {
         let whole = answer("\nMARK last\n");
         let cases: [(String, &str); 6] = [
-            (" \n".into(), "the host answered nothing (exit status 3)"),
+            (" \n".into(), "the host returned no output (exit status 3)"),
             (
                 "This account is disabled.".into(),
-                "the host answered \"This account is disabled.\" instead of an observation",
+                "the host returned \"This account is disabled.\" instead of an observation",
             ),
-            (whole[..60].into(), "the answer breaks off after 60 bytes (exit status 3)"),
-            (whole.replace("\n", "\n!"), "the answer is damaged: it is not base64"),
-            (answer("\nMARK a\n"), "the answer is damaged: its last section is missing"),
-            ("x".repeat(LIMIT + 1), "the host answered 67108865 bytes, more than 67108864"),
+            (whole[..60].into(), "the host's answer is truncated after 60 bytes (exit status 3)"),
+            (whole.replace("\n", "\n!"), "the host's answer is damaged: not base64"),
+            (answer("\nMARK a\n"), "the host's answer is damaged: the last section is missing"),
+            ("x".repeat(LIMIT + 1), "the host returned 67108865 bytes, more than 67108864"),
         ];
         for (stdout, message) in cases {
             let error = Sections::parse(&nonce(), 3, stdout.as_bytes()).unwrap_err();

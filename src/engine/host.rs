@@ -1,22 +1,25 @@
-//! One host: ask, compare, do, and ask again until nothing differs.
+//! One host: observe, compare, apply, and observe again until nothing differs.
 
 mod converge;
+mod deadline;
 mod look;
-mod patience;
 mod reboot;
 mod work;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-pub use self::converge::Outcome;
+pub use self::converge::Convergence;
+use self::deadline::Deadline;
+pub use self::deadline::{Activity, Limits};
 pub use self::look::Looked;
 use super::Desired;
+use super::cancel::CancelLevel;
 use super::facts::{self, FactsError};
 use super::nonce::Nonce;
 use super::observe::{self, ObserveError};
 use super::plan::Plan;
 use super::share::Share;
-use super::stop::Asked;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
@@ -26,38 +29,44 @@ use crate::resource::contract::step::CertificateRequest;
 use crate::transport::error::TransportError;
 use crate::transport::{Output, Program, Transport};
 
-/// Who signs: gets what the certificate must say and the host's request (PEM), and gives the certificate
-/// (PEM, with its chain) or the reason why not.
-pub type Signer<'a> = &'a (dyn Fn(&CertificateRequest, &str) -> Result<String, String> + Sync);
+/// Signs certificates: takes the required content and the host's request (PEM), and returns the certificate (PEM, with
+/// its chain) or the reason for a refusal.
+pub type CertificateSigner<'a> = &'a (dyn Fn(&CertificateRequest, &str) -> Result<String, String> + Sync);
 
-/// Who is told what happens.
-pub type Events<'a> = &'a (dyn Fn(Event) + Sync);
+/// Receives the events of a session.
+pub type EventSink<'a> = &'a (dyn Fn(Event) + Sync);
 
-/// Why a host is not what it should be.
+/// Why an operation on a host failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// It could not be reached, or not to the end.
+    /// The host was not reached, or the connection broke.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// It is there, and does not say what there is of it.
-    #[error("it has not answered for {seconds} s")]
-    Silent {
-        /// How long was waited.
-        seconds: u64,
+    /// A program exceeded its limit; its channel was closed.
+    #[error("{activity} {host} did not finish within {} s{}", limit.as_secs(), during(resources))]
+    TimedOut {
+        /// What the program did.
+        activity: Activity,
+        /// The host.
+        host: HostName,
+        /// See [`Limits`].
+        limit: Duration,
+        /// The resources that were being applied.
+        resources: Vec<String>,
     },
-    /// What it answered about itself cannot be used.
+    /// The collected facts are not usable.
     #[error(transparent)]
     Facts(#[from] FactsError),
-    /// What it answered about its resources cannot be used.
+    /// The observation is not usable.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// The plan says that something must not be done; nothing was.
+    /// The plan refuses something; nothing was changed.
     #[error("refused: {}", refusals.iter().map(|(id, reason)| format!("{id}: {reason}")).collect::<Vec<_>>().join("; "))]
     Refused {
         /// Resource ids and reasons.
         refusals: Vec<(String, String)>,
     },
-    /// A step failed; what was before it is done. What is after it is not, but for services that were started
+    /// A step failed. What precedes it in the plan is done; what follows it is not, except services that were started
     /// together with the one that failed.
     #[error("{} failed with status {status}: {}", resources.join(", "), output.trim_end())]
     Failed {
@@ -65,39 +74,39 @@ pub enum HostError {
         resources: Vec<String>,
         /// Its exit status.
         status: i32,
-        /// The end of what it printed, at most 4 KiB.
+        /// The end of its output, at most 4 KiB.
         output: String,
     },
-    /// The way to it broke in the middle of a change; whether that was made is not known.
-    #[error("{error}, in the middle of {}", few(resources))]
+    /// The connection broke while resources were applied; whether they were changed is unknown.
+    #[error("{error}{}", during(resources))]
     LostDuring {
-        /// What was at hand.
+        /// The resources that were being applied.
         resources: Vec<String>,
         /// Why.
         error: TransportError,
     },
-    /// The program ended without saying how.
-    #[error("its program ended early, {}{}", ending(*status, resources), said(stderr))]
+    /// The program ended without reporting its result.
+    #[error("its program ended early, {}{}{}", exit(*status), during(resources), detail(stderr))]
     EndedEarly {
         /// Of its shell.
         status: i32,
-        /// What was at hand.
+        /// The resources that were being applied.
         resources: Vec<String>,
         /// What the shell printed.
         stderr: String,
     },
-    /// It was asked to stop on the way: the resource at hand was finished, and what comes after it was not begun.
-    #[error("stopped on the way, as asked")]
-    Stopped,
+    /// The run was cancelled: the current resource was finished, and no further one was begun.
+    #[error("interrupted")]
+    Interrupted,
     /// A certificate was not signed.
     #[error("certificate {certificate}: {reason}")]
     NotSigned {
         /// Path of the certificate.
         certificate: String,
-        /// What the signer said.
+        /// From the signer.
         reason: String,
     },
-    /// It was told to reboot, and did not come back in time.
+    /// The host did not come back in time after a reboot.
     #[error("{}: {reason}", resources.join(", "))]
     NotBack {
         /// The resources that the reboot was for.
@@ -105,17 +114,17 @@ pub enum HostError {
         /// What was waited for, for how long, and what was seen last.
         reason: String,
     },
-    /// Everything was done, and still these are not what they should be.
-    #[error("still not as it should be after it was changed: {}", resources.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", "))]
+    /// All changes were applied, and these resources still differ.
+    #[error("still differs after apply: {}", resources.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", "))]
     StillDiffers {
-        /// Resource ids, and what is still to be done for them.
+        /// Resource ids, and the changes that are still required.
         resources: Vec<(String, Verdict)>,
     },
 }
 
 impl HostError {
-    /// What is wrong with the way to the host, if it is that.
-    pub fn way(&self) -> Option<&TransportError> {
+    /// The connection error, if it is one.
+    pub fn connection(&self) -> Option<&TransportError> {
         match self {
             Self::Transport(error) | Self::LostDuring { error, .. } => Some(error),
             _ => None,
@@ -123,7 +132,23 @@ impl HostError {
     }
 }
 
-/// As many resources as fit into a line.
+impl HostError {
+    /// A time-out, with the resources that were being applied.
+    fn while_applying(self, current: Vec<String>) -> Self {
+        match self {
+            Self::TimedOut { activity, host, limit, .. } => {
+                Self::TimedOut { activity, host, limit, resources: current }
+            }
+            other => other,
+        }
+    }
+}
+
+fn during(resources: &[String]) -> String {
+    if resources.is_empty() { String::new() } else { format!(", while applying {}", few(resources)) }
+}
+
+/// The first resources, as many as fit into a line.
 fn few(resources: &[String]) -> String {
     match resources {
         [one, two, three, _, rest @ ..] => format!("{one}, {two}, {three} and {} more", rest.len() + 1),
@@ -131,88 +156,111 @@ fn few(resources: &[String]) -> String {
     }
 }
 
-fn ending(status: i32, resources: &[String]) -> String {
-    let how = match status {
-        // As a shell has it: 128 and the signal's number.
+fn exit(status: i32) -> String {
+    match status {
+        // As in a shell: 128 and the signal's number.
         129..=192 => format!("by signal {}", status - 128),
         status => format!("with status {status}"),
-    };
-    if resources.is_empty() { how } else { format!("{how}, in the middle of {}", few(resources)) }
+    }
 }
 
-fn said(stderr: &str) -> String {
-    let said = stderr.trim_end();
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn detail(stderr: &str) -> String {
+    let message = stderr.trim_end();
+    if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 
-/// One host, for the length of a session.
-pub struct Host<'t> {
+/// A session on one host. Every program that it runs has a limit.
+pub struct HostSession<'t> {
     name: HostName,
     transport: &'t dyn Transport,
     nonce: Nonce,
     share: Share,
+    limits: Limits,
 }
 
-impl<'t> Host<'t> {
-    /// A host that `transport` reaches. `nonce` marks our lines in its output.
+impl<'t> HostSession<'t> {
+    /// On the host of `transport`. `nonce` marks metalform's own lines in the output.
     pub fn new(name: HostName, transport: &'t dyn Transport, nonce: Nonce) -> Self {
-        Self { name, transport, nonce, share: Share::default() }
+        Self { name, transport, nonce, share: Share::default(), limits: Limits::default() }
     }
 
-    /// One of the hosts of a run, with what they share.
+    /// As one of the hosts of a run.
     #[must_use]
     pub fn sharing(self, share: &Share) -> Self {
         Self { share: share.clone(), ..self }
     }
 
-    /// Its name.
+    /// Replaces the default limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The host's name.
     pub fn name(&self) -> &HostName {
         &self.name
     }
 
-    /// What it is. One round trip.
+    /// Collects facts, in one round trip.
     ///
     /// # Errors
-    /// When it cannot be reached, or lacks what every supported host has.
+    /// When the host cannot be reached, or lacks what every supported host has.
     pub async fn facts(&self) -> Result<Facts, HostError> {
-        let output = self.run(&facts::program(&self.nonce)).await?;
+        let deadline = self.deadline(Activity::Observe);
+        let output = self.run(&facts::program(&self.nonce), &deadline).await?;
         Ok(facts::parse(&self.nonce, &output)?)
     }
 
-    /// The answers to `probes`. One round trip, none when there is nothing to ask. Changes nothing.
+    /// The answers to `probes`, in one round trip; in none when there are no probes. Changes nothing.
     ///
     /// # Errors
-    /// When it cannot be reached or its answer is not one.
+    /// When the host cannot be reached or its output is not an observation.
     pub async fn observe(&self, probes: &BTreeSet<Probe>) -> Result<Observed, HostError> {
+        self.observe_within(probes, self.limits.observe).await
+    }
+
+    async fn observe_within(&self, probes: &BTreeSet<Probe>, limit: Duration) -> Result<Observed, HostError> {
         if probes.is_empty() {
             return Ok(Observed::default());
         }
-        let output = self.run(&observe::program(probes, &self.nonce)).await?;
+        let deadline = Deadline::new(Activity::Observe, &self.name, limit);
+        deadline.allow_for_probes(probes);
+        let output = self.run(&observe::program(probes, &self.nonce), &deadline).await?;
         Ok(observe::parse(probes, &self.nonce, &output)?)
     }
 
-    /// What would make it what it should be. One round trip. Changes nothing.
+    /// The changes that the host requires, in one round trip. Changes nothing. See [`HostSession::look_at`] for a plan that can
+    /// be converged from.
     ///
     /// # Errors
-    /// As [`Host::observe`]. Refusals are in the plan.
+    /// As [`HostSession::observe`]. Refusals are in the plan.
     pub async fn plan(&self, desired: &dyn Desired) -> Result<Plan, HostError> {
         let probes = desired.items().into_iter().flat_map(|item| item.probes).collect();
         let observed = self.observe(&probes).await?;
         Ok(Plan { verdicts: desired.verdicts(&observed) })
     }
 
-    async fn run(&self, program: &Program) -> Result<Output, HostError> {
-        self.unless_stopped(self.transport.run(program, &mut |_| {})).await
+    fn deadline(&self, activity: Activity) -> Deadline<'_> {
+        let limit = match activity {
+            Activity::Observe => self.limits.observe,
+            Activity::Apply => self.limits.apply,
+        };
+        Deadline::new(activity, &self.name, limit)
     }
 
-    /// What a program gives that changes nothing, and may be given up at any time.
-    async fn unless_stopped(
+    async fn run(&self, program: &Program, deadline: &Deadline<'_>) -> Result<Output, HostError> {
+        self.unless_cancelled(self.transport.run(program, &mut |_| {}), deadline).await
+    }
+
+    /// The output of a program that changes nothing and can be given up at any time.
+    async fn unless_cancelled(
         &self,
         running: impl Future<Output = Result<Output, TransportError>>,
+        deadline: &Deadline<'_>,
     ) -> Result<Output, HostError> {
         tokio::select! {
-            output = running => Ok(output?),
-            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+            output = deadline.enforce(running) => Ok(output??),
+            () = self.share.cancel.reached(CancelLevel::AfterResource) => Err(HostError::Interrupted),
         }
     }
 }

@@ -1,29 +1,30 @@
 //! One host: observe in one round trip, compare, apply, observe again; and a fleet of them.
 //!
-//! What differs is decided by whoever implements [`Desired`]; here questions become one shell program and
-//! its output becomes answers ([`observe`], [`facts`]), steps become shell programs and their output
-//! becomes progress ([`apply`]), and [`host`] goes round until nothing differs.
+//! The implementation of [`Desired`] decides what differs. Here probes become one shell program and its output becomes
+//! answers ([`observe`], [`facts`]), steps become shell programs and their output becomes progress ([`apply`]), and
+//! [`host`] repeats that until nothing differs.
 
 pub mod apply;
+pub mod backoff;
+pub mod cancel;
 mod conditions;
 pub mod facts;
 pub mod fleet;
 mod frame;
-mod headed;
+mod head_v;
 pub mod host;
 pub mod nonce;
 pub mod observe;
 pub mod plan;
 mod process;
-mod quote;
 pub mod roster;
 pub mod saved_plan;
-mod second_part;
 pub mod share;
 mod stale;
 pub mod states;
-pub mod stop;
+
 mod sysctl_path;
+mod two_stage;
 pub mod wait;
 
 #[cfg(test)]
@@ -32,21 +33,21 @@ pub(crate) mod shells;
 use crate::resource::contract::change::Verdict;
 use crate::resource::contract::probe::{Observed, Probe};
 
-/// One resource, as far as asking about it goes.
+/// A resource and its probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// `kind:name`, unique within a host.
     pub id: String,
-    /// What must be known to compare it.
+    /// What is required to compare it.
     pub probes: Vec<Probe>,
 }
 
-/// What a host should be.
+/// The desired state of a host.
 pub trait Desired: Sync {
     /// Every resource, in the order of execution.
     fn items(&self) -> Vec<Item>;
 
-    /// What each resource needs, in the same order, under its id. Pure; `observed` holds an answer to every
-    /// probe of [`Desired::items`].
+    /// The verdict on each resource, by id, in the same order. Pure; `observed` contains an answer to every probe of
+    /// [`Desired::items`].
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)>;
 }

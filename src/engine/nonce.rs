@@ -1,12 +1,12 @@
-//! What marks our lines in a stream that others may print into.
+//! A mark for metalform's own lines in the output of a host.
 
-/// A word that nothing on the host can know beforehand: noise of login scripts, output of programs and
-/// content of files are told from our own frames by it.
+/// A word that nothing on the host can know in advance: it tells metalform's frames apart from the output of login scripts
+/// and programs and from the content of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nonce(String);
 
 impl Nonce {
-    /// From 128 random bits, which the caller draws once a session.
+    /// From 128 random bits, new for each session.
     pub fn new(random: u128) -> Self {
         Self(format!("metalform-{random:032x}"))
     }

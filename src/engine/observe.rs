@@ -1,15 +1,14 @@
-//! All questions about a host in one program, all answers in one stream.
+//! All probes of a host in one program, all answers in one stream.
 //!
 //! # Guarantees
 //! - Nothing on the host changes.
-//! - The number of processes depends on which sorts of probe are asked, not on how many, with three
-//!   exceptions: a key pair costs two `openssl`, a guard is a shell of its own, and so is what can be waited
-//!   for.
-//! - Every probe asked has an answer; what could not be found out is [`Answer::Failed`], never a guess.
+//! - The number of processes depends on the kinds of probes, not on their number, with three exceptions: a key pair
+//!   costs two `openssl`, and a guard and a condition each cost a shell.
+//! - Every probe has an answer; what could not be determined is [`Answer::Failed`], never a guess.
 //!
 //! # Assumptions
-//! A POSIX shell, GNU coreutils, and what is asked about (systemd for units, `ip` for routes). All names of
-//! one sort are arguments of one process, so they may take about 2 MB together.
+//! A POSIX shell, GNU coreutils, and the tools of the kind (systemd for units, `ip` for routes). All names of one kind
+//! are arguments of one process, so they may take about 2 MB together.
 
 mod accounts;
 mod authorized_keys;
@@ -22,29 +21,31 @@ mod key_pairs;
 mod mounts;
 mod packages;
 mod paths;
+mod questions;
 mod routes;
 mod sum_line;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::questions::Questions;
 use super::frame::{self, FrameError, Section, Sections};
 use super::nonce::Nonce;
 use crate::resource::contract::probe::{Answer, Observed, Probe};
 use crate::transport::{Output, Program};
 
-/// Why an observation cannot be used.
+/// Why an observation is not usable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObserveError {
-    /// The stream is not an answer of ours.
+    /// The output is not that of an observation.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// One section cannot be read.
-    #[error("the answer about {section} cannot be read: {found:?}")]
+    /// A section cannot be parsed.
+    #[error("cannot parse the host's answer about {section}: {found:?}")]
     Unreadable {
-        /// What was asked.
+        /// Name of the section.
         section: &'static str,
-        /// The part that does not fit.
+        /// The part that cannot be parsed.
         found: String,
     },
 }
@@ -57,53 +58,60 @@ pub fn program(probes: &BTreeSet<Probe>, nonce: &Nonce) -> Program {
     Program { script: frame::script(nonce, &ask(probes)), payload: Vec::new() }
 }
 
-/// What prints the answers.
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    [
-        paths::ask(probes),
-        emptiness::ask(probes),
-        packages::ask(probes),
-        units::ask(probes),
-        kernel::ask(probes),
-        images::ask(probes),
-        key_pairs::ask(probes),
-        routes::ask(probes),
-        accounts::ask(probes),
-        authorized_keys::ask(probes),
-        mounts::ask(probes),
-        guards::ask(probes),
-        conditions::ask(probes),
-    ]
-    .concat()
+/// One topic of the observation.
+struct Topic {
+    is_asked: fn(&Questions<'_>) -> bool,
+    ask: fn(&Questions<'_>) -> Vec<Section>,
+    answer: fn(&Questions<'_>, &Sections, &mut Answers) -> Result<(), ObserveError>,
 }
 
-/// The answers to `probes` in what the program for the same probes and nonce left.
+macro_rules! topic {
+    ($module:ident, $is_asked:expr) => {
+        Topic { is_asked: $is_asked, ask: $module::ask, answer: $module::answer }
+    };
+}
+
+/// All topics, in the order of their sections.
+const TOPICS: [Topic; 13] = [
+    topic!(paths, |questions| !questions.paths.is_empty()),
+    topic!(emptiness, |questions| !questions.emptiness.is_empty()),
+    topic!(packages, |questions| !questions.packages.is_empty()),
+    topic!(units, |questions| !questions.units.is_empty()),
+    topic!(kernel, |questions| questions.kernel()),
+    topic!(images, |questions| !questions.images.is_empty()),
+    topic!(key_pairs, |questions| !questions.key_pairs.is_empty()),
+    topic!(routes, |questions| !questions.routes.is_empty()),
+    topic!(accounts, |questions| questions.accounts()),
+    topic!(authorized_keys, |questions| !questions.authorized_keys.is_empty()),
+    topic!(mounts, |questions| !questions.mounts.is_empty()),
+    topic!(guards, |questions| !questions.guards.is_empty()),
+    topic!(conditions, |questions| !questions.conditions.is_empty()),
+];
+
+/// The sections that answer `probes`.
+pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+    let questions = Questions::of(probes);
+    TOPICS
+        .iter()
+        .filter(|topic| (topic.is_asked)(&questions))
+        .flat_map(|topic| (topic.ask)(&questions))
+        .collect()
+}
+
+/// The answers in the output of [`program`] for the same probes and nonce.
 ///
 /// # Errors
-/// When the host printed nothing, too much, or something else than our program does.
+/// When the output is empty, too large, or not that of the program.
 pub fn parse(probes: &BTreeSet<Probe>, nonce: &Nonce, output: &Output) -> Result<Observed, ObserveError> {
     answer(probes, &Sections::parse(nonce, output.status, &output.stdout)?)
 }
 
-/// The answers in what was printed.
+/// The answers in these sections.
 pub(super) fn answer(probes: &BTreeSet<Probe>, sections: &Sections) -> Result<Observed, ObserveError> {
+    let questions = Questions::of(probes);
     let mut answers = Answers::new();
-    for answer in [
-        paths::answer,
-        emptiness::answer,
-        packages::answer,
-        units::answer,
-        kernel::answer,
-        images::answer,
-        key_pairs::answer,
-        routes::answer,
-        accounts::answer,
-        authorized_keys::answer,
-        mounts::answer,
-        guards::answer,
-        conditions::answer,
-    ] {
-        answer(probes, sections, &mut answers)?;
+    for topic in TOPICS.iter().filter(|topic| (topic.is_asked)(&questions)) {
+        (topic.answer)(&questions, sections, &mut answers)?;
     }
     Ok(Observed(answers))
 }

@@ -1,4 +1,4 @@
-//! What is to be done on one host.
+//! The verdicts on the resources of one host.
 
 use super::apply::Work;
 use crate::resource::contract::change::Verdict;
@@ -22,7 +22,7 @@ impl Plan {
             .collect()
     }
 
-    /// The resources that must not be changed, and why. A plan that has any is not applied.
+    /// The resources whose change is refused, and why. A plan with refusals is not applied.
     pub fn refusals(&self) -> Vec<(String, String)> {
         self.verdicts
             .iter()
@@ -33,7 +33,7 @@ impl Plan {
             .collect()
     }
 
-    /// How many resources need nothing.
+    /// How many resources require no change.
     pub fn unchanged(&self) -> usize {
         self.verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::NoChange { .. })).count()
     }

@@ -1,8 +1,8 @@
-//! A program that runs on a host, as another program on the same host finds it.
+//! A running program on a host, as another program on the same host can find it.
 
 use crate::transport::Program;
 
-/// What the program said about itself.
+/// The identity of a running program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
     id: u32,
@@ -12,19 +12,19 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Of its process id, process group and start.
+    /// From its process id, process group and start time.
     pub(super) fn parse(id: &str, group: &str, started: &str) -> Option<Self> {
-        // Signals to the groups 0 and 1 would reach ourselves, or everybody.
+        // Signals to the groups 0 and 1 would reach the sender, or every process.
         let group = group.parse().ok().filter(|group| *group > 1)?;
         Some(Self { id: id.parse().ok()?, group, started: started.parse().ok()? })
     }
 
-    /// Asks it to stop before its next resource.
+    /// Stops it before its next resource.
     pub(super) fn stop(&self) -> Program {
         self.if_it_runs(&format!("kill -s USR1 {}", self.id))
     }
 
-    /// Ends it with all that it has started: politely, and a second later by force.
+    /// Ends it and all processes of its group: by SIGTERM, and a second later by SIGKILL.
     pub(super) fn end(&self) -> Program {
         let group = self.group;
         self.if_it_runs(&format!(
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use crate::engine::shells::{run, shells};
 
-    /// Starts a shell of its own group that tells who it is as an apply program does, and then does this.
+    /// Starts a shell in a process group of its own that reports its identity as an apply program does, and then runs this.
     fn started(shell: &str, script: &str) -> (Child, Process) {
         let mut words = shell.split(' ');
         let prelude = include_str!("apply/prelude.sh");
@@ -73,10 +73,10 @@ mod tests {
         (child, process)
     }
 
-    /// Who of a group runs. What has ended and waits for its parent to notice does not.
+    /// The running processes of a group, without zombies.
     fn members(group: u32) -> Vec<String> {
         let stats = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            // A process may end while we look.
+            // A process may end during the listing.
             std::fs::read_to_string(entry.unwrap().path().join("stat")).ok()
         });
         let fields = |stat: &str| -> Option<(String, String)> {
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_ends_with_all_that_it_started() {
+    fn a_program_ends_with_all_its_processes() {
         for shell in shells() {
             for stubborn in ["", "trap '' TERM; "] {
                 let (mut child, process) = started(shell, &format!("({stubborn}sleep 60; sleep 60)\n:\n"));
                 run(shell, &process.end());
                 let status = child.wait().unwrap();
                 assert!(status.signal().is_some(), "{shell}: {status:?}");
-                // Killed, it may still have to be scheduled once to notice.
+                // A killed process is gone once it is scheduled again.
                 let deadline = Instant::now() + Duration::from_secs(10);
                 while !members(process.group).is_empty() && Instant::now() < deadline {
                     std::thread::yield_now();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_with_the_same_id_is_left_alone() {
+    fn another_process_with_the_same_id_is_not_signalled() {
         for shell in shells() {
             let (mut child, process) = started(shell, "sleep 60\n:\n");
             let other = Process { started: process.started + 1, ..process.clone() };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_are_not_ours_are_not_believed() {
+    fn impossible_process_groups_are_refused() {
         for (group, believed) in [("0", false), ("1", false), ("-5", false), ("", false), ("17", true)] {
             assert_eq!(Process::parse("17", group, "100").is_some(), believed, "{group}");
         }

@@ -1,8 +1,7 @@
-//! A plan that is kept, and applied later only if it is still what would be done.
+//! A plan in a file, which is applied later only if the same changes are still required.
 //!
-//! It holds no content: what each resource should be, and what would be done for it, are digests under the
-//! plan's own key. To apply it is to plan again and to compare; whatever differs is named, and then nothing
-//! is done on any host.
+//! It contains no content: the desired state and the changes of each resource are digests under the plan's own key.
+//! Applying it means to plan again and to compare; every difference is named, and then nothing is changed on any host.
 
 pub mod key;
 pub mod planned;
@@ -16,62 +15,60 @@ use super::plan::Plan;
 use crate::resource::contract::change::Verdict;
 use crate::state::Compiled;
 
-/// What was planned for one host.
+/// The plan of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedHost {
-    /// Its machine id (machine-id(5) wants it kept confidential).
+    /// Of its machine id, which is confidential (machine-id(5)).
     pub machine: Digest,
     /// Every resource, in the order of execution.
     pub resources: Vec<SavedResource>,
 }
 
-/// What was planned for one resource.
+/// The plan of one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedResource {
     /// `kind:name`.
     pub id: String,
-    /// What it should be.
+    /// Of its desired state.
     pub desired: Digest,
-    /// What differs and what would be done; `None` where it needs nothing.
+    /// Of its differences and steps; `None` where it requires no change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Digest>,
 }
 
-/// Why a plan is not applied: one thing that is not as it was when the plan was made.
+/// Why a saved plan is not applied: one difference since it was made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Moved {
-    /// Another machine answers under this name, or it was installed anew.
-    #[error("it is another machine than the one that the plan was made for")]
+pub enum Drift {
+    /// Another machine has this name, or the host was reinstalled.
+    #[error("this is not the machine that the plan was made for")]
     OtherMachine,
-    /// States or values were changed.
-    #[error("{0} is not in the plan: the states or their values have changed since")]
-    New(String),
-    /// States or values were changed.
-    #[error("{0} is in the plan, and no longer in the states")]
-    Gone(String),
-    /// States or values were changed.
-    #[error(
-        "{0} should be something else than when the plan was made: the states or their values have changed"
-    )]
+    /// States or values changed.
+    #[error("{0} is not in the plan: states or values changed since it was made")]
+    Added(String),
+    /// States or values changed.
+    #[error("{0} is in the plan, but not in the states any more")]
+    Removed(String),
+    /// States or values changed.
+    #[error("{0} has another desired state than in the plan: states or values changed since it was made")]
     Redefined(String),
-    /// The states were put into another order.
-    #[error("the resources are in another order than in the plan: the states have changed")]
+    /// The order of the states changed.
+    #[error("the order of resources differs from the plan: states changed since it was made")]
     Reordered,
-    /// The host was changed: somebody made it right.
-    #[error("{0} is what it should be already, and the plan changes it: the host has changed since")]
-    Right(String),
-    /// The host was changed: it was right before.
-    #[error("{0} needs a change that the plan does not have: the host has changed since")]
-    Wrong(String),
-    /// The host was changed: something else differs.
-    #[error("{0} needs another change than the plan has: the host has changed since")]
-    Otherwise(String),
+    /// The host changed: the resource has its desired state.
+    #[error("{0} already matches, but the plan changes it: host drifted since the plan was made")]
+    AlreadyApplied(String),
+    /// The host changed: the resource had its desired state before.
+    #[error("{0} requires a change that is not in the plan: host drifted since the plan was made")]
+    Unplanned(String),
+    /// The host changed: other differences are found.
+    #[error("{0} requires another change than the plan has: host drifted since the plan was made")]
+    ChangeDiffers(String),
 }
 
 impl SavedHost {
-    /// Takes down what a plan does. `desired` holds a digest of each resource of the plan, in its order.
+    /// Saves a plan. `desired` contains a digest of each resource of the plan, in its order.
     pub fn of(plan: &Plan, desired: &[Digest], machine_id: &str, key: &Key) -> Self {
         let resources = plan.verdicts.iter().zip(desired).map(|((id, verdict), desired)| SavedResource {
             id: id.clone(),
@@ -81,38 +78,38 @@ impl SavedHost {
         Self { machine: key.digest(machine_id), resources: resources.collect() }
     }
 
-    /// What is not now as it was when the plan was made; nothing when `now` is the same plan. Of a resource
-    /// that was declared otherwise, what would be done is not compared as well.
-    pub fn moved(&self, now: &Self) -> Vec<Moved> {
+    /// The differences between this plan and `now`; none when they are the same. The changes of a resource are not
+    /// compared when its desired state differs.
+    pub fn drift(&self, now: &Self) -> Vec<Drift> {
         if self.machine != now.machine {
-            return vec![Moved::OtherMachine];
+            return vec![Drift::OtherMachine];
         }
         let planned: BTreeMap<&str, &SavedResource> = by_id(&self.resources);
         let present = by_id(&now.resources);
-        let gone = self.resources.iter().filter(|one| !present.contains_key(one.id.as_str()));
-        let mut moved: Vec<Moved> = gone.map(|one| Moved::Gone(one.id.clone())).collect();
-        moved.extend(now.resources.iter().filter_map(|one| match planned.get(one.id.as_str()) {
-            None => Some(Moved::New(one.id.clone())),
+        let removed = self.resources.iter().filter(|one| !present.contains_key(one.id.as_str()));
+        let mut drift: Vec<Drift> = removed.map(|one| Drift::Removed(one.id.clone())).collect();
+        drift.extend(now.resources.iter().filter_map(|one| match planned.get(one.id.as_str()) {
+            None => Some(Drift::Added(one.id.clone())),
             Some(planned) => planned.differs(one),
         }));
         let ids = |host: &Self| host.resources.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
-        if moved.is_empty() && ids(self) != ids(now) {
-            moved.push(Moved::Reordered);
+        if drift.is_empty() && ids(self) != ids(now) {
+            drift.push(Drift::Reordered);
         }
-        moved
+        drift
     }
 }
 
 impl SavedResource {
-    fn differs(&self, now: &Self) -> Option<Moved> {
+    fn differs(&self, now: &Self) -> Option<Drift> {
         let id = || self.id.clone();
         if self.desired != now.desired {
-            return Some(Moved::Redefined(id()));
+            return Some(Drift::Redefined(id()));
         }
         match (&self.change, &now.change) {
-            (Some(_), None) => Some(Moved::Right(id())),
-            (None, Some(_)) => Some(Moved::Wrong(id())),
-            (Some(planned), Some(now)) if planned != now => Some(Moved::Otherwise(id())),
+            (Some(_), None) => Some(Drift::AlreadyApplied(id())),
+            (None, Some(_)) => Some(Drift::Unplanned(id())),
+            (Some(planned), Some(now)) if planned != now => Some(Drift::ChangeDiffers(id())),
             _ => None,
         }
     }
@@ -122,7 +119,7 @@ fn by_id(resources: &[SavedResource]) -> BTreeMap<&str, &SavedResource> {
     resources.iter().map(|one| (one.id.as_str(), one)).collect()
 }
 
-/// What a verdict does; nothing when that is nothing. A plan that refuses something is never saved.
+/// Of a change; `None` where there is none. A plan with refusals is never saved.
 fn change(verdict: &Verdict, key: &Key) -> Option<Digest> {
     match verdict {
         Verdict::Change(change) => Some(key.digest(&(&change.differences, &change.steps))),
@@ -130,7 +127,7 @@ fn change(verdict: &Verdict, key: &Key) -> Option<Digest> {
     }
 }
 
-/// What a resource should be. Where it is written is no part of that.
+/// Of the desired state of a resource, without its place in a file.
 pub fn declared(compiled: &Compiled, key: &Key) -> Digest {
     let ids = |ids: &[crate::state::ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
     key.digest(&(
@@ -175,31 +172,31 @@ mod tests {
     }
 
     #[test]
-    fn whatever_has_moved_is_named() {
+    fn every_difference_is_named() {
         let planned = "file:/a=1>old>new file:/b=2 file:/c=3>x>y";
         for (machine, now, expected) in [
             ("m", planned, vec![]),
-            ("other", planned, vec![Moved::OtherMachine]),
-            ("m", "file:/a=1 file:/b=2 file:/c=3>x>y", vec![Moved::Right("file:/a".into())]),
-            ("m", "file:/a=1>old>new file:/b=2>z>2 file:/c=3>x>y", vec![Moved::Wrong("file:/b".into())]),
-            ("m", "file:/a=1>odd>new file:/b=2 file:/c=3>x>y", vec![Moved::Otherwise("file:/a".into())]),
-            ("m", "file:/a=9>old>new2 file:/b=2 file:/c=3>x>y", vec![Moved::Redefined("file:/a".into())]),
-            ("m", "file:/a=9 file:/b=2 file:/c=3>x>y", vec![Moved::Redefined("file:/a".into())]),
-            ("m", "file:/a=1>old>new file:/c=3>x>y", vec![Moved::Gone("file:/b".into())]),
+            ("other", planned, vec![Drift::OtherMachine]),
+            ("m", "file:/a=1 file:/b=2 file:/c=3>x>y", vec![Drift::AlreadyApplied("file:/a".into())]),
+            ("m", "file:/a=1>old>new file:/b=2>z>2 file:/c=3>x>y", vec![Drift::Unplanned("file:/b".into())]),
+            ("m", "file:/a=1>odd>new file:/b=2 file:/c=3>x>y", vec![Drift::ChangeDiffers("file:/a".into())]),
+            ("m", "file:/a=9>old>new2 file:/b=2 file:/c=3>x>y", vec![Drift::Redefined("file:/a".into())]),
+            ("m", "file:/a=9 file:/b=2 file:/c=3>x>y", vec![Drift::Redefined("file:/a".into())]),
+            ("m", "file:/a=1>old>new file:/c=3>x>y", vec![Drift::Removed("file:/b".into())]),
             (
                 "m",
                 "file:/a=1>old>new file:/b=2 file:/d=4 file:/c=3>x>z",
-                vec![Moved::New("file:/d".into()), Moved::Otherwise("file:/c".into())],
+                vec![Drift::Added("file:/d".into()), Drift::ChangeDiffers("file:/c".into())],
             ),
-            ("m", "file:/b=2 file:/a=1>old>new file:/c=3>x>y", vec![Moved::Reordered]),
-            ("m", "", ["file:/a", "file:/b", "file:/c"].map(|id| Moved::Gone(id.to_owned())).to_vec()),
+            ("m", "file:/b=2 file:/a=1>old>new file:/c=3>x>y", vec![Drift::Reordered]),
+            ("m", "", ["file:/a", "file:/b", "file:/c"].map(|id| Drift::Removed(id.to_owned())).to_vec()),
         ] {
-            assert_eq!(host("m", planned).moved(&host(machine, now)), expected, "{machine}: {now}");
+            assert_eq!(host("m", planned).drift(&host(machine, now)), expected, "{machine}: {now}");
         }
     }
 
     #[test]
-    fn a_saved_plan_has_no_content() {
+    fn a_saved_plan_contains_no_content() {
         let text = serde_json::to_string(&host("machine-id", "file:/a=hunter1>hunter2>hunter3")).unwrap();
         assert!(text.contains("file:/a"), "{text}");
         assert!(!text.contains("hunter") && !text.contains("machine-id"), "{text}");

@@ -1,56 +1,53 @@
-//! What the hosts of one run share.
+//! What the sessions of one run share.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::stop::Stop;
+use super::cancel::Cancel;
 
-/// Hosts that receive a large payload at the same time where nothing else is said: more of them only make
-/// each one slower, and what they wait for holds memory here.
+/// The default number of hosts that receive a large payload at the same time: more of them only slow each other down,
+/// and their payloads are held in memory.
 pub const UPLOADS: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
 
-/// A payload is large from here on, bytes: below, waiting for a turn costs more than it saves.
+/// The size of a large payload, in bytes: for a smaller one, waiting costs more than it saves.
 pub const LARGE: usize = 1 << 20;
 
-/// A clone shares the same.
+/// Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Share {
-    /// Whether the run shall stop.
-    pub stop: Stop,
+    /// Cancels the run.
+    pub cancel: Cancel,
     uploads: Arc<Semaphore>,
     limit: NonZeroUsize,
 }
 
 impl Share {
-    /// Of one run.
-    pub fn new(stop: Stop, uploads: NonZeroUsize) -> Self {
-        Self { stop, uploads: Arc::new(Semaphore::new(uploads.get())), limit: uploads }
+    /// For one run.
+    pub fn new(cancel: Cancel, uploads: NonZeroUsize) -> Self {
+        Self { cancel, uploads: Arc::new(Semaphore::new(uploads.get())), limit: uploads }
     }
 
-    /// A turn to upload, when one is free at once.
+    /// An upload slot, if one is free.
     pub fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.uploads).try_acquire_owned().ok()
     }
 
-    /// The next turn to upload. Held until it is dropped.
+    /// The next free upload slot, held until it is dropped.
     pub async fn turn(&self) -> OwnedSemaphorePermit {
-        Arc::clone(&self.uploads)
-            .acquire_owned()
-            .await
-            .expect("a turn is to be had, because the semaphore is never closed")
+        Arc::clone(&self.uploads).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    /// How many hosts upload at the same time, at most.
+    /// The number of upload slots.
     pub fn limit(&self) -> NonZeroUsize {
         self.limit
     }
 }
 
 impl Default for Share {
-    /// Of a host by itself.
+    /// For a single host.
     fn default() -> Self {
-        Self::new(Stop::never(), UPLOADS)
+        Self::new(Cancel::never(), UPLOADS)
     }
 }

@@ -1,9 +1,9 @@
-//! What is not known any more once steps were done: which probes must be asked again.
+//! The probes whose answers steps can change: they must be observed again.
 //!
 //! # Guarantees
-//! An answer that is kept is what the host would answer again, unless something else than our steps changes
-//! the host. Where the reach of a step cannot be told (a command, a package's scripts, a service that
-//! starts, whatever happens during a wait), everything is asked again; guards are always, since they may read anything.
+//! An answer that is kept is the one that the host would return again, unless something other than the steps changes the
+//! host. Where the reach of a step is unknown (a command, a package's scripts, a service that starts, a wait),
+//! everything is observed again; guards always are, since they may read anything.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::Item;
 use crate::resource::contract::probe::Probe;
 use crate::resource::contract::step::{Step, UnitVerb};
 
-/// The probes whose answers `steps` may have changed, and all probes of the resources in `changed`, whose
-/// success is to be proved. Pure.
+/// The probes whose answers `steps` may change, and all probes of the resources in `changed`, which are to be verified.
+/// Pure.
 pub(super) fn probes<'a>(
     steps: impl IntoIterator<Item = &'a Step>,
     changed: &BTreeSet<&str>,
@@ -44,9 +44,9 @@ struct Reach<'a> {
     keys: bool,
     images: bool,
     routes: bool,
-    /// The last parts of the paths of steps.
+    /// The last components of the paths of steps.
     names: BTreeSet<&'a str>,
-    /// All of their parts.
+    /// All components of these paths.
     parts: BTreeSet<&'a str>,
 }
 
@@ -74,11 +74,11 @@ impl<'a> Reach<'a> {
                 self.path(name);
             }
             Step::HoldPackage { .. } => self.packages = true,
-            // Some parameters set others; others add and remove routes.
+            // Some parameters set others, or add and remove routes.
             Step::SetSysctl { .. } => (self.kernel, self.routes) = (true, true),
-            // A module brings its parameters, and others that it needs.
+            // A module has parameters, and loads others that it requires.
             Step::LoadModule(_) => (self.modules, self.kernel) = (true, true),
-            // systemd follows swaps as units.
+            // systemd has a unit for each swap.
             Step::SwapOff => (self.swap, self.units) = (true, true),
             Step::PullImage(_) => self.images = true,
             Step::ReplaceRoute { .. } => self.routes = true,
@@ -95,7 +95,7 @@ impl<'a> Reach<'a> {
                 ..
             }
             | Step::Await { .. }
-            // Files have other owners' names, homes come and go; what is mounted hides what was there.
+            // Owners' names of files change, homes appear and disappear; a mount hides what was there.
             | Step::Account { .. }
             | Step::Mount { .. }
             | Step::Reboot { .. }
@@ -110,7 +110,7 @@ impl<'a> Reach<'a> {
         self.packages |= ["/dpkg/", "/rpm/", "/dnf/"].iter().any(|place| path.contains(place));
         self.kernel |= path.starts_with("/proc/");
         self.accounts |= ["/etc/passwd", "/etc/group", "/etc/shadow"].contains(&path);
-        // A home is known to the host alone: any path may be in it.
+        // Only the host knows where homes are: any path may be in one.
         self.keys = true;
     }
 
@@ -153,8 +153,8 @@ fn parts(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::contract::condition::Condition;
-    use crate::resource::contract::download::Download;
+    use crate::resource::contract::host_condition::HostCondition;
+    use crate::resource::contract::remote_file::RemoteFile;
     use crate::resource::contract::step::{Access, AccountTool, MountVerb, PackageVersion};
 
     fn asked() -> Vec<Probe> {
@@ -201,7 +201,7 @@ mod tests {
             access: access(),
             sensitive: false,
         };
-        let download = || Download { url: "http://a".into(), sha256: String::new(), ca: None };
+        let download = || RemoteFile { url: "http://a".into(), sha256: String::new(), ca: None };
         let unit = |verb| Step::Unit { name: "u.service".into(), verb };
         let package = PackageVersion { name: "p".into(), version: None, hold: false };
         for (step, expected) in [
@@ -256,7 +256,7 @@ mod tests {
                 "content /opt/unpacked/.metalform-archive, whether /opt/unpacked is empty, authorized keys of a",
             ),
             (Step::Reboot { boot_id: "1".into(), seconds: 1 }, "everything"),
-            (Step::Await { condition: Condition::File { path: "/a".into() }, seconds: 1 }, "everything"),
+            (Step::Await { condition: HostCondition::File { path: "/a".into() }, seconds: 1 }, "everything"),
             (Step::VerifyUnit { name: "u.service".into(), files: Vec::new(), sensitive: false }, ""),
             (Step::SwapOff, "unit u.service, swap"),
             (Step::PullImage("pause".into()), "image pause"),

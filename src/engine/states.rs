@@ -1,4 +1,4 @@
-//! Compiled states as something that a host can be compared with.
+//! Compiled states as the desired state of a host.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Desired, Item};
-use crate::resource::Resource;
 use crate::resource::contract::change::Verdict;
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::pending::Pending;
 use crate::resource::contract::probe::Observed;
-use crate::resource::fields::given::FieldError;
+use crate::resource::contract::resource_id::ResourceId;
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::{Resource, has_field};
 use crate::state::{Compiled, Location};
 
 /// The resources of one host, in the order of execution.
@@ -26,28 +27,28 @@ pub struct HostStates {
 
 #[derive(Debug, Clone)]
 struct Declared {
-    id: String,
+    id: ResourceId,
     resource: Resource,
     ensure: Ensure,
-    only_if_changed: Vec<String>,
+    only_if_changed: Vec<ResourceId>,
 }
 
-/// A resource whose values its kind does not take.
+/// A resource with values that its kind does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {fault}")]
 pub struct DeclareError {
-    /// Where it is written.
+    /// Its place in a file.
     pub at: Location,
-    /// What is wrong.
+    /// From the kind.
     pub fault: Box<FieldError>,
 }
 
 impl HostStates {
-    /// Takes what states came to for one host. `authorities` are the certificates (PEM) of those who can sign,
-    /// by name; `now` is what certificates' expiry is measured by.
+    /// From the compiled states of one host. `authorities` are the certificates (PEM) of the CAs, by name; the expiry of
+    /// certificates is measured from `now`.
     ///
     /// # Errors
-    /// Every resource that its kind refuses.
+    /// Every resource that its kind does not accept.
     pub fn new(
         compiled: Vec<Compiled>,
         authorities: BTreeMap<String, String>,
@@ -70,7 +71,7 @@ impl HostStates {
 }
 
 impl HostStates {
-    /// Seen from a machine with this boot id, so that it is not rebooted by itself.
+    /// Sets the boot id of the machine that metalform runs on, which must not reboot itself.
     #[must_use]
     pub fn seen_from(self, own_boot_id: Option<String>) -> Self {
         Self { own_boot_id, ..self }
@@ -84,26 +85,30 @@ pub fn own_boot_id() -> Option<String> {
 }
 
 fn declare(compiled: Compiled) -> Result<Declared, DeclareError> {
-    let only_if_changed: Vec<String> = compiled.only_if_changed.iter().map(ToString::to_string).collect();
+    let only_if_changed = compiled.only_if_changed;
     let mut fields = compiled.fields;
-    // For these it is one of their guards.
-    if matches!(compiled.id.kind.as_str(), "command" | "reboot") && !only_if_changed.is_empty() {
-        fields.insert("only_if_changed".to_owned(), Value::from(only_if_changed.clone()));
+    // A guard of these kinds.
+    if has_field(compiled.id.kind, "only_if_changed") && !only_if_changed.is_empty() {
+        let ids = only_if_changed.iter().map(|id| Value::from(id.to_string())).collect();
+        fields.insert("only_if_changed".to_owned(), ids);
     }
     let resource =
-        Resource::parse(&compiled.id.kind, &compiled.id.name, fields, compiled.ensure, compiled.sensitive)
+        Resource::parse(compiled.id.kind, &compiled.id.name, fields, compiled.ensure, compiled.sensitive)
             .map_err(|fault| {
                 let field = fault.field().and_then(|field| compiled.places.get(field));
                 let at = field
                     .map_or(compiled.source.clone(), |at| Location::new(compiled.source.file.clone(), *at));
                 DeclareError { at, fault: Box::new(fault) }
             })?;
-    Ok(Declared { id: compiled.id.to_string(), resource, ensure: compiled.ensure, only_if_changed })
+    Ok(Declared { id: compiled.id, resource, ensure: compiled.ensure, only_if_changed })
 }
 
 impl Desired for HostStates {
     fn items(&self) -> Vec<Item> {
-        self.resources.iter().map(|one| Item { id: one.id.clone(), probes: one.resource.probes() }).collect()
+        self.resources
+            .iter()
+            .map(|one| Item { id: one.id.to_string(), probes: one.resource.probes() })
+            .collect()
     }
 
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
@@ -113,7 +118,7 @@ impl Desired for HostStates {
             .map(|one| {
                 let verdict =
                     if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
-                        Verdict::NoChange { reason: "nothing that it depends on changes".to_owned() }
+                        Verdict::NoChange { reason: "none of its dependencies changes".to_owned() }
                     } else {
                         let context = Context {
                             now: self.now,
@@ -126,7 +131,7 @@ impl Desired for HostStates {
                 if let Verdict::Change(change) = &verdict {
                     pending.record(one.id.clone(), one.ensure, change);
                 }
-                (one.id.clone(), verdict)
+                (one.id.to_string(), verdict)
             })
             .collect()
     }
@@ -137,16 +142,16 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::engine::host::{Events, Host, Outcome};
+    use crate::engine::host::{Convergence, EventSink, HostSession};
     use crate::engine::nonce::Nonce;
     use crate::model::event::Event;
-    use crate::state::ResourceId;
+    use crate::resource::contract::kind::Kind;
     use crate::transport::local::LocalTransport;
 
     fn line(name: &str, fields: Value) -> Compiled {
         let fields: Map<String, Value> = fields.as_object().unwrap().clone();
         Compiled {
-            id: ResourceId { kind: "line".to_owned(), name: name.to_owned() },
+            id: ResourceId { kind: Kind::Line, name: name.to_owned() },
             fields,
             ensure: Ensure::Present,
             places: BTreeMap::new(),
@@ -176,14 +181,14 @@ mod tests {
         assert_eq!(converged(&states, &count).await.changed, ["line:a", "line:b", "line:c"]);
         assert_eq!(*passes.lock().unwrap(), 1);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "# theirs\nb = 1\na = 1\nc = 1\n");
-        let again = Outcome { changed: Vec::new(), unchanged: 3 };
+        let again = Convergence { changed: Vec::new(), unchanged: 3 };
         assert_eq!(converged(&states, &count).await, again);
     }
 
-    async fn converged(states: &HostStates, events: Events<'_>) -> Outcome {
-        let host = Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
+    async fn converged(states: &HostStates, events: EventSink<'_>) -> Convergence {
+        let host = HostSession::new("here".parse().unwrap(), &LocalTransport, Nonce::new(3));
         let looked = host.look(Some(states.clone()), |_| Err(())).await.unwrap().unwrap();
-        let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());
-        host.converge(looked, &nobody, events).await.unwrap()
+        let no_signer = |_: &_, _: &str| Err("no signer".to_owned());
+        host.converge(looked, &no_signer, events).await.unwrap()
     }
 }

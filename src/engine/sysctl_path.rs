@@ -1,4 +1,4 @@
-//! Where a kernel parameter lies.
+//! The file of a kernel parameter.
 
 /// The file of a dotted key, by the rule of sysctl(8): `.` and `/` change places, so that
 /// `net.ipv4.conf.eth0/100.forwarding` is the parameter of interface `eth0.100`.

@@ -1,26 +1,28 @@
-//! Waiting for something that has a name, until a deadline: the only place that sleeps.
+//! Waiting for a named condition, until a deadline: the only place of the engine that sleeps.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Between the first two looks; it doubles up to [`SLOWEST`].
-const FIRST: Duration = Duration::from_millis(200);
-/// Between looks, at most.
-const SLOWEST: Duration = Duration::from_secs(1);
+use super::backoff::Backoff;
 
-/// What one look found.
+/// The first pause between two checks.
+const FIRST: Duration = Duration::from_millis(200);
+/// The longest pause between two checks.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen<T> {
-    /// It holds.
-    Yes(T),
-    /// It does not hold: what is there instead, for people.
+pub enum WaitStatus<T> {
+    /// The condition holds.
+    Holds(T),
+    /// It does not hold yet; for the message: what was seen instead.
     NotYet(String),
-    /// It never will: why.
+    /// It cannot hold any more; for the message: why.
     Never(String),
 }
 
-/// Why a wait ended without what it waited for.
+/// Why a wait failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
     /// The deadline passed.
@@ -28,52 +30,51 @@ pub enum WaitError {
     Late {
         /// `node n1 to be Ready`.
         condition: String,
-        /// How long.
+        /// How long was waited.
         elapsed: Duration,
-        /// What was there at the last look.
+        /// From the last check.
         last_seen: String,
     },
-    /// Waiting longer does not help.
-    #[error("no use in waiting for {condition}: {reason}")]
+    /// The condition cannot hold any more.
+    #[error("gave up waiting for {condition}: {reason}")]
     Never {
         /// `node n1 to be Ready`.
         condition: String,
-        /// Why.
+        /// From the last check.
         reason: String,
     },
 }
 
-/// Looks until the condition holds, at once and then every 200 ms to 1 s. It looks at least once, and a look that
-/// does not return is given up at the deadline.
+/// Checks the condition until it holds: at once, and then every 200 ms to 1 s. It is checked at least once, and a check
+/// that does not return is given up at the deadline.
 ///
 /// # Errors
-/// [`WaitError::Late`] with the last thing seen, or [`WaitError::Never`] as soon as a look says so.
+/// [`WaitError::Late`] with what was seen last; [`WaitError::Never`] as soon as a check returns that.
 pub async fn wait_for<T, F>(
     condition: impl Into<String>,
     limit: Duration,
-    mut look: impl FnMut() -> F,
+    mut check: impl FnMut() -> F,
 ) -> Result<T, WaitError>
 where
-    F: Future<Output = Seen<T>>,
+    F: Future<Output = WaitStatus<T>>,
 {
     let condition = condition.into();
     let began = Instant::now();
     let deadline = began + limit;
-    let mut pause = FIRST;
-    let mut last_seen = "there was no answer".to_owned();
+    let mut backoff = Backoff::new(FIRST, LONGEST);
+    let mut last_seen = "no answer".to_owned();
     loop {
-        match timeout_at(deadline, look()).await {
-            Ok(Seen::Yes(found)) => return Ok(found),
-            Ok(Seen::Never(reason)) => return Err(WaitError::Never { condition, reason }),
-            Ok(Seen::NotYet(seen)) => last_seen = seen,
+        match timeout_at(deadline, check()).await {
+            Ok(WaitStatus::Holds(found)) => return Ok(found),
+            Ok(WaitStatus::Never(reason)) => return Err(WaitError::Never { condition, reason }),
+            Ok(WaitStatus::NotYet(seen)) => last_seen = seen,
             Err(_) => return Err(WaitError::Late { condition, elapsed: began.elapsed(), last_seen }),
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(WaitError::Late { condition, elapsed: began.elapsed(), last_seen });
         }
-        sleep(pause.min(left)).await;
-        pause = SLOWEST.min(pause * 2);
+        sleep(backoff.pause().min(left)).await;
     }
 }
 
@@ -82,13 +83,16 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_looks_at_once_and_ever_less_often() {
+    async fn the_first_check_is_immediate_and_pauses_grow() {
         let began = Instant::now();
         let mut looks = Vec::new();
         let found = wait_for("five looks", Duration::from_secs(60), || {
             looks.push(began.elapsed().as_millis());
-            let seen =
-                if looks.len() == 6 { Seen::Yes(looks.len()) } else { Seen::NotYet("too few".to_owned()) };
+            let seen = if looks.len() == 6 {
+                WaitStatus::Holds(looks.len())
+            } else {
+                WaitStatus::NotYet("too few".to_owned())
+            };
             std::future::ready(seen)
         });
         assert_eq!(found.await, Ok(6));
@@ -96,11 +100,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_late_wait_says_what_it_saw_last() {
+    async fn a_wait_that_times_out_has_what_was_seen_last() {
         let mut looks = 0;
         let waited = wait_for("node n1 to be Ready", Duration::from_secs(5), || {
             looks += 1;
-            std::future::ready(Seen::<()>::NotYet(format!("look {looks}: NotReady")))
+            std::future::ready(WaitStatus::<()>::NotYet(format!("look {looks}: NotReady")))
         });
         assert_eq!(
             waited.await.unwrap_err().to_string(),
@@ -109,21 +113,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_that_hangs_does_not_outlive_the_deadline() {
+    async fn a_check_that_hangs_ends_at_the_deadline() {
         let waited = wait_for("an answer", Duration::from_secs(5), || async {
             std::future::pending::<()>().await;
-            Seen::Yes(())
+            WaitStatus::Holds(())
         });
-        assert_eq!(waited.await.unwrap_err().to_string(), "waited 5 s for an answer: there was no answer");
+        assert_eq!(waited.await.unwrap_err().to_string(), "waited 5 s for an answer: no answer");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_can_never_be_ends_the_wait() {
+    async fn a_condition_that_cannot_hold_ends_the_wait() {
         let began = Instant::now();
         let waited = wait_for("a miracle", Duration::from_secs(5), || {
-            std::future::ready(Seen::<()>::Never("refused".to_owned()))
+            std::future::ready(WaitStatus::<()>::Never("refused".to_owned()))
         });
-        assert_eq!(waited.await.unwrap_err().to_string(), "no use in waiting for a miracle: refused");
+        assert_eq!(waited.await.unwrap_err().to_string(), "gave up waiting for a miracle: refused");
         assert_eq!(began.elapsed(), Duration::ZERO);
     }
 }

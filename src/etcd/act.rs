@@ -1,37 +1,34 @@
-//! Doing one change of membership. What to do was decided in [`super::membership`].
+//! Performing one change of membership, which was decided in [`super::membership`].
 
-use super::client::{Access, CallError};
+use super::client::{CallError, EtcdAccess};
 use super::member::{Member, Membership};
 use super::membership::Change;
 
-/// Why a change was not made, or is not known to have been.
+/// Why a change was not made, or may not have been made.
 #[derive(Debug, thiserror::Error)]
 pub enum ActError {
-    /// No voter that could be asked is known to be healthy.
+    /// No voting member that can receive the request is known to be healthy.
     #[error("no healthy voting member of etcd is known")]
-    NobodyToAsk,
+    NoHealthyVoter,
     /// The cluster is not ready for it; it may be later.
-    #[error("etcd cannot do this yet: {said}")]
+    #[error("etcd cannot do this yet: {message}")]
     NotYet {
-        /// What etcd said.
-        said: String,
+        /// From etcd.
+        message: String,
     },
-    /// Somebody else, or we before, did it already, or the list has changed: observe again.
-    #[error("the members of etcd have changed meanwhile: {said}")]
+    /// The change was made already, or the list of members is another one: observe again.
+    #[error("the members of etcd changed meanwhile: {message}")]
     Overtaken {
-        /// What etcd said.
-        said: String,
+        /// From etcd.
+        message: String,
     },
     /// It is not known whether it was done: observe again.
     #[error("etcd did not confirm the change")]
-    Unconfirmed {
-        /// What came back.
-        source: CallError,
-    },
+    Unconfirmed { source: CallError },
 }
 
-/// What etcd says (`api/v3rpc/rpctypes/error.go`), for refusals that pass by themselves. `unhealthy cluster` is
-/// said for five seconds after any two members began to talk (`HealthInterval`), so after every promotion.
+/// etcd's messages (`api/v3rpc/rpctypes/error.go`) for refusals that are transient. It returns `unhealthy cluster`
+/// for five seconds after any two members connected (`HealthInterval`), so after every promotion.
 const NOT_YET: &[&str] = &[
     "etcdserver: too many learner members in cluster",
     "etcdserver: unhealthy cluster",
@@ -42,7 +39,7 @@ const NOT_YET: &[&str] = &[
     "etcdserver: not leader",
 ];
 
-/// The same, for a list of members that is not what it was.
+/// The same, for changes that another one overtook.
 const OVERTAKEN: &[&str] = &[
     "etcdserver: member ID already exist",
     "etcdserver: Peer URLs already exists",
@@ -51,32 +48,32 @@ const OVERTAKEN: &[&str] = &[
 ];
 
 impl ActError {
-    /// There is no variant for a refusal that lasts: what can never be done was refused before, by deciding. A
-    /// caller observes and decides again, at a pace and up to a deadline of its own (`engine::wait`).
+    /// There is no variant for a permanent refusal: what can never be done was refused before, by deciding. The
+    /// caller observes and decides again, up to its own deadline.
     fn from_call(error: CallError) -> Self {
         let CallError::Failed(etcd_client::Error::GRpcStatus(status)) = &error else {
             return Self::Unconfirmed { source: error };
         };
-        let said = status.message().to_owned();
-        if NOT_YET.contains(&said.as_str()) {
-            Self::NotYet { said }
-        } else if OVERTAKEN.contains(&said.as_str()) {
-            Self::Overtaken { said }
+        let message = status.message().to_owned();
+        if NOT_YET.contains(&message.as_str()) {
+            Self::NotYet { message }
+        } else if OVERTAKEN.contains(&message.as_str()) {
+            Self::Overtaken { message }
         } else {
             Self::Unconfirmed { source: error }
         }
     }
 }
 
-/// Makes one change through the leader, or any healthy voter when the leader is not known.
+/// Makes one change through the leader, or through any healthy voter when the leader is not known.
 ///
 /// # Errors
-/// None of them says that nothing happened, except [`ActError::NotYet`] and [`ActError::NobodyToAsk`]: observe
-/// again before deciding again.
-pub async fn perform(access: &Access, observed: &Membership, change: &Change) -> Result<(), ActError> {
-    let through = spokesman(observed, change).ok_or(ActError::NobodyToAsk)?;
+/// After any but [`ActError::NotYet`] and [`ActError::NoHealthyVoter`] the change may have been made: observe again
+/// before deciding again.
+pub async fn perform(access: &EtcdAccess, observed: &Membership, change: &Change) -> Result<(), ActError> {
+    let through = choose_endpoint(observed, change).ok_or(ActError::NoHealthyVoter)?;
     let urls: Vec<&String> = through.client_urls.iter().collect();
-    let asked = access.ask(&urls, async |mut client| match change {
+    let made = access.call(&urls, async |mut client| match change {
         Change::AddLearner { peer_url } => {
             let learner = etcd_client::MemberAddOptions::new().with_is_learner();
             client.member_add([peer_url], Some(learner)).await.map(drop)
@@ -84,17 +81,17 @@ pub async fn perform(access: &Access, observed: &Membership, change: &Change) ->
         Change::Promote { id } => client.member_promote(*id).await.map(drop),
         Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
     });
-    asked.await.map_err(ActError::from_call)
+    made.await.map_err(ActError::from_call)
 }
 
-/// Who is asked: not the member that is to go, as it may stop before it has answered.
-fn spokesman<'a>(observed: &'a Membership, change: &Change) -> Option<&'a Member> {
-    let going = match change {
+/// Not the member to be removed, which may stop before it has answered.
+fn choose_endpoint<'a>(observed: &'a Membership, change: &Change) -> Option<&'a Member> {
+    let removed = match change {
         Change::Remove { id, .. } => Some(*id),
         Change::AddLearner { .. } | Change::Promote { .. } => None,
     };
     observed
         .voters()
-        .filter(|voter| Some(voter.id) != going && voter.status().is_some())
+        .filter(|voter| Some(voter.id) != removed && voter.status().is_some())
         .min_by_key(|voter| voter.status().is_some_and(|status| !status.leader))
 }

@@ -1,7 +1,7 @@
 //! Observing a cluster.
 //!
-//! Each question goes to one member by its own connection, so that who answered is known, and has a deadline,
-//! so that a dead member delays nobody.
+//! Each request goes to one member on its own connection, so that the answering member is known, and has a
+//! deadline, so that a dead member delays no other request.
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
@@ -17,63 +17,62 @@ use crate::model::error_chain::{error_chain, with_sources};
 
 use super::member::{Alarm, AlarmKind, Health, Member, Membership, Status};
 
-/// How long one member may take for one answer when nothing else is said.
+/// Default deadline of one request to one member.
 pub const DEADLINE: Duration = Duration::from_secs(2);
 
 /// How to reach a cluster.
 #[derive(Clone)]
-pub struct Access {
+pub struct EtcdAccess {
     /// Client URLs, of voters preferably: `https://192.0.2.10:2379`. At least one.
     pub endpoints: Vec<String>,
-    /// For both directions of TLS.
-    pub credentials: Credentials,
-    /// For one answer of one member.
+    /// Of the client, and to verify the servers.
+    pub credentials: EtcdCredentials,
+    /// Of one request to one member.
     pub deadline: Duration,
 }
 
-/// A client certificate and the authority of the servers, all PEM.
+/// A client certificate and the CA of the servers, all PEM.
 #[derive(Clone)]
-pub struct Credentials {
+pub struct EtcdCredentials {
     ca: Vec<u8>,
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// Why the cluster could not be asked.
+/// Why the cluster was not observed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// A PEM file could not be read.
     #[error("{}", path.display())]
     Unreadable {
-        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// From the operating system.
         source: std::io::Error,
     },
-    /// There is nobody to ask.
+    /// No endpoint is configured.
     #[error("no etcd endpoint is known")]
     NoEndpoint,
-    /// Nobody gave an answer that quorum stands behind.
+    /// No endpoint answered with quorum.
     #[error("etcd does not answer: {}", tried.join("; "))]
     NoAnswer {
-        /// `https://192.0.2.10:2379: what came back`, for each.
+        /// `https://192.0.2.10:2379: reason`, for each.
         tried: Vec<String>,
     },
 }
 
-/// One question to one member that got no good answer.
+/// Why one request to one member failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The member, or the way to it, said no.
+    /// The connection failed, or the member returned an error.
     #[error("{}", whole(.0))]
     Failed(etcd_client::Error),
-    /// It said nothing.
+    /// The deadline passed.
     #[error("no answer in {} ms", .0.as_millis())]
     Silent(Duration),
 }
 
-impl Credentials {
-    /// Takes PEM text as it is.
+impl EtcdCredentials {
+    /// From PEM in memory.
     pub fn from_pem(
         ca: impl Into<Vec<u8>>,
         certificate: impl Into<Vec<u8>>,
@@ -94,11 +93,11 @@ impl Credentials {
     }
 }
 
-impl Access {
-    /// The members as the quorum has them now, and what each says of itself. All are asked at once.
+impl EtcdAccess {
+    /// The members as quorum lists them now, with the health of each. All are queried at the same time.
     ///
     /// # Errors
-    /// When no endpoint can answer with quorum behind it before the deadline.
+    /// When no endpoint answers with quorum before the deadline.
     pub async fn observe(&self) -> Result<Membership, ClientError> {
         if self.endpoints.is_empty() {
             return Err(ClientError::NoEndpoint);
@@ -111,15 +110,15 @@ impl Access {
         Ok(observed)
     }
 
-    /// The first list that an endpoint vouches for.
+    /// The first list that an endpoint returns.
     async fn list(&self) -> Result<Membership, ClientError> {
-        let mut asked: FuturesUnordered<_> = self
+        let mut requests: FuturesUnordered<_> = self
             .endpoints
             .iter()
-            .map(|endpoint| async move { (endpoint, self.ask(&[endpoint], list).await) })
+            .map(|endpoint| async move { (endpoint, self.call(&[endpoint], list).await) })
             .collect();
         let mut tried = Vec::new();
-        while let Some((endpoint, answer)) = asked.next().await {
+        while let Some((endpoint, answer)) = requests.next().await {
             match answer {
                 Ok(membership) => return Ok(membership),
                 Err(error) => tried.push(format!("{endpoint}: {error}")),
@@ -133,23 +132,23 @@ impl Access {
             return Health::Unknown { reason: "has not started".to_owned() };
         }
         let urls: Vec<&String> = member.client_urls.iter().collect();
-        match self.ask(&urls, status).await {
+        match self.call(&urls, status).await {
             Ok(health) => health,
             Err(error) => Health::Unknown { reason: format!("{}: {error}", member.client_urls.join(",")) },
         }
     }
 
-    /// Puts one question, connecting included, within the deadline.
-    pub(super) async fn ask<T>(
+    /// Sends one request, connecting included, within the deadline.
+    pub(super) async fn call<T>(
         &self,
         urls: &[&String],
-        question: impl AsyncFnOnce(Client) -> Result<T, etcd_client::Error>,
+        request: impl AsyncFnOnce(Client) -> Result<T, etcd_client::Error>,
     ) -> Result<T, CallError> {
         let tls = TlsOptions::new()
             .ca_certificate(Certificate::from_pem(&self.credentials.ca))
             .identity(Identity::from_pem(&self.credentials.certificate, &self.credentials.key));
         let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(self.deadline);
-        let answer = async { question(Client::connect(urls, Some(options)).await?).await };
+        let answer = async { request(Client::connect(urls, Some(options)).await?).await };
         match timeout(self.deadline, answer).await {
             Ok(answer) => answer.map_err(CallError::Failed),
             Err(_) => Err(CallError::Silent(self.deadline)),
@@ -157,10 +156,10 @@ impl Access {
     }
 }
 
-/// The list, alarms, and nobody's health yet.
+/// The list and alarms, with no health yet.
 ///
-/// The client asks for the list as this one member has it, which may be old. The read before it does not return
-/// until the member has applied everything that the quorum had agreed on, so the list is as new as the question.
+/// A member returns the list as it has it, which may be old. The read before it is linearizable: it does not return
+/// until the member has applied everything that was committed, so the list is as new as the request.
 async fn list(mut client: Client) -> Result<Membership, etcd_client::Error> {
     client.get("metalform", None).await?;
     let listed = client.member_list().await?;
@@ -174,7 +173,7 @@ async fn list(mut client: Client) -> Result<Membership, etcd_client::Error> {
             peer_urls: member.peer_urls().to_vec(),
             client_urls: member.client_urls().to_vec(),
             is_learner: member.is_learner(),
-            health: Health::Unknown { reason: "not asked".to_owned() },
+            health: Health::Unknown { reason: "not queried".to_owned() },
         })
         .collect();
     members.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
@@ -192,14 +191,14 @@ async fn list(mut client: Client) -> Result<Membership, etcd_client::Error> {
 }
 
 async fn status(mut client: Client) -> Result<Health, etcd_client::Error> {
-    let asked = Instant::now();
+    let sent = Instant::now();
     let answer = client.status().await?;
-    let latency = asked.elapsed();
+    let latency = sent.elapsed();
     if !answer.errors().is_empty() {
         return Ok(Health::Unhealthy { reason: answer.errors().join("; ") });
     }
     if answer.leader() == 0 {
-        return Ok(Health::Unhealthy { reason: "knows no leader".to_owned() });
+        return Ok(Health::Unhealthy { reason: "has no leader".to_owned() });
     }
     Ok(Health::Healthy(Status {
         leader: answer.header().is_some_and(|header| header.member_id() == answer.leader()),
@@ -212,8 +211,8 @@ async fn status(mut client: Client) -> Result<Health, etcd_client::Error> {
     }))
 }
 
-/// An error with what caused it, which the client's own message leaves out: `tcp connect error` says less than
-/// `connection refused`, and `transport error` less than `certificate has expired`.
+/// An error with its causes, which the client's own message leaves out: `connection refused` behind `tcp connect
+/// error`, `certificate has expired` behind `transport error`.
 fn whole(error: &etcd_client::Error) -> String {
     match error {
         etcd_client::Error::GRpcStatus(status) => with_sources(status.message().to_owned(), status.source()),

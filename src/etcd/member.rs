@@ -1,11 +1,11 @@
-//! What was seen of a cluster's members.
+//! The members of a cluster, as observed.
 
 use std::time::Duration;
 
-/// The members of a cluster, as its quorum lists them, with what each said of itself.
+/// The members of a cluster, as its quorum lists them, with the health that each reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// Fixed when the cluster began.
+    /// Fixed when the cluster was created.
     pub cluster_id: u64,
     /// Ordered by name, then by id; unstarted members first.
     pub members: Vec<Member>,
@@ -16,69 +16,65 @@ pub struct Membership {
 /// One member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Given by etcd when the member was added; another one after removing and adding again.
+    /// Assigned by etcd when the member is added; another one after removing and adding it again.
     pub id: u64,
     /// Empty until the member has started for the first time.
     pub name: String,
-    /// Where its peers reach it.
+    /// For peers.
     pub peer_urls: Vec<String>,
-    /// Where clients reach it; empty until it has started.
+    /// For clients; empty until it has started.
     pub client_urls: Vec<String>,
-    /// Whether it has no vote yet.
     pub is_learner: bool,
-    /// What it said of itself.
     pub health: Health,
 }
 
-/// Whether a member works. Not having heard from it is neither good nor bad news.
+/// Whether a member works. One that did not answer is neither healthy nor unhealthy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
     /// It answered, knows a leader and reports no error.
     Healthy(Status),
-    /// It answered that something is wrong.
+    /// It reported an error.
     Unhealthy {
-        /// What it said: `etcdserver: no leader`.
+        /// `etcdserver: no leader`.
         reason: String,
     },
     /// It has not started, or did not answer before the deadline.
     Unknown {
-        /// What was tried, and what came back.
+        /// With the endpoint.
         reason: String,
     },
 }
 
-/// What a working member says of itself.
+/// Status of a healthy member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// Whether it leads.
     pub leader: bool,
     /// Last entry of its raft log.
     pub raft_index: u64,
-    /// Last entry that it has applied.
+    /// Last entry that is applied.
     pub raft_applied: u64,
-    /// Allocated by its database, bytes.
+    /// Allocated size of its database, bytes.
     pub db_size: u64,
     /// Of its key-value store.
     pub revision: i64,
     /// Of the server: `3.6.16`.
     pub version: String,
-    /// Of the question and its answer, a new connection included.
+    /// Of the status request, a new connection included.
     pub latency: Duration,
 }
 
-/// A condition that etcd raised for the whole cluster because of one member.
+/// An alarm of the whole cluster because of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
-    /// The member.
+    /// Id of the member.
     pub member: u64,
-    /// What is wrong.
     pub kind: AlarmKind,
 }
 
-/// What etcd raises alarms about.
+/// etcd's alarms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlarmKind {
-    /// The database has reached its quota; the cluster takes no more writes.
+    /// The database has reached its quota; the cluster accepts no more writes.
     NoSpace,
     /// Members have different data for the same revision.
     Corrupt,
@@ -90,14 +86,14 @@ impl Membership {
         self.members.iter().filter(|member| !member.is_learner)
     }
 
-    /// The member that leads, if it answered.
+    /// The leader, if it answered.
     pub fn leader(&self) -> Option<(&Member, &Status)> {
         self.members.iter().find_map(|member| member.status().filter(|s| s.leader).map(|s| (member, s)))
     }
 }
 
 impl Member {
-    /// What it says of itself, when it works.
+    /// Its status, when it is healthy.
     pub fn status(&self) -> Option<&Status> {
         match &self.health {
             Health::Healthy(status) => Some(status),
@@ -105,7 +101,7 @@ impl Member {
         }
     }
 
-    /// What to call it in a sentence: its name, or where it will be while it has none.
+    /// Its name in messages; its peer URL while it has none.
     pub fn title(&self) -> &str {
         match (self.name.as_str(), self.peer_urls.first()) {
             ("", Some(url)) => url,
@@ -115,11 +111,21 @@ impl Member {
 }
 
 impl Health {
-    /// Why it is not known to work; `None` when it works.
+    /// Why it is not known to be healthy.
     pub fn complaint(&self) -> Option<&str> {
         match self {
             Self::Healthy(_) => None,
             Self::Unhealthy { reason } | Self::Unknown { reason } => Some(reason),
+        }
+    }
+}
+
+impl AlarmKind {
+    /// As etcdctl prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoSpace => "NOSPACE",
+            Self::Corrupt => "CORRUPT",
         }
     }
 }

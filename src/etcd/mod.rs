@@ -1,15 +1,14 @@
-//! etcd: what its members are, what may be done next, and doing that one thing.
+//! etcd: its members, the next safe change of membership, and performing it.
 //!
-//! [`membership`] decides and touches nothing; [`client`] observes; [`act`] carries out one change. A change
-//! of membership is made under the Lease of `crate::kube_api::lease`, one at a time, and what comes after it
-//! is decided from a new observation.
+//! [`membership`] decides and touches nothing; [`client`] observes; [`act`] performs one change. Membership is changed
+//! under the Lease of `crate::kube_api::lease`, one change at a time, and the next one is decided from a new
+//! observation.
 
 pub mod act;
 pub mod client;
 pub mod member;
 pub mod membership;
 pub mod quorum;
-pub mod table;
 
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;

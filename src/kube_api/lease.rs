@@ -1,12 +1,17 @@
-//! One change of etcd's membership at a time, whoever makes it and from wherever.
+//! The Lease on etcd's membership: one change at a time, whichever process makes it.
 //!
 //! # Guarantees
-//! While [`MembershipLease::hold`] runs its work, the Lease is renewed; the work is dropped before anybody else can
-//! have taken it.
+//! - Nothing here waits for the Lease: an attempt takes it, or returns its holder.
+//! - While a [`MembershipLease`] exists it is renewed. Work given to [`MembershipLease::run`] is dropped
+//!   [`GIVE_UP`] after the last confirmed renewal at the latest, before another process can take the Lease
+//!   ([`EXPIRY`] after it); what the dropped work sent may still arrive until then.
 //!
 //! # Assumptions
-//! The clocks of those who ask differ by much less than [`EXPIRY`].
+//! Clocks of processes differ by less than [`EXPIRY`] - [`GIVE_UP`], and no process is suspended for that long
+//! while it holds the Lease.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,84 +19,109 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
 use kube::api::{Api, PostParams};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use crate::engine::wait::{Seen, WaitError, wait_for};
 
 /// The Lease, in kube-system.
 pub const NAME: &str = "metalform-etcd-membership";
 const NAMESPACE: &str = "kube-system";
 const OBJECT: &str = "lease/kube-system/metalform-etcd-membership";
 
-/// After this long without a sign of life a holder has lost it. Whole seconds.
+/// A holder that did not renew for this long has lost it. Whole seconds.
 pub const EXPIRY: Duration = Duration::from_secs(30);
-
-/// Between signs of life.
+/// Between renewals.
 const HEARTBEAT: Duration = Duration::from_secs(8);
+/// Without a confirmed renewal for this long a holder drops its work.
+pub const GIVE_UP: Duration = Duration::from_secs(24);
+/// Attempts to release, when a renewal in progress conflicts.
+const RELEASES: usize = 3;
 
-/// After this long without a confirmed sign of life a holder stops, before others may think it gone.
-const GIVE_UP: Duration = Duration::from_secs(24);
+/// Source of the present time.
+pub type Clock = fn() -> Timestamp;
 
-/// Where the time comes from.
-pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
-
-/// Why it is not ours.
-#[derive(Debug, thiserror::Error)]
+/// Why a Lease that was held is lost.
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum LeaseError {
-    /// It did not become free in time.
-    #[error(transparent)]
-    Busy(#[from] WaitError),
-    /// The API could not be told that we live, for too long.
-    #[error("the lease of etcd's membership could not be renewed in time")]
+    /// It was not renewed in time.
+    #[error("lost the lease on etcd membership: not renewed in time")]
     Expired {
-        /// The last attempt.
-        source: ApiError,
+        /// Of the last attempt.
+        source: Arc<ApiError>,
     },
-    /// Somebody has it although we renewed it in time: clocks differ, or a person took it away.
-    #[error("the lease of etcd's membership was taken by {who}")]
+    /// Another process has it although it was renewed in time: clocks differ, or it was edited.
+    #[error("lost the lease on etcd membership: taken by {by}")]
     Taken {
-        /// Its holder now.
-        who: String,
+        /// Identity of the holder.
+        by: String,
     },
+    /// The task that renews it ended.
+    #[error("lost the lease on etcd membership: its renewal ended")]
+    RenewalEnded,
 }
 
-/// Whose it is.
+/// A process that has the Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Take {
-    /// Ours already: an earlier run's with the same identity, or our own.
-    Ours,
-    /// Nobody's, or of somebody who was not heard for its duration.
-    Free,
-    /// Somebody's.
-    HeldBy {
-        /// Its identity.
-        who: String,
-        /// Until it expires, if nothing is heard.
-        left: Duration,
-    },
+pub struct LeaseHolder {
+    /// Its identity.
+    pub name: String,
+    /// Its last renewal.
+    pub renewed: Timestamp,
+    /// When the Lease becomes free unless it is renewed.
+    pub expires: Timestamp,
 }
 
-/// Who may have the Lease. Pure.
-pub fn take(lease: &LeaseSpec, me: &str, now: Timestamp) -> Take {
+impl LeaseHolder {
+    /// `held by bootstrap/4711/node-2, renewed 3 s ago`.
+    pub fn describe(&self, now: Timestamp) -> impl fmt::Display + use<> {
+        let age = now.as_second().saturating_sub(self.renewed.as_second()).max(0);
+        format!("held by {}, renewed {age} s ago", self.name)
+    }
+}
+
+/// Whose the Lease is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeaseState {
+    /// Not held, released or expired.
+    Free,
+    /// Held under the own identity, by this process or an earlier run with it.
+    Ours,
+    /// Held by another process.
+    HeldBy(LeaseHolder),
+}
+
+/// The result of one attempt.
+pub enum LeaseAttempt {
+    /// It is taken, and renewed from now on.
+    Held(MembershipLease),
+    /// Another process has it.
+    HeldBy(LeaseHolder),
+}
+
+/// The state of a Lease, by its content. Pure.
+pub fn state_of(lease: &LeaseSpec, me: &str, now: Timestamp) -> LeaseState {
     let Some(holder) = lease.holder_identity.as_deref().filter(|holder| !holder.is_empty()) else {
-        return Take::Free;
+        return LeaseState::Free;
     };
     if holder == me {
-        return Take::Ours;
+        return LeaseState::Ours;
     }
     let (Some(renewed), Some(seconds)) = (&lease.renew_time, lease.lease_duration_seconds) else {
-        return Take::Free;
+        return LeaseState::Free;
     };
-    let expires = renewed.0.as_second().saturating_add(i64::from(seconds));
-    match u64::try_from(expires.saturating_sub(now.as_second())) {
-        Err(_) | Ok(0) => Take::Free,
-        Ok(left) => Take::HeldBy { who: holder.to_owned(), left: Duration::from_secs(left) },
+    let renewed = renewed.0;
+    let expires = renewed.as_second().saturating_add(i64::from(seconds));
+    if expires <= now.as_second() {
+        return LeaseState::Free;
     }
+    let expires = Timestamp::from_second(expires).unwrap_or(Timestamp::MAX);
+    LeaseState::HeldBy(LeaseHolder { name: holder.to_owned(), renewed, expires })
 }
 
-/// What the Lease says when we have it.
+/// The content of the Lease while `me` holds it.
 fn claim(before: Option<&LeaseSpec>, me: &str, now: Timestamp) -> LeaseSpec {
     let ours = before.filter(|spec| spec.holder_identity.as_deref() == Some(me));
     let transitions = before.and_then(|spec| spec.lease_transitions).unwrap_or(0);
@@ -105,59 +135,175 @@ fn claim(before: Option<&LeaseSpec>, me: &str, now: Timestamp) -> LeaseSpec {
     }
 }
 
-/// The Lease while it is ours.
-pub struct MembershipLease<'a> {
-    api: Api<Lease>,
-    me: String,
-    clock: Clock<'a>,
+/// Looks at the Lease. Changes nothing.
+///
+/// # Errors
+/// When the API does not answer or refuses.
+pub async fn state(client: &Client, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
+    let lease = LeaseApi::new(client).read().await?;
+    Ok(lease.map_or(LeaseState::Free, |lease| state_of(&lease.spec.unwrap_or_default(), me, now)))
 }
 
-impl<'a> MembershipLease<'a> {
-    /// Takes it, when it is free or becomes free before the limit. `me` names one run on one host, so that a holder
-    /// can be told from another: `bootstrap/4711`.
+/// The Lease while it is held. Dropping it ends the renewal; the Lease then expires.
+pub struct MembershipLease {
+    api: LeaseApi,
+    me: String,
+    lost: watch::Receiver<Option<LeaseError>>,
+    renewal: JoinHandle<()>,
+}
+
+impl MembershipLease {
+    /// Tries once to take it. `me` identifies one run on one host: `bootstrap/4711/node-2`.
     ///
     /// # Errors
-    /// [`LeaseError::Busy`] says who has it.
-    pub async fn acquire(
-        client: &Client,
-        me: &str,
-        clock: Clock<'a>,
-        limit: Duration,
-    ) -> Result<Self, LeaseError> {
-        let lease = Self { api: Api::namespaced(client.clone(), NAMESPACE), me: me.to_owned(), clock };
-        wait_for("the lease of etcd's membership", limit, || async {
-            match lease.try_take().await {
-                Ok(Take::HeldBy { who, left }) => Seen::NotYet(format!(
-                    "held by {who}, who was heard less than {} s ago",
-                    (EXPIRY.saturating_sub(left)).as_secs() + 1
-                )),
-                Ok(Take::Ours | Take::Free) => Seen::Yes(()),
-                Err(error) => error.into(),
-            }
-        })
-        .await?;
-        Ok(lease)
+    /// [`ApiError::Conflict`] after a race with another process; any error of the API.
+    pub async fn try_acquire(client: &Client, me: &str, clock: Clock) -> Result<LeaseAttempt, ApiError> {
+        Self::try_acquire_paced(client, me, clock, Pace { heartbeat: HEARTBEAT, give_up: GIVE_UP }).await
     }
 
-    /// Runs work to its end while the Lease is renewed. The work is dropped where it stands when the Lease is lost;
-    /// what it did remains, and is observed by whoever comes next.
-    ///
-    /// # Errors
-    /// When the Lease was lost before the work was done.
-    pub async fn hold<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseError> {
-        tokio::select! {
-            done = work => Ok(done),
-            lost = self.keep() => Err(lost),
+    async fn try_acquire_paced(
+        client: &Client,
+        me: &str,
+        clock: Clock,
+        pace: Pace,
+    ) -> Result<LeaseAttempt, ApiError> {
+        let api = LeaseApi::new(client);
+        let sent = Instant::now();
+        if let LeaseState::HeldBy(holder) = api.take(me, clock()).await? {
+            return Ok(LeaseAttempt::HeldBy(holder));
+        }
+        let (losing, lost) = watch::channel(None);
+        let renewal = tokio::spawn({
+            let (api, me) = (api.clone(), me.to_owned());
+            async move {
+                let error = api.renew(&me, clock, pace, sent).await;
+                // There is no receiver only when the Lease was dropped.
+                let _ = losing.send(Some(error));
+            }
+        });
+        Ok(LeaseAttempt::Held(Self { api, me: me.to_owned(), lost, renewal }))
+    }
+
+    /// Completes when the Lease is lost, and not before.
+    pub fn lost(&self) -> impl Future<Output = LeaseError> + Send + use<> {
+        let mut lost = self.lost.clone();
+        async move {
+            match lost.wait_for(Option::is_some).await {
+                Ok(error) => error.clone().unwrap_or(LeaseError::RenewalEnded),
+                Err(_) => LeaseError::RenewalEnded,
+            }
         }
     }
 
-    /// Gives it back. Should that fail, it expires by itself.
+    /// Whether it is still held.
     ///
     /// # Errors
-    /// When the API could not be told.
-    pub async fn release(self) -> Result<(), ApiError> {
+    /// Why it was lost.
+    pub fn check(&self) -> Result<(), LeaseError> {
+        match &*self.lost.borrow() {
+            Some(error) => Err(error.clone()),
+            None if self.renewal.is_finished() => Err(LeaseError::RenewalEnded),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs work to its end, or drops it as soon as the Lease is lost. What it did remains, and must be observed
+    /// again.
+    ///
+    /// # Errors
+    /// Why the Lease was lost.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, LeaseError> {
+        self.check()?;
+        tokio::select! {
+            biased;
+            error = self.lost() => Err(error),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Releases it, if it is still held.
+    ///
+    /// # Errors
+    /// When the API refuses or does not answer; the Lease then expires.
+    pub async fn release(mut self) -> Result<(), ApiError> {
+        self.renewal.abort();
+        // A renewal that was sent already may still arrive, and conflict with this.
+        let _ = (&mut self.renewal).await;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.api.release(&self.me).await {
+                Err(ApiError::Conflict { .. }) if attempts < RELEASES => {}
+                released => return released,
+            }
+        }
+    }
+}
+
+impl Drop for MembershipLease {
+    fn drop(&mut self) {
+        self.renewal.abort();
+    }
+}
+
+/// How often it is renewed, and for how long without success.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    heartbeat: Duration,
+    give_up: Duration,
+}
+
+/// Requests for this one Lease.
+#[derive(Clone)]
+struct LeaseApi(Arc<Api<Lease>>);
+
+impl LeaseApi {
+    fn new(client: &Client) -> Self {
+        Self(Arc::new(Api::namespaced(client.clone(), NAMESPACE)))
+    }
+
+    /// Takes or renews it when that is possible; returns its state before. A race is [`ApiError::Conflict`].
+    async fn take(&self, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
+        let Some(mut lease) = self.read().await? else {
+            let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+            let lease = Lease { metadata, spec: Some(claim(None, me, now)) };
+            let created = self.0.create(&parameters(), &lease).await;
+            return created.map(|_| LeaseState::Free).map_err(|error| ApiError::new("create", OBJECT, error));
+        };
+        let spec = lease.spec.unwrap_or_default();
+        let state = state_of(&spec, me, now);
+        if !matches!(state, LeaseState::HeldBy(_)) {
+            lease.spec = Some(claim(Some(&spec), me, now));
+            self.write(&lease).await?;
+        }
+        Ok(state)
+    }
+
+    /// Renews until that is no longer possible. `confirmed` is when the last successful request was sent.
+    async fn renew(&self, me: &str, clock: Clock, pace: Pace, mut confirmed: Instant) -> LeaseError {
+        // Renewals are due at their times, whatever else happens: not a wait for a condition.
+        let mut beat = interval(pace.heartbeat);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        beat.tick().await;
+        loop {
+            beat.tick().await;
+            let sent = Instant::now();
+            let deadline = confirmed + pace.give_up;
+            let silent = || ApiError::silent("renew", OBJECT);
+            match timeout_at(deadline, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
+                Ok(LeaseState::HeldBy(holder)) => return LeaseError::Taken { by: holder.name },
+                Ok(LeaseState::Ours | LeaseState::Free) => confirmed = sent,
+                Err(error) if Instant::now() + pace.heartbeat >= deadline || !error.is_transient() => {
+                    return LeaseError::Expired { source: Arc::new(error) };
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn release(&self, me: &str) -> Result<(), ApiError> {
         let Some(mut lease) = self.read().await? else { return Ok(()) };
-        let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.me))
+        let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(me))
         else {
             return Ok(());
         };
@@ -165,54 +311,13 @@ impl<'a> MembershipLease<'a> {
         self.write(&lease).await
     }
 
-    /// Renews until that is no longer possible.
-    async fn keep(&self) -> LeaseError {
-        let mut confirmed = Instant::now();
-        // Signs of life must come at their times, whatever else is going on: not a wait for a condition.
-        let mut beat = interval(HEARTBEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            beat.tick().await;
-            let asked = Instant::now();
-            let deadline = confirmed + GIVE_UP;
-            let silent = || ApiError::silent("renew", OBJECT);
-            match tokio::time::timeout_at(deadline, self.try_take()).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(Take::HeldBy { who, .. }) => return LeaseError::Taken { who },
-                Ok(Take::Ours | Take::Free) => confirmed = asked,
-                Err(source) if Instant::now() + HEARTBEAT >= deadline || !source.is_transient() => {
-                    return LeaseError::Expired { source };
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Takes or renews it if that is possible; says whose it was. A race with somebody else is an error, to be tried
-    /// again.
-    async fn try_take(&self) -> Result<Take, ApiError> {
-        let now = (self.clock)();
-        let Some(mut lease) = self.read().await? else {
-            let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
-            let lease = Lease { metadata, spec: Some(claim(None, &self.me, now)) };
-            let created = self.api.create(&parameters(), &lease).await;
-            return created.map(|_| Take::Free).map_err(|error| ApiError::new("create", OBJECT, error));
-        };
-        let spec = lease.spec.unwrap_or_default();
-        let take = take(&spec, &self.me, now);
-        if !matches!(take, Take::HeldBy { .. }) {
-            lease.spec = Some(claim(Some(&spec), &self.me, now));
-            self.write(&lease).await?;
-        }
-        Ok(take)
-    }
-
     async fn read(&self) -> Result<Option<Lease>, ApiError> {
-        self.api.get_opt(NAME).await.map_err(|error| ApiError::new("get", OBJECT, error))
+        self.0.get_opt(NAME).await.map_err(|error| ApiError::new("get", OBJECT, error))
     }
 
-    /// Only if it is still what was read: its resourceVersion goes with it.
+    /// Only over the version that was read: its resourceVersion is part of the request.
     async fn write(&self, lease: &Lease) -> Result<(), ApiError> {
-        let written = self.api.replace(NAME, &parameters(), lease).await;
+        let written = self.0.replace(NAME, &parameters(), lease).await;
         written.map(drop).map_err(|error| ApiError::new("update", OBJECT, error))
     }
 }
@@ -222,48 +327,5 @@ fn parameters() -> PostParams {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec(holder: Option<&str>, renewed: Option<i64>) -> LeaseSpec {
-        LeaseSpec {
-            holder_identity: holder.map(str::to_owned),
-            renew_time: renewed.map(|second| MicroTime(Timestamp::from_second(second).unwrap())),
-            lease_duration_seconds: Some(30),
-            lease_transitions: Some(4),
-            ..LeaseSpec::default()
-        }
-    }
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
-
-    #[test]
-    fn a_lease_is_its_holders_until_it_expires() {
-        let held = |left| Take::HeldBy { who: "b/1".to_owned(), left: Duration::from_secs(left) };
-        for (lease, now, expected) in [
-            (LeaseSpec::default(), 0, Take::Free),
-            (spec(None, Some(100)), 100, Take::Free),
-            (spec(Some(""), Some(100)), 100, Take::Free),
-            (spec(Some("a/1"), Some(100)), 101, Take::Ours),
-            (spec(Some("a/1"), Some(100)), 900, Take::Ours),
-            (spec(Some("b/1"), Some(100)), 100, held(30)),
-            (spec(Some("b/1"), Some(100)), 129, held(1)),
-            (spec(Some("b/1"), Some(100)), 130, Take::Free),
-            (spec(Some("b/1"), Some(100)), 90, held(40)),
-            (spec(Some("b/1"), None), 0, Take::Free),
-        ] {
-            assert_eq!(take(&lease, "a/1", at(now)), expected, "{lease:?} at {now}");
-        }
-    }
-
-    #[test]
-    fn a_claim_counts_changes_of_hands_and_a_renewal_does_not() {
-        let taken = claim(Some(&spec(Some("b/1"), Some(100))), "a/1", at(200));
-        assert_eq!((taken.lease_transitions, &taken.acquire_time), (Some(5), &Some(MicroTime(at(200)))));
-        let renewed = claim(Some(&taken), "a/1", at(210));
-        assert_eq!((renewed.lease_transitions, &renewed.acquire_time), (Some(5), &Some(MicroTime(at(200)))));
-        assert_eq!(renewed.renew_time, Some(MicroTime(at(210))));
-    }
-}
+#[path = "lease_tests.rs"]
+mod tests;

@@ -1,4 +1,4 @@
-//! Server-side apply of YAML text with any number of objects of any kind.
+//! Server-side apply of YAML documents, of any number and kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,24 +11,21 @@ use serde_json::Value;
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
-use crate::engine::wait::{Seen, WaitError, wait_for};
+use crate::engine::wait::{WaitError, WaitStatus, wait_for};
 
-/// How long a kind that the same text defined may take to be served.
+/// How long the API may take to serve a kind that the same text defines.
 const KIND_LIMIT: Duration = Duration::from_secs(30);
 
-/// Why a text was not applied, or not to its end.
+/// Why a text was not applied, or not completely.
 #[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
+pub enum ManifestApplyError {
     /// It is not YAML.
-    #[error("the manifest cannot be read")]
-    NotYaml {
-        /// Where, and why.
-        source: Box<serde_saphyr::Error>,
-    },
-    /// A document is not an object of Kubernetes.
+    #[error("cannot parse the manifest")]
+    NotYaml { source: Box<serde_saphyr::Error> },
+    /// A document is not a Kubernetes object.
     #[error("document {number} of the manifest has no {field}")]
     Incomplete {
-        /// From 1; documents with nothing in them do not count.
+        /// From 1; empty documents do not count.
         number: usize,
         /// `kind`, `apiVersion`, `metadata.name`.
         field: &'static str,
@@ -36,12 +33,12 @@ pub enum ManifestError {
     /// The API does not serve this kind, or not in time.
     #[error(transparent)]
     NotServed(#[from] WaitError),
-    /// The API did not take an object.
+    /// The API refused an object.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
-/// One object of a text.
+/// One object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     kind: GroupVersionKind,
@@ -50,23 +47,22 @@ pub struct Manifest {
     value: Value,
 }
 
-/// What became of one object.
+/// The result for one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedObject {
     /// `DaemonSet kube-system/kube-proxy`.
     pub object: String,
-    /// What was done.
-    pub outcome: Outcome,
+    pub outcome: ApplyOutcome,
 }
 
-/// What applying an object did to it.
+/// The effect of applying an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was not there.
+pub enum ApplyOutcome {
+    /// It did not exist.
     Created,
-    /// It is another than before.
+    /// Its resourceVersion changed.
     Changed,
-    /// It was like this already: its resourceVersion is the same.
+    /// Its resourceVersion is the same.
     Unchanged,
 }
 
@@ -79,20 +75,20 @@ impl Manifest {
     }
 }
 
-/// Reads a text. Empty documents are left out.
+/// Parses a text. Empty documents are skipped.
 ///
 /// # Errors
-/// When it is not YAML, or a document lacks what names an object.
-pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestError> {
+/// When it is not YAML, or a document has no kind or name.
+pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestApplyError> {
     // Booleans as in YAML 1.2: a node named `n` or `on` is not `false` or `true`.
     let options = serde_saphyr::options! { strict_booleans: true };
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
-        .map_err(|source| ManifestError::NotYaml { source: Box::new(source) })?;
+        .map_err(|source| ManifestApplyError::NotYaml { source: Box::new(source) })?;
     let mut manifests = Vec::new();
     for (position, value) in documents.into_iter().enumerate() {
         let field = |pointer: &str, field: &'static str| {
             let text = value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
-            text.map(str::to_owned).ok_or(ManifestError::Incomplete { number: position + 1, field })
+            text.map(str::to_owned).ok_or(ManifestApplyError::Incomplete { number: position + 1, field })
         };
         let api_version = field("/apiVersion", "apiVersion")?;
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
@@ -104,11 +100,11 @@ pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestError> {
     Ok(manifests)
 }
 
-/// Titles of the objects that applying would create or change. Nothing is changed: the API is asked for a dry run.
+/// Titles of the objects that applying would create or change, by a dry run of the API.
 ///
 /// # Errors
-/// At the first object that the API would not take.
-pub async fn differing(client: &Client, manifests: &[Manifest]) -> Result<Vec<String>, ManifestError> {
+/// At the first object that the API would refuse.
+pub async fn differing(client: &Client, manifests: &[Manifest]) -> Result<Vec<String>, ManifestApplyError> {
     let mut kinds = Kinds::default();
     let mut differing = Vec::new();
     for manifest in manifests {
@@ -129,7 +125,7 @@ pub async fn differing(client: &Client, manifests: &[Manifest]) -> Result<Vec<St
     Ok(differing)
 }
 
-/// What a person would compare: who manages which field, and when it was written, are not part of it.
+/// Without field owners and versions.
 fn content(mut object: DynamicObject) -> DynamicObject {
     object.metadata.managed_fields = None;
     object.metadata.resource_version = None;
@@ -137,23 +133,26 @@ fn content(mut object: DynamicObject) -> DynamicObject {
     object
 }
 
-/// Applies objects in their order, as owner of every field that they name, whoever owned it before.
+/// Applies objects in their order, as owner of every field that they contain, also of those with another owner.
 ///
-/// A kind that is not served yet is waited for, so that a definition and objects of its kind may be in one text.
+/// Waits for a kind that is not served yet, so that one text may contain a definition and objects of its kind.
 ///
 /// # Errors
-/// At the first object that the API does not take; those before it are applied.
-pub async fn apply(client: &Client, manifests: &[Manifest]) -> Result<Vec<Applied>, ManifestError> {
+/// At the first object that the API refuses; those before it are applied.
+pub async fn apply(
+    client: &Client,
+    manifests: &[Manifest],
+) -> Result<Vec<AppliedObject>, ManifestApplyError> {
     let mut kinds = Kinds::default();
     let mut applied = Vec::new();
     for manifest in manifests {
         let outcome = apply_one(&kinds.api(client, manifest).await?, manifest).await?;
-        applied.push(Applied { object: manifest.title(), outcome });
+        applied.push(AppliedObject { object: manifest.title(), outcome });
     }
     Ok(applied)
 }
 
-/// How the API serves the kinds that were met: each is asked for once.
+/// How the API serves the kinds seen so far: each is discovered once.
 #[derive(Default)]
 struct Kinds(BTreeMap<String, (ApiResource, Scope)>);
 
@@ -162,7 +161,7 @@ impl Kinds {
         &mut self,
         client: &Client,
         manifest: &Manifest,
-    ) -> Result<Api<DynamicObject>, ManifestError> {
+    ) -> Result<Api<DynamicObject>, ManifestApplyError> {
         let key = format!("{}/{}", manifest.value["apiVersion"], manifest.kind.kind);
         let (resource, scope) = match self.0.get(&key) {
             Some(found) => found.clone(),
@@ -178,18 +177,18 @@ impl Kinds {
     }
 }
 
-async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<Outcome, ApiError> {
+async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<ApplyOutcome, ApiError> {
     let before = api.get_metadata_opt(&manifest.name).await;
     let before = before.map_err(|error| ApiError::new("get", manifest.title(), error))?;
     let parameters = PatchParams::apply(FIELD_MANAGER).force();
     let after = api.patch(&manifest.name, &parameters, &Patch::Apply(&manifest.value)).await;
     let after = after.map_err(|error| ApiError::new("apply", manifest.title(), error))?;
     Ok(match before {
-        None => Outcome::Created,
+        None => ApplyOutcome::Created,
         Some(before) if before.metadata.resource_version != after.metadata.resource_version => {
-            Outcome::Changed
+            ApplyOutcome::Changed
         }
-        Some(_) => Outcome::Unchanged,
+        Some(_) => ApplyOutcome::Unchanged,
     })
 }
 
@@ -198,11 +197,11 @@ async fn kind(client: &Client, kind: &GroupVersionKind) -> Result<(ApiResource, 
     let condition = format!("the API to serve {} of {}", kind.kind, kind.api_version());
     wait_for(condition, KIND_LIMIT, || async {
         match pinned_kind(client, kind).await {
-            Ok((resource, capabilities)) => Seen::Yes((resource, capabilities.scope)),
-            Err(kube::Error::Discovery(error)) => Seen::NotYet(error.to_string()),
+            Ok((resource, capabilities)) => WaitStatus::Holds((resource, capabilities.scope)),
+            Err(kube::Error::Discovery(error)) => WaitStatus::NotYet(error.to_string()),
             Err(error) => match ApiError::new("discover", &kind.kind, error) {
                 ApiError::NotFound { .. } => {
-                    Seen::NotYet("it does not serve this group and version".to_owned())
+                    WaitStatus::NotYet("this group and version is not served".to_owned())
                 }
                 error => error.into(),
             },
@@ -216,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_read_as_objects() {
+    fn a_text_is_parsed_into_objects() {
         let text = "\
 ---
 # nothing but a comment
@@ -242,17 +241,17 @@ spec:
     }
 
     #[test]
-    fn what_is_not_an_object_is_refused_by_its_number() {
-        for (text, said) in [
+    fn a_document_that_is_not_an_object_is_refused_by_its_number() {
+        for (text, message) in [
             ("kind: A\nmetadata: {name: n}", "document 1 of the manifest has no apiVersion"),
             ("apiVersion: v1\nmetadata: {name: n}", "document 1 of the manifest has no kind"),
             (
                 "apiVersion: v1\nkind: A\nmetadata: {name: n}\n---\napiVersion: v1\nkind: A",
                 "document 2 of the manifest has no metadata.name",
             ),
-            ("a: [", "the manifest cannot be read"),
+            ("a: [", "cannot parse the manifest"),
         ] {
-            assert_eq!(parse(text).unwrap_err().to_string(), said);
+            assert_eq!(parse(text).unwrap_err().to_string(), message);
         }
     }
 }

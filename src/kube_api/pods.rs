@@ -19,7 +19,7 @@ pub enum ExpectedPod {
 /// All pods that are bound to a node, of every namespace.
 ///
 /// # Errors
-/// When the API could not say.
+/// When the API does not answer or refuses.
 pub async fn of_node(client: &Client, node: &HostName) -> Result<Vec<Pod>, ApiError> {
     let api: Api<Pod> = Api::all(client.clone());
     let here = ListParams::default().fields(&format!("spec.nodeName={node}"));
@@ -30,12 +30,12 @@ pub async fn of_node(client: &Client, node: &HostName) -> Result<Vec<Pod>, ApiEr
     Ok(listed.items)
 }
 
-/// What is missing: one line for each expected pod that is not Ready. Empty when all are.
+/// One line for each expected pod that is not Ready. Empty when all are.
 pub fn missing(pods: &[Pod], node: &HostName, expected: &[ExpectedPod]) -> Vec<String> {
-    expected.iter().filter_map(|expected| complaint(pods, node, expected)).collect()
+    expected.iter().filter_map(|expected| problem(pods, node, expected)).collect()
 }
 
-fn complaint(pods: &[Pod], node: &HostName, expected: &ExpectedPod) -> Option<String> {
+fn problem(pods: &[Pod], node: &HostName, expected: &ExpectedPod) -> Option<String> {
     let (title, found): (String, Option<&Pod>) = match expected {
         ExpectedPod::Static(name) => {
             let mirror = format!("{name}-{node}");
@@ -46,16 +46,16 @@ fn complaint(pods: &[Pod], node: &HostName, expected: &ExpectedPod) -> Option<St
             let owned = |pod: &&Pod| {
                 pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet" && owner.name == *name)
             };
-            // While a DaemonSet is updated an old pod may linger beside the new one.
+            // While a DaemonSet is updated an old pod may exist beside the new one.
             let found = pods.iter().filter(owned).max_by_key(|pod| pod.metadata.deletion_timestamp.is_none());
             (format!("pod of DaemonSet {name}"), found)
         }
     };
-    let Some(pod) = found else { return Some(format!("{title}: not there")) };
+    let Some(pod) = found else { return Some(format!("{title}: not found")) };
     if pod.metadata.deletion_timestamp.is_some() {
-        return Some(format!("{title}: ending"));
+        return Some(format!("{title}: terminating"));
     }
-    if is_ready(pod) { None } else { Some(format!("{title}: {}", trouble(pod))) }
+    if is_ready(pod) { None } else { Some(format!("{title}: {}", not_ready_reason(pod))) }
 }
 
 fn is_ready(pod: &Pod) -> bool {
@@ -63,8 +63,8 @@ fn is_ready(pod: &Pod) -> bool {
     conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// What its containers wait for or died of; its phase where they say nothing.
-fn trouble(pod: &Pod) -> String {
+/// Why its containers wait or failed; its phase where they have no reason.
+fn not_ready_reason(pod: &Pod) -> String {
     let Some(status) = &pod.status else { return "not started".to_owned() };
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
     let reasons: Vec<String> = containers
@@ -113,8 +113,8 @@ mod tests {
             { "name": "init", "image": "", "imageID": "", "ready": false, "restartCount": 0,
               "state": { "terminated": { "exitCode": 3 } } },
         ]});
-        let mut ending = pod("bird-1", Some("bird"), ready.clone());
-        ending.metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH.into());
+        let mut terminating = pod("bird-1", Some("bird"), ready.clone());
+        terminating.metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH.into());
         let mut leaving = pod("dns-1", Some("dns"), ready.clone());
         leaving.metadata.deletion_timestamp = Some(jiff::Timestamp::UNIX_EPOCH.into());
         let pods = [
@@ -122,7 +122,7 @@ mod tests {
             pod("kube-apiserver-n1", None, json!({ "phase": "Running" })),
             pod("kube-proxy-x", Some("kube-proxy"), pulling),
             pod("cni-x", Some("cni"), crashed),
-            ending,
+            terminating,
             pod("bird-2", Some("bird"), ready),
             leaving,
         ];
@@ -139,10 +139,10 @@ mod tests {
             missing(&pods, &"n1".parse().unwrap(), &expected),
             [
                 "pod kube-apiserver-n1: Running, not Ready",
-                "pod kube-scheduler-n1: not there",
+                "pod kube-scheduler-n1: not found",
                 "pod of DaemonSet kube-proxy: container proxy ImagePullBackOff",
                 "pod of DaemonSet cni: container init exit status 3",
-                "pod of DaemonSet dns: ending",
+                "pod of DaemonSet dns: terminating",
             ]
         );
     }

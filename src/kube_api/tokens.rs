@@ -1,7 +1,7 @@
-//! Join tokens: what a new kubelet proves itself with, once, before it has a certificate.
+//! Join tokens: the credentials of a new kubelet until it has a certificate.
 //!
-//! A token names its node by a group, and `crate::controller::csr_verdict` signs for that node only: who
-//! finds a token can become that one node, while the token lives, and no other.
+//! A token names its node by a group, and `crate::controller::csr_verdict` signs for that node only: a token that
+//! leaks is good for that one node, until it expires.
 
 use std::fmt;
 
@@ -15,28 +15,25 @@ use super::FIELD_MANAGER;
 use super::client::ApiError;
 use crate::model::name::HostName;
 
-/// Where the API server looks for tokens.
+/// The namespace in which the API server looks for tokens.
 const NAMESPACE: &str = "kube-system";
 
-/// Before the node's part of its group.
+/// Prefix of a node's group.
 const GROUP_PREFIX: &str = "system:bootstrappers:metalform:";
 
-/// The API server takes groups that match `\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z`.
+/// The API server accepts groups that match `\Asystem:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]\z`.
 const LONGEST_GROUP: usize = "system:bootstrappers:".len() + 256;
 
-/// Five bits for each letter, so that no letter is likelier than another; a token's letters are `[a-z0-9]`.
+/// Five bits for each letter, so that all are equally likely; a token's letters are `[a-z0-9]`.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// The node's name does not fit.
+    /// The node's name does not fit into a group.
     #[error("node name {name} is too long for a join token: at most {} characters", LONGEST_GROUP - GROUP_PREFIX.len())]
-    NameTooLong {
-        /// The name.
-        name: HostName,
-    },
-    /// The API did not take it.
+    NameTooLong { name: HostName },
+    /// The API refused it.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
@@ -68,14 +65,14 @@ impl BootstrapToken {
         &self.id
     }
 
-    /// What the kubelet presents: `abcdef.0123456789abcdef`. A secret.
+    /// The bearer token of the kubelet: `abcdef.0123456789abcdef`. A secret.
     pub fn bearer(&self) -> String {
         format!("{}.{}", self.id, self.secret)
     }
 }
 
-/// The group that a token for this node is in. No two nodes have the same: a name has no `:`, and a group no `.`,
-/// so one is written for the other.
+/// The group of tokens for this node. No two nodes have the same: a name contains no `:`, and a group no `.`,
+/// and each `.` becomes a `:`.
 ///
 /// # Errors
 /// [`TokenError::NameTooLong`] for names of more than 246 characters.
@@ -87,10 +84,10 @@ pub fn group(node: &HostName) -> Result<String, TokenError> {
     Ok(group)
 }
 
-/// Makes a token valid, for one node and until then.
+/// Creates a token, valid for one node until it expires.
 ///
 /// # Errors
-/// When the name is too long or the API did not take it.
+/// When the name is too long or the API refuses.
 pub async fn create(
     client: &Client,
     token: &BootstrapToken,
@@ -105,10 +102,10 @@ pub async fn create(
     Ok(())
 }
 
-/// Makes a token invalid. That it is gone already is well.
+/// Deletes a token; one that does not exist is no error.
 ///
 /// # Errors
-/// When the API could not do it; the token then ends when it expires.
+/// When the API does not answer or refuses; the token then expires.
 pub async fn delete(client: &Client, id: &str) -> Result<(), ApiError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let deleted = api.delete(&secret_name(id), &DeleteParams::default()).await;
@@ -118,10 +115,10 @@ pub async fn delete(client: &Client, id: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Ids of all tokens for a node, those of runs that were killed among them.
+/// Ids of all tokens for a node, those of runs that were killed included.
 ///
 /// # Errors
-/// When the name is too long or the API could not say.
+/// When the name is too long, or the API does not answer or refuses.
 pub async fn ids(client: &Client, node: &HostName) -> Result<Vec<String>, TokenError> {
     let group = group(node)?;
     let api: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
@@ -171,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_has_what_the_api_server_asks_for() {
+    fn a_secret_has_the_fields_of_a_bootstrap_token() {
         let secret = secret(&token(), &"n1.rack-2".parse().unwrap(), Timestamp::UNIX_EPOCH).unwrap();
         insta::assert_yaml_snapshot!(secret, @r#"
         apiVersion: v1
@@ -203,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_never_longer_than_the_api_server_takes() {
+    fn a_group_is_never_longer_than_the_api_server_accepts() {
         let long = |length: usize| -> HostName {
             let text = format!("{}.", "a".repeat(61)).repeat(5);
             text[..length].parse().unwrap()

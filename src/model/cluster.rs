@@ -1,4 +1,4 @@
-//! The cluster as templates and state files see it.
+//! The root `cluster` of the values that templates and state files read.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,46 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cluster_networks::Networks;
+use super::platform::PackageFormat;
 
-/// Where the bootstrap node serves packages and images, with TLS.
+/// HTTPS port on which the bootstrap node serves packages and images.
 pub const SERVE_PORT: u16 = 8443;
 
-/// The `cluster` of templates and state files.
+/// The root `cluster`. On a roster, the `vars` of `defaults` are the root, in the same shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cluster {
-    /// What kubeconfigs call it.
+    /// Its name in kubeconfigs.
     pub name: String,
-    /// Its networks.
+    /// The cluster's networks.
     pub networks: Networks,
     /// Component to version: `kubernetes` to `1.35.4`.
     pub versions: BTreeMap<String, String>,
-    /// Package to version, of the packages that are the bundle's own: `kubelet` to `1.35.4`.
+    /// Package to version, of the packages in the bundle for this host's platform: `kubelet` to `1.35.4`.
     pub packages: BTreeMap<String, String>,
     /// Component to full image reference: `etcd` to `registry.k8s.io/etcd:3.6.5-0`.
     pub images: BTreeMap<String, String>,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
-    /// Where hosts get packages from.
+    /// The only package repository of the hosts.
     pub repository: Repository,
-    /// Where containerd gets images from: `https://10.0.0.1:8443`.
+    /// URI of the only image registry of the hosts: `https://10.0.0.1:8443`.
     pub registry: String,
-    /// Certificates of the authorities, PEM, by name: `kubernetes`, `etcd`, `front-proxy`.
+    /// CA name (`kubernetes`, `etcd`, `front-proxy`) to certificate, PEM.
     pub authorities: BTreeMap<String, String>,
-    /// What service account tokens are checked with, PEM.
+    /// Public key that verifies service account tokens, PEM.
     pub service_account_public_key: String,
-    /// What must never be shown.
+    /// Never shown in a log, an error or a diff.
     pub secrets: Secrets,
-    /// Path of this binary on the bootstrap node.
+    /// Path of the metalform binary on the bootstrap node.
     pub metalform: String,
 }
 
-/// What every API server shares. `Debug` shows none of it.
+/// Secrets shared by all API servers. `Debug` shows none of them.
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Secrets {
-    /// What service account tokens are signed with, PEM.
+    /// Private key that signs service account tokens, PEM.
     pub service_account_key: String,
-    /// What secrets are encrypted with at rest, base64.
+    /// Key that encrypts Secrets at rest, base64.
     pub encryption_key: String,
 }
 
@@ -54,30 +55,34 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// Where hosts get packages from, and how they know that it is right.
+/// A package repository for the platform of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Repository {
-    /// `https://10.0.0.1:8443/packages`.
+    /// Selects the package manager that reads it.
+    pub format: PackageFormat,
+    /// `https://10.0.0.1:8443/apt`.
     pub uri: String,
-    /// Public OpenPGP key that indexes are signed with, ASCII armor.
+    /// Suite below the URI that has the packages for the host's platform: `debian-13`. Empty with `rpm`.
+    pub suite: String,
+    /// Public OpenPGP key of the index signatures, ASCII armor.
     pub key: String,
 }
 
 /// Settings of the Kubernetes components.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KubernetesOptions {
-    /// Of the API server.
+    /// Feature gates of the API server.
     pub feature_gates: BTreeMap<String, bool>,
-    /// Ended pods that are kept before the oldest are removed.
+    /// Number of terminated pods to keep before the oldest are deleted.
     pub terminated_pod_gc_threshold: u32,
-    /// Whether the cluster's DNS asks the hosts' resolvers for names that are not its own.
+    /// Whether the cluster's DNS forwards names outside the cluster domain to the hosts' resolvers.
     pub dns_host_forward: bool,
-    /// Pods that a node may run.
+    /// Maximum number of pods on a node.
     pub max_pods: u32,
 }
 
 impl Default for KubernetesOptions {
-    /// The defaults of MetalK8s, which are upstream's except for fewer ended pods kept.
+    /// MetalK8s' defaults, which differ from upstream's in the number of terminated pods to keep.
     fn default() -> Self {
         Self {
             feature_gates: BTreeMap::new(),
@@ -94,12 +99,13 @@ mod tests {
     use crate::model::cluster_networks::WorkloadPlane;
 
     #[test]
-    fn templates_see_networks_and_addresses_as_text() {
+    fn networks_and_addresses_are_strings() {
         let cluster = Cluster {
             name: "metal".into(),
             networks: Networks {
                 control_plane: vec!["10.0.0.0/24".parse().unwrap()],
                 workload_plane: WorkloadPlane { cidrs: vec!["10.1.0.0/24".parse().unwrap()], mtu: 1460 },
+                node_ports: vec!["10.1.0.0/24".parse().unwrap()],
                 pods: "10.233.0.0/16".parse().unwrap(),
                 services: "10.96.0.0/12".parse().unwrap(),
                 api_service_ip: "10.96.0.1".parse().unwrap(),
@@ -109,7 +115,12 @@ mod tests {
             packages: BTreeMap::new(),
             images: BTreeMap::new(),
             kubernetes: KubernetesOptions::default(),
-            repository: Repository { uri: "https://a".into(), key: "KEY".into() },
+            repository: Repository {
+                format: PackageFormat::Deb,
+                uri: "https://a".into(),
+                suite: "debian-13".into(),
+                key: "KEY".into(),
+            },
             registry: "https://a".into(),
             authorities: BTreeMap::new(),
             service_account_public_key: "PEM".into(),
@@ -120,6 +131,7 @@ mod tests {
         assert_eq!(seen["networks"]["control_plane"][0], "10.0.0.0/24");
         assert_eq!(seen["networks"]["workload_plane"]["mtu"], 1460);
         assert_eq!(seen["networks"]["dns_ip"], "10.96.0.10");
+        assert_eq!(seen["repository"]["format"], "deb");
         assert_eq!(seen["versions"]["kubernetes"], "1.35.4");
         assert_eq!(seen["kubernetes"]["max_pods"], 110);
     }

@@ -6,38 +6,41 @@ use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Networks that were validated: each is a network (no host bits), and they do not overlap, except that the
-/// two planes may be the same networks.
+/// Validated networks: none has host bits set, and none overlap, except that the two planes may be the same and that
+/// `node_ports` are any networks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Networks {
-    /// Where API servers, etcd members and kubelets talk; never empty.
+    /// Networks of API servers, etcd members and kubelets; never empty.
     #[schemars(with = "Vec<String>")]
     pub control_plane: Vec<IpNet>,
-    /// Where pods of different nodes talk.
+    /// Networks that carry the traffic between pods of different nodes.
     pub workload_plane: WorkloadPlane,
-    /// Pods' addresses; each node gets a part of it.
+    /// Networks on whose addresses NodePorts are served; never empty.
+    #[schemars(with = "Vec<String>")]
+    pub node_ports: Vec<IpNet>,
+    /// Pod addresses; each node is assigned a part of it.
     #[schemars(with = "String")]
     pub pods: IpNet,
-    /// Services' virtual addresses.
+    /// Service addresses.
     #[schemars(with = "String")]
     pub services: IpNet,
-    /// Of the Service `kubernetes`: the first address of `services`, which the API server takes by itself.
+    /// Address of the Service `kubernetes`: the first of `services`, which the API server allocates itself.
     pub api_service_ip: IpAddr,
-    /// Of the cluster's DNS: the tenth address of `services`, as kubeadm and MetalK8s have it.
+    /// Address of the cluster's DNS: the tenth of `services`, as with kubeadm and MetalK8s.
     pub dns_ip: IpAddr,
 }
 
-/// The plane of the workload.
+/// The workload plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkloadPlane {
     /// Never empty.
     #[schemars(with = "Vec<String>")]
     pub cidrs: Vec<IpNet>,
-    /// Octets; the smallest of all hosts' interfaces in this plane.
+    /// In octets; at most the MTU of every host's interface on this plane.
     pub mtu: u32,
 }
 
-/// The network's address plus `n`. The network must be large enough.
+/// The network's address plus `n`; the network must contain it.
 pub fn nth_address(network: IpNet, n: u8) -> IpAddr {
     match network.network() {
         IpAddr::V4(first) => IpAddr::V4((u32::from(first) + u32::from(n)).into()),
@@ -45,7 +48,7 @@ pub fn nth_address(network: IpNet, n: u8) -> IpAddr {
     }
 }
 
-/// Whether any address is in both.
+/// Whether the networks share an address.
 pub fn overlap(one: IpNet, other: IpNet) -> bool {
     one.contains(&other) || other.contains(&one)
 }
@@ -55,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_overlap_when_one_holds_the_other() {
+    fn networks_overlap_when_one_contains_the_other() {
         for (one, other, expected) in [
             ("10.0.0.0/8", "10.1.0.0/16", true),
             ("10.1.0.0/16", "10.0.0.0/8", true),
@@ -69,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_counted_from_the_networks_own() {
+    fn addresses_are_counted_from_the_network_address() {
         assert_eq!(nth_address("10.96.0.0/12".parse().unwrap(), 10).to_string(), "10.96.0.10");
         assert_eq!(nth_address("fd00::/112".parse().unwrap(), 1).to_string(), "fd00::1");
     }

@@ -1,4 +1,4 @@
-//! A YAML file that a person wrote, and what is wrong with it.
+//! A YAML file written by an operator, and its problems.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,52 +8,52 @@ use serde_saphyr::Location;
 
 use super::yaml_error;
 
-/// A file's name (for messages only) and text.
+/// A YAML file.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    /// As the person gave it.
+    /// As given by the operator; used in messages only.
     pub file: &'a str,
-    /// One YAML document.
+    /// One YAML document, UTF-8.
     pub text: &'a str,
 }
 
-/// The largest file that is read, in bytes. What people write is a thousandth of it.
+/// Limit of the size of a file, in bytes.
 pub const LARGEST: usize = 4 << 20;
 
-/// The deepest nesting that is read. Each level is one of the reader's recursion, and a thread's stack may be 2 MiB.
+/// Limit of nesting. Each level is a level of recursion of the parser, and a thread's stack may be 2 MiB.
 pub const DEEPEST: usize = 24;
 
-/// Why a file is not something that a person wrote.
+/// Why a file is not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Larger than [`LARGEST`].
-    #[error("this file has {} MiB; more than {} are not read", .bytes >> 20, LARGEST >> 20)]
+    #[error("this file is {} MiB large; the limit is {} MiB", .bytes >> 20, LARGEST >> 20)]
     TooLarge {
-        /// Its size.
+        /// Size of the file.
         bytes: usize,
     },
-    /// A byte that no UTF-8 text has there.
-    #[error("the byte {byte:#04x} is not UTF-8 text; save the file as UTF-8")]
+    /// An invalid byte of UTF-8.
+    #[error("invalid UTF-8 byte {byte:#04x}; save the file as UTF-8")]
     NotUtf8 {
-        /// Counted from 1.
+        /// From 1.
         line: u64,
-        /// Counted from 1, in characters.
+        /// From 1, in characters.
         column: u64,
-        /// The byte.
+        /// The first invalid one.
         byte: u8,
     },
-    /// A character that no editor writes.
-    #[error("there is a NUL character; save the file as UTF-8")]
+    /// A NUL character, as in UTF-16.
+    #[error("unexpected NUL character; save the file as UTF-8")]
     Nul {
-        /// Counted from 1.
+        /// From 1.
         line: u64,
-        /// Counted from 1, in characters.
+        /// From 1, in characters.
         column: u64,
     },
 }
 
 impl TextError {
-    /// The line and the column, counted from 1.
+    /// Line and column, from 1.
     pub fn position(&self) -> (u64, u64) {
         match self {
             Self::TooLarge { .. } => (1, 1),
@@ -61,17 +61,17 @@ impl TextError {
         }
     }
 
-    /// What follows the name of a file: `:3:7`.
+    /// Suffix of a file name: `:3:7`.
     pub fn place(&self) -> String {
         let (line, column) = self.position();
         format!(":{line}:{column}")
     }
 }
 
-/// The text of a file. A byte order mark at its beginning is dropped, as YAML 1.2 (section 5.2) has it.
+/// Decodes a file. A byte order mark at the start is removed (YAML 1.2, section 5.2).
 ///
 /// # Errors
-/// When it is too large, or no text.
+/// When it is too large, or not text.
 pub fn text(bytes: Vec<u8>) -> Result<String, TextError> {
     if bytes.len() > LARGEST {
         return Err(TextError::TooLarge { bytes: bytes.len() });
@@ -89,7 +89,7 @@ pub fn text(bytes: Vec<u8>) -> Result<String, TextError> {
     Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
-/// The text without line breaks and what else a terminal would act upon: these are shown as escapes.
+/// Replaces line breaks and other control characters by escapes.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -98,42 +98,42 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// The line and the column of what follows a text.
+/// Line and column of the position after a text.
 fn place_after(before: &str) -> (u64, u64) {
     let last = before.rsplit('\n').next().unwrap_or_default();
     (before.matches('\n').count() as u64 + 1, last.chars().count() as u64 + 1)
 }
 
-/// Which words are booleans.
+/// The syntax of booleans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Booleans {
     /// `true` and `false` (YAML 1.2).
     Strict,
-    /// `yes`, `on`, `no` and `off` too (YAML 1.1), as files written for Salt have them.
+    /// Also `yes`, `on`, `no` and `off` (YAML 1.1), as in files written for Salt.
     Yaml11,
 }
 
-/// One thing that is wrong, and where.
+/// A problem with its location. Displays as `file:line:column: message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file's name.
+    /// As in [`Document::file`].
     pub file: String,
-    /// From 1; the first line too where something is missing from the file as a whole.
+    /// From 1; also 1 for a problem of the file as a whole.
     pub line: u64,
     /// From 1, in characters.
     pub column: u64,
-    /// A lowercase fragment.
+    /// Lowercase, without a period.
     pub message: String,
 }
 
-/// Everything that is wrong with what was read; never empty. Displays as one line each.
+/// All problems; never empty. Displays as one line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
 impl std::error::Error for Problems {}
 
 impl Problems {
-    /// By file, and by place in it.
+    /// Sorts by file and location.
     pub fn in_order(mut problems: Vec<Problem>) -> Self {
         problems.sort_by(|one, other| {
             (&one.file, one.line, one.column).cmp(&(&other.file, other.line, other.column))
@@ -143,10 +143,10 @@ impl Problems {
 }
 
 impl<'a> Document<'a> {
-    /// Reads it. Duplicate keys are errors; unknown fields are where the type denies them.
+    /// Parses the document. Duplicate keys are errors; unknown fields are errors where the type denies them.
     ///
     /// # Errors
-    /// The one problem that reading stopped at.
+    /// The first problem.
     pub fn parse<T: Deserialize<'a>>(&self, booleans: Booleans) -> Result<T, Problems> {
         let options = serde_saphyr::options! {
             strict_booleans: booleans == Booleans::Strict,
@@ -158,10 +158,10 @@ impl<'a> Document<'a> {
             .map_err(|error| Problems(vec![self.problem(error.location(), yaml_error::explain(&error))]))
     }
 
-    /// A problem with what stands at a place of this file.
+    /// A problem at a location of this file.
     pub fn problem(&self, at: impl Into<Option<Location>>, message: impl Into<String>) -> Problem {
         let at = at.into().unwrap_or(Location::UNKNOWN);
-        // What has no place is missing from the file as a whole.
+        // Without a location it is a problem of the file as a whole.
         let (line, column) = (at.line().max(1), at.column().max(1));
         Problem { file: self.file.to_owned(), line, column, message: message.into() }
     }

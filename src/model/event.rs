@@ -1,4 +1,4 @@
-//! The only thing that a run tells a reporter.
+//! Progress events, from runs to reporters.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use serde::{Serialize, Serializer};
 
 use super::name::HostName;
 
-/// What has just happened. Events of one host come in order; hosts interleave. Programs get them with
-/// `--log-format json`, durations in seconds.
+/// Events of one host are in order; those of several hosts interleave. `--log-format json` prints them, with durations
+/// in seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A run over a fleet begins.
+    /// A run over a fleet starts.
     RunBegun {
-        /// How many hosts it is about.
+        /// Number of selected hosts.
         hosts: usize,
     },
-    /// Somebody wants the run to stop: no further host begins, and no further resource.
+    /// The run was interrupted: no further host and no further resource is started.
     StopAsked,
-    /// A host of a fleet is being reached.
+    /// A host of a fleet is being connected to.
     HostBegun {
         /// The host.
         host: HostName,
@@ -28,49 +28,49 @@ pub enum Event {
     HostEnded {
         /// The host.
         host: HostName,
-        /// How.
+        /// Result.
         outcome: HostOutcome,
-        /// How many resources were changed.
+        /// Number of changed resources.
         changed: usize,
-        /// Since it began.
+        /// Since the start.
         #[serde(serialize_with = "seconds")]
         elapsed: Duration,
     },
-    /// A phase of an operation begins.
+    /// A phase of an operation starts.
     PhaseBegun {
-        /// The host it is about.
+        /// The host of the operation.
         host: HostName,
-        /// Its title.
+        /// Title of the phase.
         phase: String,
     },
-    /// A phase holds, or has failed.
+    /// A phase succeeded or failed.
     PhaseEnded {
-        /// The host it is about.
+        /// The host of the operation.
         host: HostName,
-        /// Its title.
+        /// Title of the phase.
         phase: String,
-        /// Since it began.
+        /// Since the start.
         #[serde(serialize_with = "seconds")]
         elapsed: Duration,
-        /// Whether it holds.
+        /// Whether it succeeded.
         holds: bool,
     },
-    /// A phase does something.
+    /// A phase performs an action.
     Acted {
-        /// The host it is about.
+        /// The host of the operation.
         host: HostName,
-        /// What, as a sentence.
+        /// As a sentence.
         action: String,
     },
-    /// A phase waits; told when the wait begins, and now and then while it lasts.
+    /// A phase waits. Sent at the start of the wait, and repeatedly while it lasts.
     Waiting {
-        /// The host it is about.
+        /// The host of the operation.
         host: HostName,
-        /// What for, as a sentence.
+        /// The awaited condition, as a sentence.
         condition: String,
-        /// What is there instead.
+        /// The last observed state.
         last_seen: String,
-        /// Since the wait began.
+        /// Since the start of the wait.
         #[serde(serialize_with = "seconds")]
         elapsed: Duration,
     },
@@ -80,24 +80,24 @@ pub enum Event {
         host: HostName,
         /// Ids of the resources to change, in order.
         changes: Vec<String>,
-        /// How many need nothing.
+        /// Number of unchanged resources.
         unchanged: usize,
     },
-    /// Work on a resource begins.
+    /// A resource is being applied.
     ResourceBegun {
         /// The host.
         host: HostName,
         /// `kind:name`.
         resource: String,
     },
-    /// All steps of a resource are done.
+    /// All steps of a resource are completed.
     ResourceDone {
         /// The host.
         host: HostName,
         /// `kind:name`.
         resource: String,
     },
-    /// A step of a resource failed; nothing after it runs on this host.
+    /// A step of a resource failed; no later step runs on this host.
     ResourceFailed {
         /// The host.
         host: HostName,
@@ -105,31 +105,31 @@ pub enum Event {
         resource: String,
         /// Exit status of the step.
         status: i32,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
     },
 }
 
-/// How the work on a host of a fleet ended.
+/// The result of a host of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostOutcome {
-    /// It was what it should be.
+    /// It already matched its states.
     Unchanged,
-    /// It is what it should be now.
+    /// It was changed and matches its states.
     Changed,
-    /// It was asked to stop on the way.
+    /// It was interrupted.
     Stopped,
-    /// It is not what it should be.
+    /// It does not match its states.
     Failed,
-    /// It could not be reached, and was set aside.
+    /// It could not be reached, and is not counted as a failure.
     Unreachable,
-    /// Nothing was begun with it.
+    /// It was not started.
     NotBegun,
 }
 
 impl HostOutcome {
-    /// As people read it.
+    /// In tables and logs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unchanged => "unchanged",
@@ -149,12 +149,12 @@ impl fmt::Display for HostOutcome {
 }
 
 fn seconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    // No more digits than anybody reads.
+    // Milliseconds.
     serializer.serialize_f64((elapsed.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
 impl Event {
-    /// The host that it is about; `None` when it is about the whole run.
+    /// The host of the event; `None` for events of the whole run.
     pub fn host(&self) -> Option<&HostName> {
         match self {
             Self::RunBegun { .. } | Self::StopAsked => None,

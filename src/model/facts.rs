@@ -1,16 +1,17 @@
-//! What a host is, as opposed to what it should be.
+//! The root `facts`: observed properties of a host, as opposed to its desired state.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Observed on the host in one round trip; the `facts` of templates and state files.
+/// Observed on the host in one round trip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// `hostname` as the kernel has it.
+    /// The kernel's host name.
     pub hostname: String,
     /// `/etc/machine-id`.
     pub machine_id: String,
@@ -18,39 +19,39 @@ pub struct Facts {
     pub boot_id: String,
     /// The operating system, from os-release(5).
     pub os: Os,
-    /// In Go's spelling, as packages and images have it: `amd64`, `arm64`; other machines as `uname -m` says.
+    /// `amd64`, `arm64`; otherwise as printed by `uname -m`.
     pub arch: String,
     /// `uname -r`.
     pub kernel: String,
-    /// Logical processors.
+    /// Number of logical processors.
     pub cpus: u32,
-    /// MemTotal, bytes.
+    /// MemTotal, in bytes.
     pub memory: u64,
     /// 2 when `/sys/fs/cgroup` is a cgroup2 file system, else 1.
     pub cgroup: u8,
-    /// Whether the host is a container (systemd-detect-virt --container), where an operator's machine is not.
+    /// Whether the host is a container (`systemd-detect-virt --container`).
     pub container: bool,
-    /// The highest `oom_score_adj` decrease permitted: false where CAP_SYS_RESOURCE is missing.
+    /// Whether `oom_score_adj` may be decreased: false without CAP_SYS_RESOURCE.
     pub may_lower_oom_score: bool,
-    /// Addresses by network interface, loopback left out; in the kernel's order.
+    /// Network interface to addresses in the kernel's order, without the loopback interface.
     pub addresses: BTreeMap<String, Vec<Cidr>>,
     /// Whether a default route exists (IPv4).
     pub default_route: bool,
-    /// Nameservers in `/etc/resolv.conf`; empty when the file is missing or names none.
+    /// Nameservers in `/etc/resolv.conf`; empty without the file.
     pub nameservers: Vec<IpAddr>,
     /// Whether any swap is in use.
     pub swap: bool,
-    /// Seconds since the epoch on the host's clock when it was asked.
+    /// The host's clock when it was observed, in seconds since the epoch.
     pub clock: i64,
-    /// Bytes free below `/var`.
+    /// Free space below `/var`, in bytes.
     pub disk_free: u64,
     /// Whether `/etc/resolv.conf` exists.
     pub resolv_conf: bool,
 }
 
 impl Facts {
-    /// Of an ordinary machine with Debian, or of one with Rocky Linux: what states are held against when no host is
-    /// present.
+    /// Facts of two ordinary machines, with Debian and with Rocky Linux (which has no codename): states are checked
+    /// with them when no host is present.
     pub fn examples() -> [Self; 2] {
         let debian = Os {
             id: "debian".to_owned(),
@@ -76,7 +77,7 @@ impl Facts {
             cgroup: 2,
             container: false,
             may_lower_oom_score: true,
-            // RFC 5737: no host has it.
+            // An address for documentation (RFC 5737).
             addresses: [(
                 "eth0".to_owned(),
                 vec![Cidr { address: IpAddr::from([192, 0, 2, 1]), prefix: 24 }],
@@ -90,6 +91,14 @@ impl Facts {
             resolv_conf: true,
         })
     }
+
+    /// The interface and address of the host in one of these networks: the first, in the order of interface names.
+    pub fn address_in(&self, networks: &[IpNet]) -> Option<(&str, IpAddr)> {
+        self.addresses.iter().find_map(|(interface, addresses)| {
+            let contains = |cidr: &&Cidr| networks.iter().any(|network| network.contains(&cidr.address));
+            addresses.iter().find(contains).map(|cidr| (interface.as_str(), cidr.address))
+        })
+    }
 }
 
 /// From os-release(5).
@@ -98,18 +107,18 @@ impl Facts {
 pub struct Os {
     /// `ID`: `debian`, `ubuntu`, `rocky`.
     pub id: String,
-    /// `debian` or `redhat`, whichever the ID or `ID_LIKE` belongs to; else the ID.
+    /// `debian` or `redhat`, by `ID` and `ID_LIKE`; otherwise the ID.
     pub family: String,
-    /// `VERSION_ID`: `13`; empty where the system is a rolling one.
+    /// `VERSION_ID`: `13`; empty on a rolling distribution.
     pub version: String,
-    /// `VERSION_CODENAME`: `trixie`; empty where there is none.
+    /// `VERSION_CODENAME`: `trixie`; empty on RPM distributions. Nothing depends on it.
     pub codename: String,
 }
 
-/// An address and its network's prefix length.
+/// An interface address with the prefix length of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cidr {
-    /// The host's address.
+    /// Not the network's address.
     pub address: IpAddr,
     /// 0 to 32 for IPv4, 0 to 128 for IPv6.
     pub prefix: u8,

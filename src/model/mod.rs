@@ -1,5 +1,6 @@
-//! Plain validated data. No I/O, no clock, no async; every other module may use it.
+//! Plain validated data. No I/O, no clock, no async; all other modules may use it.
 
+pub mod api_contract;
 pub mod bootstrap_configuration;
 pub mod cluster;
 pub mod cluster_networks;
@@ -11,9 +12,12 @@ pub mod name;
 pub mod near;
 pub mod node;
 pub mod one_or_many;
+pub mod platform;
 pub mod role;
 pub mod roster;
 pub mod selector;
+pub mod shell_word;
 pub mod ssh_syntax;
 pub mod ssh_target;
+pub mod values;
 pub mod yaml_error;

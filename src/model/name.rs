@@ -1,14 +1,14 @@
-//! Names, parsed once and trusted afterwards.
+//! Validated names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A host name, as far as a regular expression says it: not how long it may be.
+/// The regular expression of a host name, without the limits of its length.
 pub const HOST_NAME: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
-/// Why a text is not a name.
+/// A string is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not a lowercase RFC 1123 subdomain.
@@ -18,14 +18,14 @@ pub enum NameError {
     HostName(String),
 }
 
-/// The name of a host and of its Node: a lowercase RFC 1123 subdomain of at most 253 characters, which is
-/// what the Kubernetes API accepts as a Node's name.
+/// The name of a host and of its Node: a lowercase RFC 1123 subdomain of at most 253 characters, as the Kubernetes API
+/// requires for Nodes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostName(String);
 
 impl HostName {
-    /// The name as text.
+    /// Never empty.
     pub fn as_str(&self) -> &str {
         &self.0
     }

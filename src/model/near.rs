@@ -1,13 +1,13 @@
-//! What a misspelt word was meant to be.
+//! Suggestions for misspelt words.
 
 use std::fmt;
 
-/// The known word nearest to an unknown one, if one is near at all. Shown as the end of a message.
+/// The known word that is most similar to an unknown one, if any. Displayed at the end of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Near(Option<String>);
 
 impl Near {
-    /// A word is near when at most a third of it (and at least one letter) was mistyped.
+    /// A word is similar when at most a third of its characters, and at least one, differ.
     pub fn to<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         let allowed = (word.chars().count() / 3).max(1);
         let nearest = known
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_word_that_is_near_is_suggested() {
+    fn only_a_similar_word_is_suggested() {
         let suggest = |word| Near::to(word, ["version", "hold", "ensure"]).to_string();
         assert_eq!(suggest("verison"), "; did you mean \"version\"?");
         assert_eq!(suggest("holds"), "; did you mean \"hold\"?");

@@ -1,189 +1,248 @@
-//! What a `v1/Node` manifest asks for.
+//! The `v1/Node` manifest of a machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::Node;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::api_contract::{
+    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, PREFIX, ROLE_LABEL_PREFIX, TRANSIENT_TAINT_PREFIXES,
+    VERSION, WORKLOAD_PLANE_IP,
+};
 use super::name::{HostName, NameError};
-use super::role::{ROLE_LABEL_PREFIX, Role, RoleError};
+use super::role::{Role, RoleError};
 use super::ssh_syntax::SshSyntaxError;
 use super::ssh_target::SshTarget;
 
 mod settings;
 
-use settings::Settings;
-
-/// Our prefix of labels and annotations.
-pub const PREFIX: &str = "metalform.dev/";
-/// Taints that Kubernetes itself puts on a Node and takes away again, such as `not-ready`: no part of what the
-/// manifest asks for (kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration).
-const PASSING_TAINTS: &str = "node.kubernetes.io/";
-/// MetalK8s' prefix, read as an alias of ours.
-pub const ALIAS_PREFIX: &str = "metalk8s.scality.com/";
-
-/// A machine to be a node, as its manifest has it.
+/// A validated manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeSpec {
     /// `metadata.name`.
     pub name: HostName,
     /// Never empty.
     pub roles: BTreeSet<Role>,
-    /// Label `metalform.dev/version`: the release that the node is to run.
+    /// Label `metalform.dev/version`: the Kubernetes version to deploy, without a leading `v`.
     pub version: Option<String>,
-    /// How it is reached. Its host key is pinned by the manifest, or must be known.
+    /// SSH settings. The host key is pinned by the manifest, or must be known.
     pub ssh: SshTarget,
-    /// In the manifest's order.
+    /// In the manifest's order, without those that Kubernetes adds and removes itself.
     pub taints: Vec<Taint>,
-    /// All of the manifest's labels.
+    /// All labels of the manifest.
     pub labels: BTreeMap<String, String>,
+    /// The address on the control plane that was recorded when the node was deployed.
+    pub control_plane_ip: Option<IpAddr>,
+    /// The address on the workload plane that was recorded when the node was deployed.
+    pub workload_plane_ip: Option<IpAddr>,
+    /// Keys of MetalK8s that have no meaning here and were ignored; one line each.
+    pub warnings: Vec<String>,
+}
+
+/// The part of a `v1/Node` that a [`NodeSpec`] is parsed from, in the form of the API.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeManifest {
+    /// Standard object metadata.
+    pub metadata: NodeMetadata,
+    /// `spec.taints`.
+    pub spec: NodeTaints,
+}
+
+/// `metadata` of a [`NodeManifest`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeMetadata {
+    /// Missing in a manifest with `generateName`.
+    pub name: Option<String>,
+    /// As in the API.
+    pub labels: BTreeMap<String, String>,
+    /// As in the API.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// `spec` of a [`NodeManifest`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeTaints {
+    /// As in the API.
+    pub taints: Vec<Taint>,
 }
 
 /// A taint. Displays as kubectl writes it: `key=value:effect`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Taint {
     /// `node-role.kubernetes.io/infra`.
     pub key: String,
-    /// Empty where there is none.
+    /// Empty for a taint without a value.
+    #[serde(default)]
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: String,
 }
 
-/// Everything that is wrong with a manifest; never empty. Displays as one line each.
+/// All problems of a manifest; never empty. Displays as one line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeProblems {
-    /// `metadata.name`, as far as there is one.
+    /// `metadata.name`, or a placeholder.
     pub node: String,
     /// In the order of the fields of [`NodeSpec`].
     pub problems: Vec<NodeProblem>,
 }
 
-/// One thing that is wrong with a manifest.
+/// A problem of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NodeProblem {
-    /// There is no `metadata.name`.
+    /// No `metadata.name`.
     #[error("metadata.name is missing")]
     NoName,
-    /// It is not a host name.
+    /// `metadata.name` is not a host name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A label under `node-role.kubernetes.io/` that names no role of ours.
+    /// A label with [`ROLE_LABEL_PREFIX`] and an unknown role.
     #[error("label {label}: {source}")]
     Role {
-        /// The label.
+        /// With its prefix.
         label: String,
-        /// Why.
+        /// Lists the known roles.
         source: RoleError,
     },
-    /// A role label whose value might mean that the role is not wanted.
-    #[error(
-        "label {label} has the value {value:?}; write \"\", or remove the label if the role is not wanted"
-    )]
+    /// A role label with a value such as `false`, which Kubernetes would not honour.
+    #[error("label {label} has the value {value:?}, expected \"\"; to remove the role, remove the label")]
     RoleValue {
-        /// The label.
+        /// With its prefix.
         label: String,
-        /// Its value.
+        /// Neither empty nor `true`.
         value: String,
     },
-    /// An annotation without which the host cannot be reached.
+    /// A required annotation.
     #[error("annotation {annotation} is missing")]
     Missing {
-        /// Its name.
+        /// With its prefix.
         annotation: String,
     },
-    /// Our key and its alias are both given, and differ.
+    /// A key and its alias are both set, to different values.
     #[error("{ours} is {value:?}, but {alias} is {other:?}; keep one of them")]
     Conflict {
-        /// Our key.
+        /// The key with metalform's prefix.
         ours: String,
-        /// Its value.
+        /// The value of `ours`.
         value: String,
-        /// The alias.
+        /// The key with MetalK8s' prefix.
         alias: String,
-        /// Its value.
+        /// The value of `alias`.
         other: String,
     },
-    /// A value that is not what it should be.
-    #[error("annotation {annotation} is {value:?}; {expected} is expected")]
+    /// A value of another type than expected.
+    #[error("annotation {annotation} is {value:?}, expected {expected}")]
     Value {
-        /// Its name.
+        /// With its prefix.
         annotation: String,
-        /// Its value.
+        /// As written.
         value: String,
-        /// What it should be: `true or false`.
+        /// `true or false`.
         expected: &'static str,
     },
-    /// A value that cannot be read.
+    /// An SSH setting that cannot be parsed.
     #[error("annotation {annotation}: {source}")]
     Ssh {
-        /// Its name.
+        /// With its prefix.
         annotation: String,
-        /// Why.
+        /// Quotes the value.
         source: SshSyntaxError,
     },
-    /// An annotation that starts like ours but is none.
-    #[error("annotation {annotation} is not known; known are {known}")]
+    /// A misspelt annotation.
+    #[error("unknown annotation {annotation}; known are {known}")]
     Unknown {
-        /// Its name.
+        /// With its prefix.
         annotation: String,
-        /// Those that would be, comma separated.
+        /// Without the prefix, separated by commas.
         known: String,
     },
-    /// A taint's effect that Kubernetes does not know.
-    #[error("taint {taint}: its effect is not NoSchedule, PreferNoSchedule or NoExecute")]
+    /// An effect that Kubernetes does not define.
+    #[error("taint {taint}: the effect is not NoSchedule, PreferNoSchedule or NoExecute")]
     TaintEffect {
         /// As kubectl writes it.
         taint: String,
     },
+    /// A version that the bundle does not contain.
+    #[error("label {VERSION} is {wanted:?}, but the bundle contains Kubernetes {available}")]
+    Version {
+        /// The value of the label.
+        wanted: String,
+        /// The version in the bundle.
+        available: String,
+    },
 }
 
 impl NodeSpec {
-    /// Reads a manifest, or a live Node object.
+    /// Validates a manifest, or the manifest of a live Node.
     ///
     /// # Errors
-    /// Every problem at once.
-    pub fn from_node(node: &Node) -> Result<Self, NodeProblems> {
+    /// All problems at once.
+    pub fn parse(manifest: &NodeManifest) -> Result<Self, NodeProblems> {
         let mut problems = Vec::new();
-        let none = BTreeMap::new();
-        let labels = node.metadata.labels.as_ref().unwrap_or(&none);
-
-        let name = name(node, &mut problems);
+        let NodeMetadata { name, labels, annotations } = &manifest.metadata;
+        let host_name = host_name(name.as_deref(), &mut problems);
         let roles = roles(labels, &mut problems);
-        let version =
-            Settings::new(labels).get("version", &mut problems).map(|(_, version)| version.to_owned());
-        let annotations = node.metadata.annotations.as_ref().unwrap_or(&none);
         let ssh = settings::ssh_target(annotations, &mut problems);
-        let taints = taints(node, &mut problems);
-        match (name, ssh) {
-            (Some(name), Some(ssh)) if problems.is_empty() => {
-                Ok(Self { name, roles, version, ssh, taints, labels: labels.clone() })
-            }
+        let taints = taints(&manifest.spec.taints, &mut problems);
+        let address = |key: &str| annotations.get(key).and_then(|text| text.parse().ok());
+        match (host_name, ssh) {
+            (Some(name), Some(ssh)) if problems.is_empty() => Ok(Self {
+                name,
+                roles,
+                version: labels.get(VERSION).cloned(),
+                ssh,
+                taints,
+                labels: labels.clone(),
+                control_plane_ip: address(CONTROL_PLANE_IP),
+                workload_plane_ip: address(WORKLOAD_PLANE_IP),
+                warnings: warnings(labels),
+            }),
             _ => {
-                let node = node.metadata.name.clone().unwrap_or_else(|| "(without a name)".to_owned());
+                let node = name.clone().unwrap_or_else(|| "(without a name)".to_owned());
                 Err(NodeProblems { node, problems })
             }
         }
     }
+
+    /// Checks the requested Kubernetes version against the one in the bundle. A Node without a request gets the
+    /// latter.
+    ///
+    /// # Errors
+    /// When they differ.
+    pub fn check_version(&self, available: &str) -> Result<(), NodeProblems> {
+        match &self.version {
+            Some(wanted) if wanted.trim_start_matches('v') != available => Err(NodeProblems {
+                node: self.name.to_string(),
+                problems: vec![NodeProblem::Version {
+                    wanted: wanted.clone(),
+                    available: available.to_owned(),
+                }],
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
-fn name(node: &Node, problems: &mut Vec<NodeProblem>) -> Option<HostName> {
-    let Some(name) = &node.metadata.name else {
+fn host_name(name: Option<&str>, problems: &mut Vec<NodeProblem>) -> Option<HostName> {
+    let Some(name) = name else {
         problems.push(NodeProblem::NoName);
         return None;
     };
     name.parse().map_err(|error| problems.push(NodeProblem::Name(error))).ok()
 }
 
-/// Values other than the usual empty one are asked about, for `"false"` would give the role all the same.
 fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> BTreeSet<Role> {
     let mut roles = BTreeSet::new();
     for (label, value) in labels {
         let Some(role) = label.strip_prefix(ROLE_LABEL_PREFIX) else { continue };
         match role.parse() {
             Err(source) => problems.push(NodeProblem::Role { label: label.clone(), source }),
+            // Kubernetes ignores the value: "false" would assign the role all the same.
             Ok(_) if !matches!(value.as_str(), "" | "true") => {
                 problems.push(NodeProblem::RoleValue { label: label.clone(), value: value.clone() });
             }
@@ -198,22 +257,36 @@ fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> 
     roles
 }
 
-fn taints(node: &Node, problems: &mut Vec<NodeProblem>) -> Vec<Taint> {
-    let given = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    let taints: Vec<Taint> = given
-        .filter(|taint| !taint.key.starts_with(PASSING_TAINTS))
-        .map(|taint| Taint {
-            key: taint.key.clone(),
-            value: taint.value.clone().unwrap_or_default(),
-            effect: taint.effect.clone(),
-        })
-        .collect();
+/// The roles that labels assign; other labels and unknown roles are ignored.
+pub fn roles_of(labels: &BTreeMap<String, String>) -> BTreeSet<Role> {
+    roles(labels, &mut Vec::new())
+}
+
+fn taints(given: &[Taint], problems: &mut Vec<NodeProblem>) -> Vec<Taint> {
+    let taints = persistent_taints(given);
     for taint in &taints {
         if !matches!(taint.effect.as_str(), "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
             problems.push(NodeProblem::TaintEffect { taint: taint.to_string() });
         }
     }
     taints
+}
+
+/// The taints that Kubernetes does not add and remove itself.
+pub fn persistent_taints(taints: &[Taint]) -> Vec<Taint> {
+    let transient =
+        |taint: &Taint| TRANSIENT_TAINT_PREFIXES.iter().any(|prefix| taint.key.starts_with(prefix));
+    taints.iter().filter(|taint| !transient(taint)).cloned().collect()
+}
+
+fn warnings(labels: &BTreeMap<String, String>) -> Vec<String> {
+    let release = labels.get(METALK8S_VERSION);
+    let warning = |release: &String| {
+        format!(
+            "label {METALK8S_VERSION} ({release:?}) is a release of MetalK8s; it has no meaning here and is ignored"
+        )
+    };
+    release.map(warning).into_iter().collect()
 }
 
 impl std::error::Error for NodeProblems {}

@@ -1,4 +1,4 @@
-//! A field that is a text or a list of texts.
+//! A field that is a string or a list of strings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// The texts, each with its place; one text is a list of one.
+/// The strings with their locations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneOrMany(pub Vec<Spanned<String>>);
 
@@ -31,7 +31,7 @@ impl JsonSchema for OneOrMany {
     }
 }
 
-/// What stands in the file. The place of a single text is known only to what encloses it.
+/// As written. The location of a single string is that of the enclosing value.
 enum Form {
     One(String),
     Many(Vec<Spanned<String>>),
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Form {
             type Value = Form;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
+                f.write_str("a string or a list of strings")
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Form, E> {

@@ -1,4 +1,4 @@
-//! What a node is for.
+//! The roles of nodes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,38 +7,35 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Labels that give a Node its roles start with this.
-pub const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
-
-/// What kubeadm calls a master.
+/// kubeadm's name for a master.
 const CONTROL_PLANE: &str = "control-plane";
 
-/// One role; a node has any number of them. Ordered from what serves all to what serves none.
+/// A node has any number of roles. Ordered by how many other nodes depend on a node with the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Role {
     /// Serves packages, images and certificates, and runs the controllers.
     Bootstrap,
-    /// Runs the control plane: label `master`, or `control-plane`, which is what kubeadm writes.
+    /// Runs the control plane. The label is `master`, or `control-plane` as with kubeadm.
     Master,
     /// Runs an etcd member.
     Etcd,
-    /// Where the cluster's own services are placed.
+    /// Runs the cluster's own services.
     Infra,
-    /// Runs workloads; what is left when no role is set.
+    /// Runs workloads; the role of a node without any other.
     Node,
 }
 
-/// A text names no role.
+/// A string is not a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node")]
 pub struct RoleError(pub String);
 
 impl Role {
-    /// Every role, in order.
+    /// In order.
     pub const ALL: [Self; 5] = [Self::Bootstrap, Self::Master, Self::Etcd, Self::Infra, Self::Node];
 
-    /// The name that states, rosters and selectors use.
+    /// The name in states, rosters and selectors.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Bootstrap => "bootstrap",

@@ -1,4 +1,4 @@
-//! Hosts that metalform may reach without asking an API: YAML files, in `roster/` or given with `--roster`.
+//! Hosts outside a cluster's API: YAML files, in `roster/` or given with `--roster`.
 //!
 //! ```yaml
 //! defaults: { user: ops, sudo: true }
@@ -17,46 +17,49 @@ use serde_saphyr::{Location, Spanned};
 
 mod bastion;
 
-use self::bastion::Way;
+use self::bastion::BastionRoute;
 use super::document::{Booleans, Document, Problem, Problems};
 use super::name::{HOST_NAME, HostName};
-use super::node::NodeSpec;
+use super::node::{NodeSpec, Taint};
 use super::one_or_many::OneOrMany;
 use super::role::Role;
 use super::ssh_syntax::{self, DEFAULT_KEYS, DEFAULT_PORT, DEFAULT_USER, SshSyntaxError};
 use super::ssh_target::{HostKeyPolicy, SshTarget};
+use super::values::OWN_VALUES;
 
-/// What templates know of a host whatever its `vars` are.
-pub const OWN_VALUES: [&str; 4] = ["name", "roles", "labels", "address"];
-
-/// Hosts, and what holds for them all.
+/// Hosts, and the values that they share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Roster {
     /// By name.
     pub hosts: BTreeMap<HostName, Host>,
-    /// The `vars` of the files' defaults: the `cluster` of templates. Of two files, the later one counts.
+    /// The `vars` of the files' defaults, merged: the root `cluster` of templates. A later file takes precedence.
     pub vars: BTreeMap<String, serde_json::Value>,
 }
 
-/// One host.
+/// A machine that metalform reaches over SSH.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
-    /// What it is called, and will be called as a Node.
+    /// Also the name of its Node.
     pub name: HostName,
-    /// How it is reached.
+    /// With defaults in place of absent fields.
     pub ssh: SshTarget,
-    /// What it is for; never empty.
+    /// Never empty.
     pub roles: BTreeSet<Role>,
-    /// For selecting hosts.
+    /// For selectors and templates.
     pub labels: BTreeMap<String, String>,
-    /// For templates.
+    /// Taints of its Node; empty in a file.
+    pub taints: Vec<Taint>,
+    /// Additional fields of the root `node` of templates.
     pub vars: BTreeMap<String, serde_json::Value>,
 }
 
 impl From<NodeSpec> for Host {
     fn from(node: NodeSpec) -> Self {
-        let NodeSpec { name, roles, version: _, ssh, taints: _, labels } = node;
-        Self { name, ssh, roles, labels, vars: BTreeMap::new() }
+        let NodeSpec { name, roles, ssh, taints, labels, control_plane_ip, workload_plane_ip, .. } = node;
+        let addresses = [("control_plane_ip", control_plane_ip), ("workload_plane_ip", workload_plane_ip)];
+        let vars =
+            addresses.into_iter().filter_map(|(field, ip)| Some((field.to_owned(), ip?.to_string().into())));
+        Self { name, ssh, roles, labels, taints, vars: vars.collect() }
     }
 }
 
@@ -67,49 +70,49 @@ impl FromIterator<Host> for Roster {
     }
 }
 
-/// Hosts that metalform may reach over SSH.
+/// A roster file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "A roster of metalform")]
+#[schemars(title = "A metalform roster")]
 struct File {
-    /// What every host has that does not say otherwise.
+    /// Defaults of the fields of every host in this file.
     #[serde(default)]
     defaults: Entry,
-    /// By name, which is a host's address where it has no other.
+    /// Hosts by name. The name is also the default of the address.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, Option<Entry>>", extend("propertyNames" = { "pattern": HOST_NAME }))]
     hosts: Hosts,
 }
 
-/// A host, or what hosts have that do not say otherwise.
+/// The fields of a host, or their defaults.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Entry {
-    /// An address, or a name that resolves.
+    /// An address, or a resolvable name.
     #[schemars(with = "Option<String>", extend("pattern" = r"^\S+$"))]
     address: Option<Spanned<String>>,
-    /// Of its sshd; 22 by default.
+    /// SSH port; 22 by default.
     #[schemars(with = "Option<u16>", range(min = 1))]
     port: Option<Spanned<u16>>,
-    /// To log in as; root by default.
+    /// SSH user; root by default.
     user: Option<String>,
-    /// Private keys to offer, by their absolute paths.
+    /// Paths of private keys to offer, absolute or below ~/.
     key: Option<OneOrMany>,
-    /// Whether an agent may offer only these keys.
+    /// Offer no other keys of the agent; false by default.
     identities_only: Option<bool>,
-    /// Whether programs run under sudo; false by default.
+    /// Run programs with sudo; false by default.
     sudo: Option<bool>,
-    /// The only key to accept, as in a .pub file; what known_hosts says by default.
+    /// The host key to accept, as in a .pub file, or accept-new; by default the one in known_hosts.
     #[schemars(with = "Option<String>")]
     host_key: Option<Spanned<String>>,
-    /// The way to it: user@host:port, or a host of the roster; of several, the nearest first.
+    /// Jump hosts, first hop first: [user@]address[:port], or hosts of this roster.
     bastion: Option<OneOrMany>,
-    /// What it is for: states/top.yaml says which states that means; node by default.
+    /// Roles, mapped to states by states/top.yaml; node by default.
     #[schemars(with = "Option<Vec<Role>>")]
     roles: Option<Vec<Spanned<String>>>,
-    /// For --on NAME=VALUE.
+    /// Labels for --on NAME=VALUE and for node.labels in templates.
     labels: BTreeMap<String, String>,
-    /// For templates: node.NAME, and those of the defaults cluster.NAME too.
+    /// Values for templates: node.NAME; those of defaults also cluster.NAME.
     vars: BTreeMap<String, serde_json::Value>,
 }
 
@@ -119,17 +122,15 @@ impl Roster {
         SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value()
     }
 
-    /// Reads files. `defaults` hold for the hosts of the same file: a host's own field takes the place of
-    /// the default, and `labels` and `vars` are merged key by key. An address left out is the name; a role
-    /// left out is [`Role::Node`].
+    /// Parses files. `defaults` apply to the hosts of the same file: a host's own field replaces the default, and
+    /// `labels` and `vars` are merged by key. The default address is the name; the default role is [`Role::Node`].
     ///
     /// # Errors
-    /// For each file a problem of form alone, or every problem of its values; and names that stand in two
-    /// files.
+    /// For each file a syntax problem alone, or every problem of its values; and hosts defined in two files.
     pub fn parse(documents: &[Document<'_>]) -> Result<Self, Problems> {
         let mut roster = Self::default();
         let mut problems = Vec::new();
-        let mut ways = BTreeMap::new();
+        let mut routes = BTreeMap::new();
         let mut places = Vec::new();
         for document in documents {
             let file: File = match document.parse(Booleans::Strict) {
@@ -140,14 +141,14 @@ impl Roster {
                 }
             };
             for (name, entry) in file.hosts.0 {
-                let way = entry.way(document, &file.defaults, &mut problems);
+                let route = entry.route(document, &file.defaults, &mut problems);
                 let Some(host) = entry.host(document, &name, &file.defaults, &mut problems) else { continue };
-                if let Some((way, at)) = way {
+                if let Some((route, at)) = route {
                     places.push((host.name.clone(), document, at));
-                    ways.insert(host.name.clone(), way);
+                    routes.insert(host.name.clone(), route);
                 }
                 if let Some(first) = roster.hosts.insert(host.name.clone(), host) {
-                    let message = format!("host {} stands in another file too", first.name);
+                    let message = format!("host {} is also defined in another file", first.name);
                     problems.push(document.problem(name.referenced, message));
                 }
             }
@@ -156,9 +157,9 @@ impl Roster {
         if problems.is_empty() {
             let known = roster.hosts.clone();
             for (name, document, at) in places {
-                match (bastion::bastion(&name, &known, &ways), roster.hosts.get_mut(&name)) {
+                match (bastion::bastion(&name, &known, &routes), roster.hosts.get_mut(&name)) {
                     (Ok(bastion), Some(host)) => host.ssh.bastion = bastion,
-                    (Err(circle), _) => problems.push(document.problem(at, format!("bastion: {circle}"))),
+                    (Err(cycle), _) => problems.push(document.problem(at, cycle.to_string())),
                     (Ok(_), None) => {}
                 }
             }
@@ -168,23 +169,23 @@ impl Roster {
 }
 
 impl Entry {
-    /// What it says of the way, and where.
-    fn way(
+    /// The host's bastions and their location.
+    fn route(
         &self,
         document: &Document<'_>,
         defaults: &Self,
         problems: &mut Vec<Problem>,
-    ) -> Option<(Way, Location)> {
-        let said = self.bastion.as_ref().or(defaults.bastion.as_ref())?;
-        let at = said.0.first()?.referenced;
+    ) -> Option<(BastionRoute, Location)> {
+        let given = self.bastion.as_ref().or(defaults.bastion.as_ref())?;
+        let at = given.0.first()?.referenced;
         let mut hops = Vec::new();
-        for part in &said.0 {
+        for part in &given.0 {
             match ssh_syntax::hops(&part.value) {
                 Ok(some) => hops.extend(some),
                 Err(error) => problems.push(document.problem(part.referenced, error.to_string())),
             }
         }
-        Some((Way { hops, own: self.bastion.is_some() }, at))
+        Some((BastionRoute { hops, own: self.bastion.is_some() }, at))
     }
 
     fn host(
@@ -201,7 +202,7 @@ impl Entry {
 
         let address = self.address.as_ref().or(defaults.address.as_ref()).unwrap_or(name);
         if address.value.is_empty() || address.value.contains(char::is_whitespace) {
-            tell(address.referenced, format!("address {:?} is empty or has blanks", address.value));
+            tell(address.referenced, format!("address {:?} is empty or contains whitespace", address.value));
         }
         let port = self.port.as_ref().or(defaults.port.as_ref());
         if let Some(port) = port.filter(|port| port.value == 0) {
@@ -249,10 +250,11 @@ impl Entry {
         }
         let vars = merged(&defaults.vars, self.vars);
         for taken in OWN_VALUES.iter().filter(|own| vars.contains_key(**own)) {
-            tell(name.referenced, format!("vars cannot have {taken:?}: in templates it is the host's own"));
+            tell(name.referenced, format!("vars cannot set {taken:?}, which is a field of every node"));
         }
         let name = host_name.filter(|_| problems.len() == before)?;
-        Some(Host { name, ssh, roles, labels: merged(&defaults.labels, self.labels), vars })
+        let labels = merged(&defaults.labels, self.labels);
+        Some(Host { name, ssh, roles, labels, taints: Vec::new(), vars })
     }
 }
 
@@ -260,7 +262,7 @@ fn merged<T: Clone>(defaults: &BTreeMap<String, T>, own: BTreeMap<String, T>) ->
     defaults.clone().into_iter().chain(own).collect()
 }
 
-/// Names with their places, in the file's order. A host of which nothing is said is an empty entry.
+/// Names with their locations, in the file's order. A host without a value is an empty entry.
 #[derive(Default)]
 struct Hosts(Vec<(Spanned<String>, Entry)>);
 

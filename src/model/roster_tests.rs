@@ -8,7 +8,7 @@ fn parse(texts: &[&str]) -> Result<Roster, String> {
 }
 
 #[test]
-fn a_host_takes_from_the_defaults_what_it_does_not_say() {
+fn a_host_has_the_defaults_of_absent_fields() {
     let roster = parse(&["
 defaults: { user: ops, sudo: true, key: /k, labels: { rack: a, site: x }, vars: { disks: [sda] }, bastion: gate }
 hosts:
@@ -45,7 +45,7 @@ hosts:
 }
 
 #[test]
-fn every_problem_has_its_place() {
+fn every_problem_has_its_location() {
     let found = parse(&[
         "
 hosts:
@@ -59,40 +59,38 @@ hosts:
     insta::assert_snapshot!(found, @r#"
     a.yaml:3:3: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
     a.yaml:3:21: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
-    a.yaml:4:23: "abc" is not a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
-    a.yaml:4:33: "id" is neither an absolute path nor one below ~/
-    a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the first to go through first
+    a.yaml:4:23: "abc" is neither a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
+    a.yaml:4:33: "id" is neither an absolute path nor a path below ~/
+    a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; separate several by commas, first hop first
     a.yaml:4:57: port 0 is not between 1 and 65535
-    a.yaml:4:69: address "" is empty or has blanks
-    a.yaml:5:3: vars cannot have "name": in templates it is the host's own
+    a.yaml:4:69: address "" is empty or contains whitespace
+    a.yaml:5:3: vars cannot set "name", which is a field of every node
     b.yaml:1:20: unknown field "adress"; did you mean "address"?
     "#);
-    assert_eq!(
-        parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(),
-        "a.yaml:1:16: the key \"a\" stands here for the second time"
-    );
+    assert_eq!(parse(&["hosts: {a: {}, a: {}}"]).unwrap_err(), "a.yaml:1:16: duplicate key \"a\"");
 }
 
 #[test]
-fn a_host_may_stand_in_one_file_only() {
+fn a_host_is_defined_in_one_file_only() {
     let found = parse(&["hosts: {a: }", "hosts: {b: , a: }"]).unwrap_err();
-    assert_eq!(found, "b.yaml:1:14: host a stands in another file too");
+    assert_eq!(found, "b.yaml:1:14: host a is also defined in another file");
 }
 
 #[test]
-fn a_node_is_a_host_too() {
-    let node = serde_saphyr::from_str(
-        "metadata: {name: node-1, labels: {rack: a}, annotations: {metalform.dev/ssh-host: 10.0.0.2}}",
+fn a_node_is_a_host_with_its_recorded_addresses() {
+    let manifest = serde_saphyr::from_str(
+        "metadata: {name: node-1, labels: {rack: a}, annotations: {metalform.dev/ssh-host: 10.0.0.2, metalform.dev/control-plane-ip: 10.0.0.3}}",
     )
     .unwrap();
-    let roster: Roster = [Host::from(NodeSpec::from_node(&node).unwrap())].into_iter().collect();
+    let roster: Roster = [Host::from(NodeSpec::parse(&manifest).unwrap())].into_iter().collect();
     let host = &roster.hosts[&"node-1".parse().unwrap()];
     assert_eq!((host.ssh.host.as_str(), host.labels["rack"].as_str()), ("10.0.0.2", "a"));
     assert_eq!(host.roles, BTreeSet::from([Role::Node]));
+    assert_eq!(host.vars, BTreeMap::from([("control_plane_ip".into(), "10.0.0.3".into())]));
 }
 
 #[test]
-fn the_example_that_we_ship_is_a_roster() {
+fn the_shipped_example_is_a_roster() {
     let roster = parse(&[include_str!("../../roster/example.yaml")]).unwrap();
     assert_eq!(roster.hosts.len(), 3);
 }

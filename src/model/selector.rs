@@ -1,13 +1,12 @@
-//! Which hosts of a roster are meant: the text of `--on`.
+//! Selection of hosts of a roster: the syntax of `--on`.
 //!
 //! ```text
-//! node-1              this host              role:etcd      hosts with this role
-//! node-*  rack?-1     hosts like this        rack=a  os=*   hosts with this label and value, or one like it
-//! role:etcd&rack=a    hosts that are both    !node-3        not these
+//! node-1              the host               role:etcd      hosts with the role
+//! node-*  rack?-1     hosts by pattern       rack=a  os=*   hosts by label value, or pattern of it
+//! role:etcd&rack=a    hosts that match both  !node-3        excluded hosts
 //! ```
-//! Terms are separated by commas: every host that one of the plain terms means, without those that one of
-//! the negated terms means. With negated terms alone, all the others. `!role:etcd&rack=a` takes away the hosts
-//! that are both.
+//! Terms are separated by commas. Selected are the hosts that match a positive term, minus those that match a negated
+//! one; with negated terms alone, all other hosts. `!role:etcd&rack=a` excludes the hosts that match both.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,59 +19,59 @@ use super::roster::{Host, Roster};
 /// A parsed `--on`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selector {
-    plain: Vec<Term>,
+    positive: Vec<Term>,
     negated: Vec<Term>,
 }
 
-/// Why a selector cannot be used.
+/// Why a selector was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// Nothing between two commas, or nothing after `!`.
     #[error("{0:?} has an empty term")]
     EmptyTerm(String),
     /// `a&!b`.
-    #[error("{0} cannot stand within a term: a comma before it takes those hosts away")]
+    #[error("'!' must start a term: write {0:?}")]
     InnerNegation(String),
-    /// A role that does not exist.
+    /// An unknown role.
     #[error(transparent)]
     Role(#[from] RoleError),
-    /// A term with which nothing is selected: a misspelt name, most often.
-    #[error("no host of the roster is {term}")]
-    NothingIs {
-        /// As given, without its `!`.
+    /// A term that matches no host, such as a misspelt name.
+    #[error("no host matches {term}")]
+    NoMatch {
+        /// As written, without `!`.
         term: String,
     },
-    /// All that plain terms select, negated terms take away.
-    #[error("nothing is left of the hosts selected")]
-    NothingLeft,
+    /// Negated terms exclude every host.
+    #[error("all selected hosts are excluded")]
+    AllExcluded,
 }
 
-/// One term, without its negation.
+/// A term, without its negation.
 #[derive(Debug, Clone, PartialEq)]
 enum Term {
     /// A name, or a pattern of names with `*` and `?`.
     Name(WildMatch),
-    /// A label, and a pattern of its value.
+    /// A label key, and a pattern of the value.
     Label {
         key: String,
         value: WildMatch,
     },
     Role(Role),
-    /// Every one of these.
+    /// All of these.
     All(Vec<Term>),
 }
 
 impl Term {
-    fn means(&self, host: &Host) -> bool {
+    fn matches(&self, host: &Host) -> bool {
         match self {
             Self::Name(pattern) => pattern.matches(host.name.as_str()),
             Self::Label { key, value } => host.labels.get(key).is_some_and(|text| value.matches(text)),
             Self::Role(role) => host.roles.contains(role),
-            Self::All(terms) => terms.iter().all(|term| term.means(host)),
+            Self::All(terms) => terms.iter().all(|term| term.matches(host)),
         }
     }
 
-    /// Whether it names roles alone, which cannot be misspelt.
+    /// Whether it consists of roles, which cannot be misspelt.
     fn is_of_roles(&self) -> bool {
         match self {
             Self::Role(_) => true,
@@ -83,26 +82,26 @@ impl Term {
 }
 
 impl Selector {
-    /// The hosts meant, in the order of their names; never none.
+    /// The selected hosts, ordered by name; never none.
     ///
     /// # Errors
-    /// When a term means no host at all (so that a misspelt name is not a silent success), or none is left.
+    /// When a term matches no host, so that a misspelt name is not ignored, or all hosts are excluded.
     pub fn select<'a>(&self, roster: &'a Roster) -> Result<Vec<&'a Host>, SelectorError> {
-        // A negated role cannot be misspelt, and to have no such host is then what was wanted.
+        // A negated role cannot be misspelt, and may match no host.
         let negated = self.negated.iter().filter(|term| !term.is_of_roles());
-        for term in self.plain.iter().chain(negated) {
-            if !roster.hosts.values().any(|host| term.means(host)) {
-                return Err(SelectorError::NothingIs { term: term.to_string() });
+        for term in self.positive.iter().chain(negated) {
+            if !roster.hosts.values().any(|host| term.matches(host)) {
+                return Err(SelectorError::NoMatch { term: term.to_string() });
             }
         }
-        let any = |terms: &[Term], host: &Host| terms.iter().any(|term| term.means(host));
+        let any = |terms: &[Term], host: &Host| terms.iter().any(|term| term.matches(host));
         let hosts: Vec<&Host> = roster
             .hosts
             .values()
-            .filter(|host| self.plain.is_empty() || any(&self.plain, host))
+            .filter(|host| self.positive.is_empty() || any(&self.positive, host))
             .filter(|host| !any(&self.negated, host))
             .collect();
-        if hosts.is_empty() { Err(SelectorError::NothingLeft) } else { Ok(hosts) }
+        if hosts.is_empty() { Err(SelectorError::AllExcluded) } else { Ok(hosts) }
     }
 }
 
@@ -110,18 +109,18 @@ impl FromStr for Selector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, SelectorError> {
-        let mut selector = Self { plain: Vec::new(), negated: Vec::new() };
+        let mut selector = Self { positive: Vec::new(), negated: Vec::new() };
         for part in text.split(',').map(str::trim) {
             let (terms, term) = match part.strip_prefix('!') {
                 Some(term) => (&mut selector.negated, term.trim()),
-                None => (&mut selector.plain, part),
+                None => (&mut selector.positive, part),
             };
             let parts: Vec<&str> = term.split('&').map(str::trim).collect();
             if parts.iter().any(|part| part.is_empty()) {
                 return Err(SelectorError::EmptyTerm(text.to_owned()));
             }
-            if let Some(part) = parts.iter().find(|part| part.starts_with('!')) {
-                return Err(SelectorError::InnerNegation((*part).to_owned()));
+            if parts.iter().any(|part| part.starts_with('!')) {
+                return Err(SelectorError::InnerNegation(term.replace('&', ",")));
             }
             terms.push(match parts[..] {
                 [one] => one.parse()?,
@@ -135,9 +134,9 @@ impl FromStr for Selector {
 impl fmt::Display for Selector {
     /// A string that parses to the same selector.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = self.plain.iter().map(ToString::to_string);
+        let positive = self.positive.iter().map(ToString::to_string);
         let negated = self.negated.iter().map(|term| format!("!{term}"));
-        f.write_str(&plain.chain(negated).collect::<Vec<_>>().join(","))
+        f.write_str(&positive.chain(negated).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -191,7 +190,7 @@ hosts:
     }
 
     #[test]
-    fn selectors_mean_what_they_say() {
+    fn selectors_match_hosts() {
         let roster = Roster::parse(&[Document { file: "roster.yaml", text: ROSTER }]).unwrap();
         for (text, expected) in [
             ("node-1", Ok("node-1")),
@@ -203,7 +202,7 @@ hosts:
             ("rack=b", Ok("node-1 node-2")),
             ("rack=b,!role:etcd", Ok("node-2")),
             ("node-2,!role:bootstrap", Ok("node-2")),
-            ("boot,!rack=c", Err("no host of the roster is rack=c")),
+            ("boot,!rack=c", Err("no host matches rack=c")),
             ("role:control-plane", Ok("boot node-1")),
             ("role:node,role:infra", Ok("node-10 node-2")),
             ("rack=*", Ok("boot node-1 node-10 node-2")),
@@ -212,18 +211,15 @@ hosts:
             ("role:etcd & rack=a, node-2", Ok("boot node-2")),
             ("!role:etcd&rack=a", Ok("node-1 node-10 node-2")),
             ("*,!role:etcd&role:infra", Ok("boot node-1 node-10 node-2")),
-            ("role:infra&rack=b", Err("no host of the roster is role:infra&rack=b")),
-            ("*,!node-1&rack=c", Err("no host of the roster is node-1&rack=c")),
-            (
-                "rack=b&!node-1",
-                Err("!node-1 cannot stand within a term: a comma before it takes those hosts away"),
-            ),
+            ("role:infra&rack=b", Err("no host matches role:infra&rack=b")),
+            ("*,!node-1&rack=c", Err("no host matches node-1&rack=c")),
+            ("rack=b&!node-1", Err("'!' must start a term: write \"rack=b,!node-1\"")),
             ("rack=b&", Err("\"rack=b&\" has an empty term")),
             ("&", Err("\"&\" has an empty term")),
-            ("node-3", Err("no host of the roster is node-3")),
-            ("*,!node-3", Err("no host of the roster is node-3")),
-            ("rack=c", Err("no host of the roster is rack=c")),
-            ("boot,!role:etcd", Err("nothing is left of the hosts selected")),
+            ("node-3", Err("no host matches node-3")),
+            ("*,!node-3", Err("no host matches node-3")),
+            ("rack=c", Err("no host matches rack=c")),
+            ("boot,!role:etcd", Err("all selected hosts are excluded")),
             (
                 "role:worker",
                 Err(

@@ -1,4 +1,4 @@
-//! SSH settings as people write them, in a Node's annotations and in rosters.
+//! Parsing of SSH settings in Node annotations and rosters.
 
 use std::path::PathBuf;
 
@@ -7,46 +7,44 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::ssh_target::{HostKeyPolicy, SshTarget};
 
-/// The private key that metalform itself makes for reaching hosts.
+/// The private key that metalform generates.
 pub const OWN_KEY: &str = "/etc/metalform/pki/ssh";
-/// Where MetalK8s' documents and forms put theirs; metalform's own is meant.
+/// The private key in MetalK8s' documentation; replaced by [`OWN_KEY`].
 const METALK8S_KEY: &str = "/etc/metalk8s/pki/salt-bootstrap";
-/// The keys of a host of a roster that names none: ours, and those that OpenSSH's client tries.
+/// Default keys of a roster's hosts: [`OWN_KEY`], and the defaults of OpenSSH's client.
 pub const DEFAULT_KEYS: [&str; 4] = [OWN_KEY, "~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"];
-/// Host keys: those of unknown hosts are remembered.
+/// Host key policy [`HostKeyPolicy::AcceptNew`].
 const ACCEPT_NEW: &str = "accept-new";
-/// The port where nothing else is said.
+/// Default SSH port.
 pub const DEFAULT_PORT: u16 = 22;
-/// The login user where nothing else is said.
+/// Default login user.
 pub const DEFAULT_USER: &str = "root";
 
-/// Why a text is not the setting that it should be.
+/// Why an SSH setting was refused. Quotes the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SshSyntaxError {
-    /// Of a host key.
-    #[error("{0:?} is not a public host key, such as \"ssh-ed25519 AAAA...\", nor accept-new")]
+    /// A host key.
+    #[error("{0:?} is neither a public host key, such as \"ssh-ed25519 AAAA...\", nor accept-new")]
     HostKey(String),
-    /// Of a bastion.
-    #[error(
-        "{0:?} is not a bastion, such as \"user@host:22\"; several are separated by commas, the first to go through first"
-    )]
+    /// A bastion.
+    #[error("{0:?} is not a bastion, such as \"user@host:22\"; separate several by commas, first hop first")]
     Bastion(String),
-    /// Of a private key's path.
+    /// Path of a private key.
     #[error("{0:?} is not an absolute path")]
     KeyPath(String),
-    /// Of a private key's path in a roster.
-    #[error("{0:?} is neither an absolute path nor one below ~/")]
+    /// Path of a private key in a roster.
+    #[error("{0:?} is neither an absolute path nor a path below ~/")]
     UsersKeyPath(String),
-    /// The private key itself, which is not shown.
-    #[error("this is a private key itself: name the file that holds it")]
+    /// A private key instead of a path; not shown.
+    #[error("expected the path of a private key, found the key itself")]
     KeyItself,
 }
 
-/// A host key to pin: algorithm and base64, as in a known_hosts line or a `.pub` file; a comment is dropped. Or
-/// `accept-new`: the key of a host that was never seen is remembered, any other one is refused.
+/// Parses a host key to pin: algorithm and base64, as in known_hosts or a `.pub` file; a comment is ignored. Or
+/// `accept-new`.
 ///
 /// # Errors
-/// When it is not of that form, or the base64 holds another algorithm's key (RFC 4253 section 6.6).
+/// When it has another form, or the base64 is a key of another algorithm (RFC 4253 section 6.6).
 pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
     if text == ACCEPT_NEW {
         return Ok(HostKeyPolicy::AcceptNew);
@@ -64,13 +62,13 @@ pub fn host_key(text: &str) -> Result<HostKeyPolicy, SshSyntaxError> {
     }
 }
 
-/// A private key's path.
+/// Parses the path of a private key.
 ///
 /// # Errors
 /// When it is not absolute.
 pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     match text {
-        // Whatever has several lines is no path that a person writes.
+        // A path has one line.
         text if text.contains('\n') => Err(SshSyntaxError::KeyItself),
         METALK8S_KEY => Ok(OWN_KEY.into()),
         path if path.starts_with('/') => Ok(path.into()),
@@ -78,7 +76,8 @@ pub fn key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     }
 }
 
-/// A private key's path in a roster: an absolute one, or one below `~/`, the home of whoever runs metalform.
+/// Parses the path of a private key in a roster: absolute, or below `~/`, the home directory of the user who runs
+/// metalform.
 ///
 /// # Errors
 /// When it is neither.
@@ -92,20 +91,20 @@ pub fn users_key_path(text: &str) -> Result<PathBuf, SshSyntaxError> {
     }
 }
 
-/// One bastion, as it is written.
+/// A bastion, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
-    /// The login user, where one is said.
+    /// Login user, if specified.
     pub user: Option<String>,
-    /// Address or name.
+    /// Address or host name.
     pub host: String,
-    /// Its port, where one is said.
+    /// SSH port, if specified.
     pub port: Option<u16>,
 }
 
 impl Hop {
-    /// How it is reached when nothing more is known of it: as the target's user with the target's keys, unless it
-    /// names a user. Its host key must be known, or may be new where the target's may.
+    /// The settings of a bastion that is not a host of the roster: user and keys of the target unless specified. Its host
+    /// key must be known, unless the target has `accept-new`.
     pub fn target(&self, target: &SshTarget) -> SshTarget {
         SshTarget {
             host: self.host.clone(),
@@ -123,11 +122,11 @@ impl Hop {
     }
 }
 
-/// The way to a host: `[user@]host[:port]`, several separated by commas as ssh's `ProxyJump` has them: the first is
-/// the one that is connected to directly.
+/// Parses bastions: `[user@]host[:port]`, separated by commas as in ssh's `ProxyJump`. The first is connected to
+/// directly.
 ///
 /// # Errors
-/// When a part is not of that form.
+/// When a part has another form.
 pub fn hops(text: &str) -> Result<Vec<Hop>, SshSyntaxError> {
     let wrong = || SshSyntaxError::Bastion(text.to_owned());
     let hop = |part: &str| -> Option<Hop> {
@@ -144,7 +143,7 @@ pub fn hops(text: &str) -> Result<Vec<Hop>, SshSyntaxError> {
     text.split(',').map(|part| hop(part.trim()).ok_or_else(wrong)).collect()
 }
 
-/// The bastion next to a target, with those before it.
+/// The last bastion before a target, with those before it.
 ///
 /// # Errors
 /// As [`hops`].
@@ -154,7 +153,7 @@ pub fn bastion(text: &str, target: &SshTarget) -> Result<Option<Box<SshTarget>>,
         .fold(None, |before, hop| Some(Box::new(SshTarget { bastion: before, ..hop.target(target) }))))
 }
 
-/// An IPv6 address stands in brackets when a port follows it.
+/// An IPv6 address with a port is in brackets.
 fn host_and_port(text: &str) -> Option<(&str, Option<u16>)> {
     let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
     if let Some(rest) = text.strip_prefix('[') {
@@ -187,7 +186,7 @@ mod tests {
         }
     }
 
-    /// `user@host:port` of each hop, from the target's neighbour outwards.
+    /// `user@host:port` of each hop, last hop first.
     fn hops(text: &str) -> Option<Vec<String>> {
         let mut hop = bastion(text, &target()).ok()?;
         let mut hops = Vec::new();
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn bastions_are_written_as_proxy_jump_has_them() {
+    fn bastions_have_the_syntax_of_proxy_jump() {
         for (text, expected) in [
             ("gate", Some(vec!["ops@gate:22"])),
             ("root@gate:2222", Some(vec!["root@gate:2222"])),
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn host_keys_name_the_algorithm_that_they_hold() {
+    fn host_keys_begin_with_their_algorithm() {
         let key = "AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE2fVoVzVGyYaPBAMwXv2";
         let pinned = Ok(HostKeyPolicy::Pinned(format!("ssh-ed25519 {key}")));
         assert_eq!(host_key(&format!("ssh-ed25519 {key}")), pinned);
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_metalk8s_documents_is_ours() {
+    fn metalk8s_documented_key_is_replaced() {
         assert_eq!(key_path("/etc/metalk8s/pki/salt-bootstrap"), Ok(OWN_KEY.into()));
         assert_eq!(key_path("/root/.ssh/id_ed25519"), Ok("/root/.ssh/id_ed25519".into()));
         assert_eq!(users_key_path("~/.ssh/id_ed25519"), Ok("~/.ssh/id_ed25519".into()));

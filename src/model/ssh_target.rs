@@ -1,29 +1,28 @@
-//! How a host is reached over SSH.
+//! SSH settings of a host.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Everything needed to open a session on one host.
+/// Everything that is needed to open a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SshTarget {
     /// An address or a resolvable name.
     pub host: String,
-    /// TCP port; 22 where nothing else is said.
+    /// TCP port; 22 by default.
     pub port: u16,
-    /// The login user.
+    /// Login user; root by default.
     pub user: String,
-    /// Private keys to offer, in this order; `~/` is the home of whoever runs metalform. A public key, or one whose
-    /// private half is elsewhere, means that key in the agent.
+    /// Private keys to offer, in this order; `~/` is the home directory of the user who runs metalform. A public key, or
+    /// one without its private key, selects that key of the agent.
     pub identity_files: Vec<PathBuf>,
-    /// Whether nothing else is offered (as with `IdentitiesOnly`): of the agent's keys, those alone that
-    /// `identity_files` name.
+    /// Whether only the keys of `identity_files` are offered, from files or the agent (`IdentitiesOnly`).
     pub identities_only: bool,
     /// Whether programs run under `sudo`.
     pub sudo: bool,
-    /// What the host's key must be.
+    /// The accepted host keys.
     pub host_key: HostKeyPolicy,
-    /// The host to go through, which may itself have one.
+    /// The jump host to connect through, which may have one itself.
     pub bastion: Option<Box<SshTarget>>,
 }
 
@@ -38,13 +37,13 @@ impl SshTarget {
     }
 }
 
-/// Which host key is accepted. There is no way to accept any.
+/// The accepted host keys. There is no policy that accepts any key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HostKeyPolicy {
     /// Exactly this public key, as in a known_hosts line: `ssh-ed25519 AAAA...`.
     Pinned(String),
-    /// What `known_hosts` says; an unknown host is refused.
+    /// The keys in `known_hosts`; an unknown host is refused.
     Known,
-    /// As `Known`, but the key of a host that was never seen is remembered.
+    /// As `Known`, but the key of an unknown host is added.
     AcceptNew,
 }

@@ -21,16 +21,17 @@ use crate::bundle::manifest::Bundle;
 use crate::engine::nonce::Nonce;
 use crate::engine::plan::Plan;
 use crate::kube_api::client;
+use crate::kube_api::lease::MembershipLease;
 use crate::kube_api::tokens::BootstrapToken;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::event::Event;
 use crate::model::node::NodeSpec;
 use crate::state::Library;
 use crate::transport::Transport;
+use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::{Subject, Trust};
 pub use bootstrap::REGISTRY;
-use membership::HeldLease;
 
 /// What all sites of one run share.
 pub struct Setting {
@@ -48,6 +49,8 @@ pub struct Setting {
     pub subject: Subject,
     /// This binary.
     pub metalform: PathBuf,
+    /// Every SSH connection of the run.
+    pub pool: Arc<ConnectionPool>,
     /// The clock.
     pub now: fn() -> Timestamp,
     /// Who is told what happens.
@@ -59,17 +62,18 @@ pub struct ClusterSite {
     setting: Arc<Setting>,
     goal: Goal,
     spec: NodeSpec,
-    transport: Box<dyn Transport>,
+    transport: Arc<dyn Transport>,
     token: BootstrapToken,
     trust: Option<Trust>,
     client: Option<Client>,
-    lease: Option<HeldLease>,
+    lease: Option<MembershipLease>,
     plan: Option<(super::layer::Layer, Plan)>,
 }
 
 impl ClusterSite {
-    /// A site for one node. `transport` reaches its host.
-    pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec, transport: Box<dyn Transport>) -> Self {
+    /// A site for one node.
+    pub fn new(setting: Arc<Setting>, goal: Goal, spec: NodeSpec) -> Self {
+        let transport = setting.pool.transport(&spec.name, &spec.ssh);
         let token = BootstrapToken::from_random(rand::random());
         Self { setting, goal, spec, transport, token, trust: None, client: None, lease: None, plan: None }
     }
@@ -88,9 +92,7 @@ impl ClusterSite {
     fn trust(&mut self) -> Result<&Trust, Trouble> {
         let read = match self.trust.take() {
             Some(trust) => trust,
-            None => {
-                crate::workspace::trust::load(&self.setting.layout, (self.setting.now)(), &mut rand::rng())?
-            }
+            None => crate::workspace::trust::load(&self.setting.layout)?,
         };
         Ok(self.trust.insert(read))
     }
@@ -112,7 +114,7 @@ impl Site for ClusterSite {
             Look::Pods => self.pods().await,
             Look::Api => self.api().await,
             Look::Membership => self.membership(world).await,
-            Look::Trust => Ok(self.missing_trust()),
+            Look::Trust => self.missing_trust(),
             Look::PackageService => self.package_service().await,
             Look::Images => self.missing_images().await,
             Look::ClusterObjects => self.missing_objects(world).await,

@@ -9,6 +9,7 @@ use crate::kube_api::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
+use crate::model::platform::Platform;
 use crate::model::role::Role;
 
 /// The node that should be, and what must be known of the cluster to decide.
@@ -24,10 +25,8 @@ pub struct Goal {
     pub control_plane_ip: IpAddr,
     /// The cluster's networks.
     pub networks: Networks,
-    /// Operating systems in the bundle: `debian 13` → codename `trixie`.
-    pub codenames: BTreeSet<String>,
-    /// Architectures in the bundle.
-    pub architectures: BTreeSet<String>,
+    /// Platforms that the bundle has packages for.
+    pub platforms: BTreeSet<Platform>,
     /// The cluster's authority, PEM; `None` before the first bootstrap made it.
     pub authority: Option<String>,
     /// Seconds since the epoch on this machine, for comparing clocks.
@@ -64,10 +63,5 @@ impl Goal {
 
 /// The host's interface and address in one of these networks: the first, in the order of the interfaces' names.
 pub fn address_in(facts: &Facts, networks: &[IpNet]) -> Option<(String, IpAddr)> {
-    facts.addresses.iter().find_map(|(interface, addresses)| {
-        addresses
-            .iter()
-            .find(|cidr| networks.iter().any(|network| network.contains(&cidr.address)))
-            .map(|cidr| (interface.clone(), cidr.address))
-    })
+    facts.address_in(networks).map(|(interface, address)| (interface.to_owned(), address))
 }

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use super::goal::{Goal, address_in};
 use super::survey::Survey;
 use super::world::Peer;
+use crate::model::api_contract::SSH_HOST;
 use crate::model::cluster::SERVE_PORT;
 use crate::model::facts::Facts;
+use crate::model::platform::{PackageFormat, Platform};
 
 /// Free space below /var that images, pods and logs need at least, bytes.
 const DISK: u64 = 4 << 30;
@@ -40,7 +42,7 @@ pub fn failures<'a>(
     found.extend(system(goal, facts, survey));
     found.extend(networks(goal, facts));
     found.extend(membership(goal, survey));
-    found.extend(conflicts(goal, survey));
+    found.extend(conflicts(goal, facts, survey));
     found
 }
 
@@ -53,7 +55,7 @@ fn identity<'a>(
     if facts.hostname != goal.name.as_str() {
         found.push(failure(
             format!("the host calls itself {}, the Node is {}", facts.hostname, goal.name),
-            format!("hostnamectl set-hostname {}, or correct metalform.dev/ssh-host of the Node", goal.name),
+            format!("hostnamectl set-hostname {}, or correct {SSH_HOST} of the Node", goal.name),
         ));
     }
     for (name, peer) in peers {
@@ -83,25 +85,17 @@ fn has_address(facts: &Facts, address: IpAddr) -> bool {
 
 fn system(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     let mut found = Vec::new();
-    if !goal.codenames.contains(&facts.os.codename) {
-        found.push(failure(
-            format!(
-                "its operating system, {} {} ({}), is not in the bundle",
-                facts.os.id, facts.os.version, facts.os.codename
-            ),
-            format!("the bundle has: {}", join(&goal.codenames)),
-        ));
-    }
-    if !goal.architectures.contains(&facts.arch) {
-        found.push(failure(
-            format!("its architecture, {}, is not in the bundle", facts.arch),
-            format!("the bundle has: {}", join(&goal.architectures)),
-        ));
+    for unavailable in Platform::unavailable(facts, &goal.platforms) {
+        let available = format!("the bundle has: {}", join(&goal.platforms));
+        found.push(failure(format!("{unavailable} is not in the bundle"), available));
     }
     if !survey.openssl {
         found.push(failure(
             "openssl is not installed",
-            "apt-get install openssl: its keys are made on the host itself",
+            format!(
+                "{}: its keys are made on the host itself",
+                package_format(facts).install_command("openssl")
+            ),
         ));
     }
     for module in &survey.missing_modules {
@@ -179,10 +173,11 @@ fn membership(goal: &Goal, survey: &Survey) -> Vec<Failure> {
     }
 }
 
-fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
+fn conflicts(goal: &Goal, facts: &Facts, survey: &Survey) -> Vec<Failure> {
     let mut found = Vec::new();
     for package in &survey.packages {
-        found.push(failure(format!("package {package} is installed"), format!("apt-get purge {package}")));
+        let remedy = package_format(facts).remove_command(package);
+        found.push(failure(format!("package {package} is installed"), remedy));
     }
     for service in &survey.services {
         found.push(failure(
@@ -202,6 +197,10 @@ fn conflicts(goal: &Goal, survey: &Survey) -> Vec<Failure> {
         }
     }
     found
+}
+
+fn package_format(facts: &Facts) -> PackageFormat {
+    PackageFormat::of(&facts.os).unwrap_or(PackageFormat::Deb)
 }
 
 /// Ports that this node's roles need.

@@ -10,7 +10,7 @@ use crate::etcd::act::ActError;
 use crate::etcd::client::ClientError;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::lease::LeaseError;
-use crate::kube_api::manifests::ManifestError;
+use crate::kube_api::manifests::ManifestApplyError;
 use crate::kube_api::tokens::TokenError;
 use crate::workspace::trust::TrustError;
 
@@ -54,7 +54,7 @@ pub enum Trouble {
     Api(#[from] ApiError),
     /// The objects of the cluster were not taken.
     #[error(transparent)]
-    Manifest(#[from] ManifestError),
+    Manifest(#[from] ManifestApplyError),
     /// The join token was not made.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -76,7 +76,7 @@ impl Trouble {
         match self {
             Self::EtcdClient(ClientError::NoAnswer { .. }) | Self::EtcdAct(_) => true,
             Self::Api(error)
-            | Self::Manifest(ManifestError::Api(error))
+            | Self::Manifest(ManifestApplyError::Api(error))
             | Self::Token(TokenError::Api(error)) => error.is_transient(),
             _ => false,
         }
@@ -85,7 +85,7 @@ impl Trouble {
     /// The class of the error, for the exit code.
     pub fn class(&self) -> Class {
         match self {
-            Self::Host(error) if error.way().is_some() => Class::Ssh,
+            Self::Host(error) if error.connection().is_some() => Class::Ssh,
             Self::Host(_) | Self::Registry(_) => Class::Host,
             Self::States { .. } | Self::Trust(_) => Class::Configuration,
             Self::EtcdClient(_) | Self::EtcdAct(_) => Class::Etcd,

@@ -1,100 +1,36 @@
-//! What templates and state files see: the four roots `cluster`, `node`, `facts`, `peers`.
+//! The values of a cluster's node, in the contract of [`crate::model::values`].
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::goal::{Goal, address_in};
+use super::goal::Goal;
 use super::layer::Layer;
 use super::survey::Survey;
-use super::world::World;
+use super::world::{Peer, World};
+use crate::model::api_contract::API_SERVER;
 use crate::model::cluster::Cluster;
 use crate::model::facts::Facts;
-use crate::model::node::Taint;
+use crate::model::node::{NodeSpec, roles_of};
 use crate::model::role::Role;
+use crate::model::values::{EtcdValues, NodeValues, ThisNode, Values};
 use crate::state::Shapes;
 
-/// All four.
-#[derive(Debug, Serialize)]
-pub struct Values<'a> {
-    /// The same for every node.
-    pub cluster: &'a Cluster,
-    /// This node.
-    pub node: NodeValues,
-    /// What its host is.
-    pub facts: &'a Facts,
-    /// The others.
-    pub peers: Peers,
-}
-
-/// The `node` of templates and state files.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct NodeValues {
-    /// Its name.
-    pub name: String,
-    /// Its roles, by name.
-    pub roles: Vec<&'static str>,
-    /// Its address on the control plane, and the interface that has it.
-    pub control_plane_ip: IpAddr,
-    /// See above.
-    pub control_plane_interface: String,
-    /// Its address on the workload plane, and the interface that has it.
-    pub workload_plane_ip: IpAddr,
-    /// See above.
-    pub workload_plane_interface: String,
-    /// The part of the pods' network that is its own; empty before it is given one.
-    pub pod_cidr: String,
-    /// With which the kubelet asks for its first certificate; none when it has one.
-    pub join_token: Option<String>,
-    /// Taints that it registers with.
-    pub taints: Vec<Taint>,
-    /// What concerns its etcd member, or its API server's way to etcd.
-    pub etcd: EtcdValues,
-}
-
-/// `node.etcd`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct EtcdValues {
-    /// For the member's first start.
-    pub initial_cluster: String,
-    /// `new` or `existing`.
-    pub initial_cluster_state: String,
-    /// Where the API server finds etcd: its own host's member where there is one, so that either both work or
-    /// the proxies go to another.
-    pub endpoints: Vec<String>,
-}
-
-/// The `peers` of templates and state files.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Peers {
-    /// Nodes with an API server that was proved, by name.
-    pub masters: Vec<Master>,
-}
-
-/// One of them.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Master {
-    /// Its name.
-    pub name: String,
-    /// Its address.
-    pub control_plane_ip: IpAddr,
-}
-
-/// What is not part of the goal and may be secret.
+/// Inputs that are not part of the goal; some are secret.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
-    /// The cluster.
+pub struct ClusterInputs<'a> {
+    /// The root `cluster`.
     pub cluster: &'a Cluster,
-    /// The node's taints.
-    pub taints: &'a [Taint],
-    /// A token that was made for this run.
+    /// The node's manifest.
+    pub spec: &'a NodeSpec,
+    /// Made for this run.
     pub join_token: &'a str,
 }
 
-/// Which fields the roots have in a cluster.
+/// The fields of the roots in a cluster.
 pub fn shapes() -> Shapes {
-    Shapes::of_any_host().with::<Cluster>("cluster").with::<NodeValues>("node").with::<Peers>("peers")
+    Shapes::of_any_host()
+        .with::<Cluster>("cluster")
+        .with::<ThisNode>("node")
+        .with::<BTreeMap<String, NodeValues>>("peers")
 }
 
 /// The values for one layer. Pure.
@@ -103,46 +39,50 @@ pub fn values<'a>(
     facts: &'a Facts,
     world: &World,
     layer: &Layer,
-    given: Given<'a>,
-) -> Values<'a> {
-    let survey = world.survey.as_ref();
-    let (control_plane_interface, _) = interface(facts, &goal.networks.control_plane, goal.control_plane_ip);
-    let (workload_plane_interface, workload_plane_ip) =
-        interface(facts, &goal.networks.workload_plane.cidrs, goal.control_plane_ip);
-    let flags = layer.member_flags().unwrap_or_default();
+    inputs: ClusterInputs<'a>,
+) -> Values<'a, Cluster> {
+    let node = world.node.as_ref().and_then(Option::as_ref);
+    let interface = |networks| facts.address_in(networks).map_or(String::new(), |(name, _)| name.to_owned());
+    let workload_plane = &goal.networks.workload_plane.cidrs;
+    let workload_plane_ip = facts.address_in(workload_plane).map_or(goal.control_plane_ip, |(_, ip)| ip);
+    let (initial_cluster, initial_cluster_state) = layer.member_flags().unwrap_or_default();
+    // The first node of a cluster has the only API server.
+    let has_served = goal.first || node.is_some_and(|node| node.annotations.contains_key(API_SERVER));
     Values {
-        cluster: given.cluster,
-        node: NodeValues {
-            name: goal.name.to_string(),
-            roles: goal.roles.iter().map(|role| role.as_str()).collect(),
-            control_plane_ip: goal.control_plane_ip,
-            control_plane_interface,
-            workload_plane_ip,
-            workload_plane_interface,
-            pod_cidr: world
-                .node
-                .as_ref()
-                .and_then(Option::as_ref)
-                .and_then(|node| node.pod_cidr.clone())
-                .unwrap_or_default(),
-            join_token: join_token(survey, given.join_token),
-            taints: given.taints.to_vec(),
-            etcd: EtcdValues {
-                initial_cluster: flags.0.to_owned(),
-                initial_cluster_state: flags.1.to_owned(),
-                endpoints: etcd_endpoints(goal, world),
+        cluster: inputs.cluster,
+        node: ThisNode {
+            node: NodeValues {
+                name: goal.name.to_string(),
+                roles: goal.roles.clone(),
+                labels: inputs.spec.labels.clone(),
+                taints: inputs.spec.taints.clone(),
+                address: inputs.spec.ssh.host.clone(),
+                control_plane_ip: Some(goal.control_plane_ip),
+                workload_plane_ip: Some(workload_plane_ip),
+                api_server: goal.has(Role::Master) && has_served,
+                vars: BTreeMap::new(),
             },
+            control_plane_interface: Some(interface(&goal.networks.control_plane)),
+            workload_plane_interface: Some(interface(workload_plane)),
+            pod_cidr: Some(node.and_then(|node| node.pod_cidr.clone()).unwrap_or_default()),
+            join_token: join_token(world.survey.as_ref(), inputs.join_token),
+            etcd: Some(EtcdValues {
+                initial_cluster: initial_cluster.to_owned(),
+                initial_cluster_state: initial_cluster_state.to_owned(),
+                endpoints: etcd_endpoints(goal, world),
+            }),
         },
-        facts,
-        peers: Peers { masters: masters(goal, world) },
+        facts: Some(facts),
+        peers: world
+            .peers
+            .iter()
+            .flatten()
+            .map(|(name, peer)| (name.clone(), peer_values(name, peer)))
+            .collect(),
     }
 }
 
-fn interface(facts: &Facts, networks: &[ipnet::IpNet], or: IpAddr) -> (String, IpAddr) {
-    address_in(facts, networks).unwrap_or((String::new(), or))
-}
-
-/// A kubelet that has its certificate needs no token.
+/// A kubelet with a certificate needs no token.
 fn join_token(survey: Option<&Survey>, token: &str) -> Option<String> {
     (!survey.is_some_and(|survey| survey.joined)).then(|| token.to_owned())
 }
@@ -155,26 +95,17 @@ fn etcd_endpoints(goal: &Goal, world: &World) -> Vec<String> {
     members.flat_map(|member| member.client_urls.iter().cloned()).collect()
 }
 
-/// By name. The first node of a cluster is its only one until the API says more.
-fn masters(goal: &Goal, world: &World) -> Vec<Master> {
-    let proved_here = goal.first
-        || world
-            .node
-            .as_ref()
-            .and_then(Option::as_ref)
-            .is_some_and(|node| node.annotations.contains_key(super::phases::control_plane::API_SERVER));
-    let mut masters: Vec<Master> = world
-        .peers
-        .iter()
-        .flatten()
-        .filter(|(_, peer)| peer.api_server)
-        .filter_map(|(name, peer)| {
-            Some(Master { name: name.clone(), control_plane_ip: peer.control_plane_ip? })
-        })
-        .collect();
-    if goal.has(Role::Master) && proved_here {
-        masters.push(Master { name: goal.name.to_string(), control_plane_ip: goal.control_plane_ip });
+fn peer_values(name: &str, peer: &Peer) -> NodeValues {
+    NodeValues {
+        name: name.to_owned(),
+        roles: roles_of(&peer.labels),
+        labels: peer.labels.clone(),
+        taints: peer.taints.clone(),
+        address: peer.address.clone(),
+        control_plane_ip: peer.control_plane_ip,
+        workload_plane_ip: peer.workload_plane_ip,
+        // Without a recorded address a proxy could not use it.
+        api_server: peer.api_server && peer.control_plane_ip.is_some(),
+        vars: BTreeMap::new(),
     }
-    masters.sort_by(|one, other| one.name.cmp(&other.name));
-    masters
 }

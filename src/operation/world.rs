@@ -10,6 +10,7 @@ use super::phase::{Action, Look};
 use super::survey::Survey;
 use crate::etcd::member::Membership;
 use crate::model::facts::Facts;
+use crate::model::node::Taint;
 use crate::resource::contract::change::Difference;
 
 /// What is known at one instant of a run.
@@ -96,8 +97,16 @@ pub struct NodeView {
 }
 
 /// Another node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peer {
+    /// Labels of the Node.
+    pub labels: BTreeMap<String, String>,
+    /// Taints of the Node, without those that Kubernetes adds and removes itself.
+    pub taints: Vec<Taint>,
+    /// The address or name that SSH connects to; empty where it is not recorded.
+    pub address: String,
+    /// Recorded when it was deployed.
+    pub workload_plane_ip: Option<IpAddr>,
     /// What its kubelet says of its machine.
     pub machine_id: String,
     /// Recorded when it was deployed.

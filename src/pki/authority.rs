@@ -1,19 +1,21 @@
-//! A certificate authority: made once, loaded ever after, and what it signs.
+//! A certificate authority and what it signs.
 
 use jiff::Timestamp;
+use rand::CryptoRng;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     PublicKeyData, SubjectPublicKeyInfo,
 };
 use x509_parser::prelude::X509Certificate;
 
-use super::certificate_request::{CsrError, parse_csr};
+use super::certificate_request::ParsedCsr;
+use super::ecdsa;
 use super::leaf::{Leaf, LeafError, LeafPair};
 use super::serial::Serial;
 use super::validity::Validity;
 
-/// Ten years, as kubeadm and MetalK8s have it.
-const AUTHORITY_DAYS: u32 = 3650;
+/// Ten years, as in kubeadm and MetalK8s.
+const CA_DAYS: u32 = 3650;
 
 /// A certificate that may sign others, and its private key. The two belong together.
 pub struct Authority {
@@ -23,61 +25,62 @@ pub struct Authority {
     validity: Validity,
 }
 
-/// Why an authority cannot be used, or does not sign.
+/// Why a CA cannot be used, or does not sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorityError {
-    /// The certificate is not PEM, or not an X.509 certificate.
-    #[error("the authority's certificate cannot be read: {reason}")]
+    /// Not PEM, or not an X.509 certificate.
+    #[error("cannot read the CA certificate: {reason}")]
     Certificate {
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// The private key is not PKCS #8 PEM (ring reads neither PKCS #1 nor SEC1, which kubeadm and MetalK8s
     /// write; `openssl pkey` converts them).
-    #[error("the authority's private key cannot be read as PKCS #8 PEM: {reason}")]
+    #[error("cannot read the CA's private key as PKCS #8 PEM: {reason}")]
     Key {
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
     /// The certificate has another public key.
-    #[error("the authority's certificate and private key do not belong together")]
+    #[error("the CA certificate and the private key do not belong together")]
     Mismatch,
     /// The certificate may not sign certificates (basic constraints).
-    #[error("the certificate of {subject} is not an authority's")]
+    #[error("the certificate of {subject} is not a CA certificate")]
     NotAnAuthority {
         /// Its subject.
         subject: String,
     },
-    /// The authority's certificate is no longer, or not yet, valid.
-    #[error("the authority is valid from {from} until {until} only")]
+    /// The CA's certificate is expired or not yet valid.
+    #[error("the CA certificate is valid from {from} until {until} only")]
     NotValidNow {
         /// First moment.
         from: Timestamp,
         /// Last moment.
         until: Timestamp,
     },
-    /// The request is not acceptable.
-    #[error(transparent)]
-    Request(#[from] CsrError),
-    /// The leaf cannot be written.
+    /// The leaf cannot be encoded.
     #[error(transparent)]
     Leaf(#[from] LeafError),
-    /// A key could not be made or used.
-    #[error("the certificate cannot be made: {reason}")]
+    /// A key could not be generated or used.
+    #[error("cannot make the certificate: {reason}")]
     Signing {
-        /// What rcgen said.
+        /// rcgen's message.
         reason: String,
     },
 }
 
 impl Authority {
-    /// Makes a new one with a fresh ECDSA P-256 key, valid for ten years. It may sign leaves only (path
+    /// Generates a CA with an ECDSA P-256 key, valid for ten years. It may sign leaf certificates only (path
     /// length 0).
     ///
     /// # Errors
-    /// When the system has no randomness to give.
-    pub fn create(common_name: &str, now: Timestamp, serial: Serial) -> Result<Self, AuthorityError> {
-        let key = KeyPair::generate().map_err(signing)?;
+    /// When the certificate cannot be encoded.
+    pub fn create(
+        common_name: &str,
+        now: Timestamp,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self, AuthorityError> {
+        let key = ecdsa::generate(rng).map_err(signing)?;
         let mut subject = DistinguishedName::new();
         subject.push(DnType::CommonName, common_name);
         let mut parameters = CertificateParams::default();
@@ -85,13 +88,13 @@ impl Authority {
         parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         parameters.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        parameters.serial_number = Some(serial.into());
-        Validity::starting(now, AUTHORITY_DAYS).put(&mut parameters);
+        parameters.serial_number = Some(Serial::random(rng).into());
+        Validity::starting(now, CA_DAYS).put(&mut parameters);
         let certificate = parameters.self_signed(&key).map_err(signing)?;
         Self::from_pem(&certificate.pem(), &key.serialize_pem())
     }
 
-    /// Reads one from PEM texts: ECDSA or RSA, the key in PKCS #8.
+    /// Reads a CA from PEM: ECDSA or RSA, the key in PKCS #8.
     ///
     /// # Errors
     /// When either cannot be read, when they do not belong together, or when the certificate may not sign.
@@ -117,39 +120,38 @@ impl Authority {
         })
     }
 
-    /// Its certificate, PEM.
+    /// PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// Its private key, PEM. A secret.
+    /// PEM. A secret.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// From when until when it may sign.
+    /// The period in which it may sign.
     pub fn validity(&self) -> Validity {
         self.validity
     }
 
-    /// Answers a request: the public key is taken from it, and nothing else. The request must be signed
-    /// with that key, which proves possession. Gives the certificate, PEM.
+    /// Issues `leaf` for the public key of `request`. Nothing else of the request is used; whether the leaf
+    /// grants what was requested is decided by the caller. Returns the certificate, PEM.
     ///
     /// # Errors
-    /// When the request is not acceptable, the leaf cannot be written, or the authority is not valid now.
+    /// When the leaf cannot be encoded, or the CA is not valid now.
     pub fn issue(
         &self,
         leaf: &Leaf,
-        request: &str,
+        request: &ParsedCsr,
         now: Timestamp,
         serial: Serial,
     ) -> Result<String, AuthorityError> {
-        let facts = parse_csr(request)?;
-        let public_key = SubjectPublicKeyInfo::from_der(&facts.public_key).map_err(signing)?;
+        let public_key = SubjectPublicKeyInfo::from_der(request.public_key()).map_err(signing)?;
         self.sign(leaf, &public_key, now, serial)
     }
 
-    /// Issues with a fresh ECDSA P-256 key, for files on the very node that issues.
+    /// Issues a leaf with a new ECDSA P-256 key, for files on the bootstrap node itself.
     ///
     /// # Errors
     /// As [`Authority::issue`].
@@ -157,10 +159,10 @@ impl Authority {
         &self,
         leaf: &Leaf,
         now: Timestamp,
-        serial: Serial,
+        rng: &mut impl CryptoRng,
     ) -> Result<LeafPair, AuthorityError> {
-        let key = KeyPair::generate().map_err(signing)?;
-        let certificate = self.sign(leaf, &key, now, serial)?;
+        let key = ecdsa::generate(rng).map_err(signing)?;
+        let certificate = self.sign(leaf, &key, now, Serial::random(rng))?;
         Ok(LeafPair { certificate, key: key.serialize_pem() })
     }
 
@@ -178,14 +180,14 @@ impl Authority {
         let wanted = Validity::starting(now, leaf.days);
         let mut parameters = leaf.parameters()?;
         parameters.serial_number = Some(serial.into());
-        // A leaf that outlives its authority would fail long before its own date says so.
+        // A leaf that outlives its CA would be rejected before its own end.
         Validity { not_before: wanted.not_before.max(from), not_after: wanted.not_after.min(until) }
             .put(&mut parameters);
         Ok(parameters.signed_by(public_key, &self.issuer).map_err(signing)?.pem())
     }
 }
 
-fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, jiff::Error> {
+pub(super) fn validity(certificate: &X509Certificate<'_>) -> Result<Validity, jiff::Error> {
     Ok(Validity {
         not_before: Timestamp::from_second(certificate.validity().not_before.timestamp())?,
         not_after: Timestamp::from_second(certificate.validity().not_after.timestamp())?,

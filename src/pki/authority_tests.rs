@@ -10,12 +10,16 @@ use crate::pki::leaf::Usage;
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-fn serial() -> Serial {
-    Serial::random(&mut StdRng::seed_from_u64(7))
+fn rng() -> StdRng {
+    StdRng::seed_from_u64(7)
 }
 
 fn authority() -> Authority {
-    Authority::create("metalform-kubernetes", NOW, serial()).unwrap()
+    seeded(7)
+}
+
+fn seeded(seed: u64) -> Authority {
+    Authority::create("metalform-kubernetes", NOW, &mut StdRng::seed_from_u64(seed)).unwrap()
 }
 
 fn leaf() -> Leaf {
@@ -28,7 +32,7 @@ fn leaf() -> Leaf {
     }
 }
 
-/// The request of somebody who asks for much more than they get.
+/// A request for much more than the leaf grants.
 fn greedy_request() -> String {
     let mut parameters = CertificateParams::new(["evil.example".to_owned()]).unwrap();
     parameters.distinguished_name = DistinguishedName::new();
@@ -38,10 +42,11 @@ fn greedy_request() -> String {
 }
 
 #[test]
-fn a_leaf_says_what_was_decided_and_nothing_of_what_was_asked_for() {
+fn a_leaf_contains_what_was_decided_and_nothing_of_the_request() {
     let authority = authority();
-    let request = greedy_request();
-    let pem = pem::parse(authority.issue(&leaf(), &request, NOW, serial()).unwrap()).unwrap();
+    let request = ParsedCsr::from_pem(greedy_request().as_bytes()).unwrap();
+    let pem =
+        pem::parse(authority.issue(&leaf(), &request, NOW, Serial::random(&mut rng())).unwrap()).unwrap();
     let (_, certificate) = x509_parser::parse_x509_certificate(pem.contents()).unwrap();
 
     assert_eq!(certificate.subject().to_string(), "O=system:masters, CN=kube-apiserver");
@@ -56,7 +61,7 @@ fn a_leaf_says_what_was_decided_and_nothing_of_what_was_asked_for() {
     let usage = certificate.extended_key_usage().unwrap().unwrap().value;
     assert!(usage.server_auth && usage.client_auth && !usage.any);
     assert!(!certificate.is_ca());
-    assert_eq!(certificate.public_key().raw, parse_csr(&request).unwrap().public_key);
+    assert_eq!(certificate.public_key().raw, request.public_key());
     assert_eq!(
         validity(&certificate).unwrap(),
         Validity {
@@ -71,11 +76,11 @@ fn a_leaf_says_what_was_decided_and_nothing_of_what_was_asked_for() {
 }
 
 #[test]
-fn an_authority_survives_its_pem() {
+fn a_ca_survives_its_pem() {
     let made = authority();
     let loaded = Authority::from_pem(made.certificate(), made.key()).unwrap();
     assert_eq!(loaded.validity(), Validity::starting(NOW, 3650));
-    let pair = loaded.issue_pair(&leaf(), NOW, serial()).unwrap();
+    let pair = loaded.issue_pair(&leaf(), NOW, &mut rng()).unwrap();
     assert!(KeyPair::from_pem(&pair.key).is_ok());
     assert!(matches!(
         Authority::from_pem(&pair.certificate, &pair.key).err(),
@@ -84,8 +89,8 @@ fn an_authority_survives_its_pem() {
 }
 
 #[test]
-fn a_strangers_key_is_refused() {
-    let error = Authority::from_pem(authority().certificate(), authority().key()).err();
+fn the_key_of_another_ca_is_refused() {
+    let error = Authority::from_pem(authority().certificate(), seeded(8).key()).err();
     assert_eq!(error, Some(AuthorityError::Mismatch));
     let error = Authority::from_pem(authority().certificate(), "no key").err();
     assert!(matches!(error, Some(AuthorityError::Key { .. })));
@@ -94,25 +99,25 @@ fn a_strangers_key_is_refused() {
 }
 
 #[test]
-fn a_leaf_never_outlives_its_authority() {
+fn a_leaf_never_outlives_its_ca() {
     let authority = authority();
     let late = authority.validity().not_after - SignedDuration::from_hours(24);
-    let pem = pem::parse(authority.issue_pair(&leaf(), late, serial()).unwrap().certificate).unwrap();
+    let pem = pem::parse(authority.issue_pair(&leaf(), late, &mut rng()).unwrap().certificate).unwrap();
     let (_, certificate) = x509_parser::parse_x509_certificate(pem.contents()).unwrap();
     assert_eq!(validity(&certificate).unwrap().not_after, authority.validity().not_after);
 
     let too_late = late + SignedDuration::from_hours(25);
     assert!(matches!(
-        authority.issue_pair(&leaf(), too_late, serial()).err(),
+        authority.issue_pair(&leaf(), too_late, &mut rng()).err(),
         Some(AuthorityError::NotValidNow { .. })
     ));
 }
 
 #[test]
-fn an_alternative_name_must_be_one() {
+fn an_invalid_alternative_name_is_refused() {
     let leaf = Leaf { names: vec!["not a name".into()], ..leaf() };
     assert_eq!(
-        authority().issue_pair(&leaf, NOW, serial()).err(),
+        authority().issue_pair(&leaf, NOW, &mut rng()).err(),
         Some(AuthorityError::Leaf(LeafError::Name { name: "not a name".into() }))
     );
 }

@@ -1,125 +1,150 @@
-//! Reading PKCS #10 certificate requests (RFC 2986), without trusting what they ask for.
+//! Certificate signing requests (PKCS #10, RFC 2986): the one type and the one parser.
+//!
+//! A request is parsed once, a caller decides on the value, and [`super::authority::Authority::issue`] signs for that
+//! very value.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::cri_attributes::ParsedCriAttribute;
+use x509_parser::extensions::{GeneralName, ParsedExtension, X509Extension};
+use x509_parser::oid_registry::{OID_X509_COMMON_NAME, OID_X509_ORGANIZATION_NAME};
 use x509_parser::prelude::FromDer;
 use x509_parser::x509::AttributeTypeAndValue;
 
-/// What a request asks for. Its signature was verified, so whoever made it has the private key.
+/// What a request contains. Only [`ParsedCsr::from_pem`] makes one, so its signature was verified: the requester
+/// has the private key of [`ParsedCsr::public_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CsrFacts {
+pub struct ParsedCsr {
     /// Subject common name; empty where there is none.
     pub common_name: String,
     /// Subject organizations, in order.
     pub organizations: Vec<String>,
-    /// DNS names asked for, in order.
-    pub dns_names: Vec<String>,
-    /// IP addresses asked for, in order.
-    pub ip_addresses: Vec<IpAddr>,
-    /// The public key as SubjectPublicKeyInfo, DER.
-    pub public_key: Vec<u8>,
+    /// Subject alternative names that are DNS names.
+    pub dns_names: BTreeSet<String>,
+    /// Subject alternative names that are IP addresses.
+    pub addresses: BTreeSet<IpAddr>,
+    /// Everything else that is requested, by object identifier: `extension 2.5.29.15`.
+    pub extras: Vec<String>,
+    public_key: Vec<u8>,
 }
 
-/// Why a request is not acceptable.
+/// Why a request is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CsrError {
     /// Not one PEM block of type `CERTIFICATE REQUEST`.
     #[error("the certificate request is not PEM of type CERTIFICATE REQUEST")]
     NotPem,
-    /// The DER inside cannot be read.
-    #[error("the certificate request cannot be read: {reason}")]
+    /// The DER inside is not a request.
+    #[error("cannot read the certificate request: {reason}")]
     Unreadable {
-        /// What the parser said.
+        /// The parser's message.
         reason: String,
     },
-    /// The key in it did not sign it.
+    /// It is not signed with its own key.
     #[error("the certificate request is not signed with its own key")]
     Signature,
-    /// A subject attribute other than common name and organization, or one that is not text.
-    #[error("the certificate request has a subject attribute {attribute} that is not allowed")]
+    /// A second common name, an attribute other than common name and organization, or one that is not a string.
+    #[error("the subject attribute {attribute} is not allowed in a certificate request")]
     SubjectAttribute {
         /// Its object identifier.
         attribute: String,
     },
     /// An alternative name that is neither a DNS name nor an IP address: a URI, an e-mail address.
-    #[error(
-        "the certificate request asks for the name {name}, but only DNS names and IP addresses are allowed"
-    )]
+    #[error("the certificate request contains the name {name}; only DNS names and IP addresses are allowed")]
     AlternativeName {
-        /// As the parser shows it.
+        /// As printed by the parser.
         name: String,
     },
 }
 
-/// Reads a request in PEM and verifies its signature. Usages and other extensions asked for are left out:
-/// whoever issues decides them.
-///
-/// # Errors
-/// When it cannot be read, is not signed with its own key, or asks for a name of another sort than a DNS
-/// name or an IP address.
-pub fn parse_csr(pem_text: &str) -> Result<CsrFacts, CsrError> {
-    let block = pem::parse(pem_text).map_err(|_| CsrError::NotPem)?;
-    // OpenSSL before 3.0 could write the older label "NEW CERTIFICATE REQUEST"; RFC 7468 section 7 has one.
-    if block.tag() != "CERTIFICATE REQUEST" {
-        return Err(CsrError::NotPem);
-    }
-    let (rest, request) = X509CertificationRequest::from_der(block.contents())
-        .map_err(|error| CsrError::Unreadable { reason: error.to_string() })?;
-    if !rest.is_empty() {
-        return Err(CsrError::Unreadable { reason: format!("{} bytes follow it", rest.len()) });
-    }
-    request.verify_signature().map_err(|_| CsrError::Signature)?;
+impl ParsedCsr {
+    /// Reads a request and verifies its signature.
+    ///
+    /// # Errors
+    /// [`CsrError`]; none of them is transient.
+    pub fn from_pem(pem: &[u8]) -> Result<Self, CsrError> {
+        let block = pem::parse(pem).map_err(|_| CsrError::NotPem)?;
+        // OpenSSL before 3.0 could write the older label "NEW CERTIFICATE REQUEST"; RFC 7468 section 7 has one.
+        if block.tag() != "CERTIFICATE REQUEST" {
+            return Err(CsrError::NotPem);
+        }
+        let (rest, request) = X509CertificationRequest::from_der(block.contents())
+            .map_err(|error| CsrError::Unreadable { reason: error.to_string() })?;
+        if !rest.is_empty() {
+            return Err(CsrError::Unreadable { reason: format!("{} bytes follow it", rest.len()) });
+        }
+        request.verify_signature().map_err(|_| CsrError::Signature)?;
 
-    let mut facts = CsrFacts {
-        common_name: String::new(),
-        organizations: Vec::new(),
-        dns_names: Vec::new(),
-        ip_addresses: Vec::new(),
-        public_key: request.certification_request_info.subject_pki.raw.to_vec(),
-    };
-    for attribute in request.certification_request_info.subject.iter_attributes() {
-        facts.take_attribute(attribute)?;
-    }
-    for extension in request.requested_extensions().into_iter().flatten() {
-        if let ParsedExtension::SubjectAlternativeName(names) = extension {
-            for name in &names.general_names {
-                facts.take_name(name)?;
+        let info = &request.certification_request_info;
+        let mut parsed = Self {
+            common_name: String::new(),
+            organizations: Vec::new(),
+            dns_names: BTreeSet::new(),
+            addresses: BTreeSet::new(),
+            extras: Vec::new(),
+            public_key: info.subject_pki.raw.to_vec(),
+        };
+        for attribute in info.subject.iter_attributes() {
+            parsed.add_subject_attribute(attribute)?;
+        }
+        for attribute in info.iter_attributes() {
+            match attribute.parsed_attribute() {
+                ParsedCriAttribute::ExtensionRequest(request) => {
+                    for extension in &request.extensions {
+                        parsed.add_extension(extension)?;
+                    }
+                }
+                _ => parsed.extras.push(format!("attribute {}", attribute.oid)),
             }
         }
+        Ok(parsed)
     }
-    Ok(facts)
-}
 
-impl CsrFacts {
-    fn take_attribute(&mut self, attribute: &AttributeTypeAndValue<'_>) -> Result<(), CsrError> {
-        let refused = || CsrError::SubjectAttribute { attribute: attribute.attr_type().to_id_string() };
-        let text = attribute.as_str().map_err(|_| refused())?.to_owned();
-        if *attribute.attr_type() == x509_parser::oid_registry::OID_X509_COMMON_NAME {
-            // Of several common names each reader would take another one.
+    /// SubjectPublicKeyInfo, DER.
+    pub fn public_key(&self) -> &[u8] {
+        &self.public_key
+    }
+
+    fn add_subject_attribute(&mut self, attribute: &AttributeTypeAndValue<'_>) -> Result<(), CsrError> {
+        let oid = attribute.attr_type();
+        let refused = || CsrError::SubjectAttribute { attribute: oid.to_id_string() };
+        let value = attribute.as_str().map_err(|_| refused())?.to_owned();
+        if *oid == OID_X509_COMMON_NAME {
+            // Of several common names each reader would use another one.
             if !self.common_name.is_empty() {
                 return Err(refused());
             }
-            self.common_name = text;
-        } else if *attribute.attr_type() == x509_parser::oid_registry::OID_X509_ORGANIZATION_NAME {
-            self.organizations.push(text);
+            self.common_name = value;
+        } else if *oid == OID_X509_ORGANIZATION_NAME {
+            self.organizations.push(value);
         } else {
             return Err(refused());
         }
         Ok(())
     }
 
-    fn take_name(&mut self, name: &GeneralName<'_>) -> Result<(), CsrError> {
+    fn add_extension(&mut self, extension: &X509Extension<'_>) -> Result<(), CsrError> {
+        match extension.parsed_extension() {
+            ParsedExtension::SubjectAlternativeName(names) => {
+                names.general_names.iter().try_for_each(|name| self.add_name(name))
+            }
+            _ => {
+                self.extras.push(format!("extension {}", extension.oid));
+                Ok(())
+            }
+        }
+    }
+
+    fn add_name(&mut self, name: &GeneralName<'_>) -> Result<(), CsrError> {
         let refused = || CsrError::AlternativeName { name: name.to_string() };
         match name {
-            GeneralName::DNSName(name) => self.dns_names.push((*name).to_owned()),
+            GeneralName::DNSName(name) => {
+                self.dns_names.insert((*name).to_owned());
+            }
             GeneralName::IPAddress(octets) => {
-                let address = <[u8; 4]>::try_from(*octets)
-                    .map(IpAddr::from)
-                    .or_else(|_| <[u8; 16]>::try_from(*octets).map(IpAddr::from))
-                    .map_err(|_| refused())?;
-                self.ip_addresses.push(address);
+                self.addresses.insert(address(octets).ok_or_else(refused)?);
             }
             _ => return Err(refused()),
         }
@@ -127,11 +152,23 @@ impl CsrFacts {
     }
 }
 
+/// An address of an alternative name: 4 octets or 16.
+pub(super) fn address(octets: &[u8]) -> Option<IpAddr> {
+    if let Ok(four) = <[u8; 4]>::try_from(octets) {
+        return Some(four.into());
+    }
+    <[u8; 16]>::try_from(octets).ok().map(IpAddr::from)
+}
+
 #[cfg(test)]
 mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, SanType};
 
     use super::*;
+
+    fn parse(pem: &str) -> Result<ParsedCsr, CsrError> {
+        ParsedCsr::from_pem(pem.as_bytes())
+    }
 
     fn request(change: impl FnOnce(&mut CertificateParams)) -> String {
         let mut parameters = CertificateParams::default();
@@ -144,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_kubelet_request_is_read() {
-        let facts = parse_csr(&request(|parameters| {
+        let csr = parse(&request(|parameters| {
             parameters.subject_alt_names = vec![
                 SanType::DnsName("node-1".try_into().unwrap()),
                 SanType::IpAddress("10.0.0.1".parse().unwrap()),
@@ -152,31 +189,43 @@ mod tests {
             ];
         }))
         .unwrap();
-        assert_eq!(facts.common_name, "system:node:node-1");
-        assert_eq!(facts.organizations, ["system:nodes"]);
-        assert_eq!(facts.dns_names, ["node-1"]);
-        assert_eq!(facts.ip_addresses, ["10.0.0.1".parse::<IpAddr>().unwrap(), "fd00::1".parse().unwrap()]);
+        assert_eq!(csr.common_name, "system:node:node-1");
+        assert_eq!(csr.organizations, ["system:nodes"]);
+        assert_eq!(csr.dns_names, BTreeSet::from(["node-1".to_owned()]));
+        assert_eq!(csr.addresses, BTreeSet::from(["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()]));
+        assert_eq!(csr.extras, Vec::<String>::new());
     }
 
     #[test]
     fn a_request_that_openssl_made_on_a_host_is_read() {
-        let facts = parse_csr(include_str!("../../tests/config/pki/openssl.csr")).unwrap();
-        assert_eq!(facts.common_name, "system:node:node-1");
-        assert_eq!(
-            (facts.organizations, facts.dns_names),
-            (vec!["system:nodes".into()], vec!["node-1".into()])
-        );
-        assert_eq!(facts.ip_addresses, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
+        let csr = parse(include_str!("../../tests/config/pki/openssl.csr")).unwrap();
+        assert_eq!(csr.common_name, "system:node:node-1");
+        assert_eq!(csr.organizations, ["system:nodes"]);
+        assert_eq!(csr.dns_names, BTreeSet::from(["node-1".to_owned()]));
+        assert_eq!(csr.addresses, BTreeSet::from(["10.0.0.1".parse().unwrap()]));
     }
 
     #[test]
     fn names_and_attributes_that_no_node_needs_are_refused() {
         let uri = request(|p| p.subject_alt_names = vec![SanType::URI("https://a".try_into().unwrap())]);
-        assert!(matches!(parse_csr(&uri), Err(CsrError::AlternativeName { .. })));
+        assert!(matches!(parse(&uri), Err(CsrError::AlternativeName { .. })));
         let mail = request(|p| p.subject_alt_names = vec![SanType::Rfc822Name("a@b".try_into().unwrap())]);
-        assert!(matches!(parse_csr(&mail), Err(CsrError::AlternativeName { .. })));
+        assert!(matches!(parse(&mail), Err(CsrError::AlternativeName { .. })));
         let country = request(|p| p.distinguished_name.push(DnType::CountryName, "FR"));
-        assert_eq!(parse_csr(&country), Err(CsrError::SubjectAttribute { attribute: "2.5.4.6".into() }));
+        assert_eq!(parse(&country), Err(CsrError::SubjectAttribute { attribute: "2.5.4.6".into() }));
+    }
+
+    #[test]
+    fn two_common_names_are_refused() {
+        let second = DnType::CustomDnType(vec![2, 5, 4, 3]);
+        let two = request(|p| p.distinguished_name.push(second, "system:node:node-2"));
+        assert_eq!(parse(&two), Err(CsrError::SubjectAttribute { attribute: "2.5.4.3".into() }));
+    }
+
+    #[test]
+    fn other_extensions_are_listed() {
+        let csr = parse(&request(|p| p.key_usages.push(rcgen::KeyUsagePurpose::KeyCertSign))).unwrap();
+        assert_eq!(csr.extras, ["extension 2.5.29.15"]);
     }
 
     #[test]
@@ -187,15 +236,15 @@ mod tests {
         let at = der.windows(6).position(|window| window == b"node-1").unwrap();
         der[at + 5] = b'2';
         let forged = pem::encode(&pem::Pem::new("CERTIFICATE REQUEST", der));
-        assert_eq!(parse_csr(&forged), Err(CsrError::Signature));
+        assert_eq!(parse(&forged), Err(CsrError::Signature));
     }
 
     #[test]
     fn what_is_not_a_request_is_refused() {
-        assert_eq!(parse_csr("hello"), Err(CsrError::NotPem));
+        assert_eq!(parse("hello"), Err(CsrError::NotPem));
         let other = pem::encode(&pem::Pem::new("CERTIFICATE", vec![0]));
-        assert_eq!(parse_csr(&other), Err(CsrError::NotPem));
+        assert_eq!(parse(&other), Err(CsrError::NotPem));
         let rubbish = pem::encode(&pem::Pem::new("CERTIFICATE REQUEST", vec![0, 1, 2]));
-        assert!(matches!(parse_csr(&rubbish), Err(CsrError::Unreadable { .. })));
+        assert!(matches!(parse(&rubbish), Err(CsrError::Unreadable { .. })));
     }
 }

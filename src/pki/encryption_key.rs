@@ -1,4 +1,4 @@
-//! The key that secrets are encrypted with at rest.
+//! The key that encrypts secrets at rest.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +10,11 @@ pub fn encryption_key(rng: &mut impl CryptoRng) -> String {
     let mut bytes = [0; 32];
     rng.fill_bytes(&mut bytes);
     STANDARD.encode(bytes)
+}
+
+/// Whether `key` is such a key.
+pub fn is_encryption_key(key: &str) -> bool {
+    STANDARD.decode(key).is_ok_and(|bytes| bytes.len() == 32)
 }
 
 #[cfg(test)]
@@ -25,5 +30,7 @@ mod tests {
         let (first, second) = (encryption_key(&mut rng), encryption_key(&mut rng));
         assert_eq!(STANDARD.decode(&first).unwrap().len(), 32);
         assert_ne!(first, second);
+        assert!(is_encryption_key(&first));
+        assert!(!is_encryption_key("") && !is_encryption_key(&first[1..]));
     }
 }

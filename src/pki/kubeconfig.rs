@@ -3,32 +3,32 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::Value;
 
 /// One cluster, one user, and the context that joins them.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Kubeconfig {
-    /// What the cluster is called in the file.
+pub struct KubeconfigFile {
+    /// Name of the cluster within the file.
     pub cluster: String,
     /// `https://127.0.0.1:7443`.
     pub server: String,
-    /// The authority that the server's certificate is from.
+    /// The CA of the server's certificate.
     pub anchor: TrustAnchor,
-    /// What the user is called in the file; who it is, the credentials say.
+    /// Name of the user within the file; the API server identifies it by its credentials.
     pub user: String,
-    /// How the user proves who it is.
     pub credentials: Credentials,
 }
 
-/// An authority's certificate.
+/// A CA certificate.
 #[derive(Clone, PartialEq, Eq)]
 pub enum TrustAnchor {
     /// Inside the file, PEM.
     Embedded(String),
-    /// In a file of its own, by its absolute path.
+    /// In another file, by its absolute path.
     File(String),
 }
 
-/// How a client proves who it is.
+/// How a client authenticates.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// A client certificate and its key inside the file.
@@ -38,7 +38,7 @@ pub enum Credentials {
         /// PEM. A secret.
         key: String,
     },
-    /// A client certificate and its key in files of their own.
+    /// A client certificate and its key in other files.
     Files {
         /// Absolute path.
         certificate: String,
@@ -49,8 +49,8 @@ pub enum Credentials {
     Token(String),
 }
 
-impl Kubeconfig {
-    /// The file's text: YAML that ends with a newline, the same for the same values.
+impl KubeconfigFile {
+    /// YAML that ends with a newline; deterministic.
     pub fn to_yaml(&self) -> String {
         let context = format!("{}@{}", self.user, self.cluster);
         let file = File {
@@ -67,10 +67,27 @@ impl Kubeconfig {
             }],
             current_context: &context,
         };
-        // Certificates stay on one line, as kubectl writes them and people search for them.
+        // Certificates stay on one line, as kubectl writes them.
         let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
         serde_saphyr::to_string_with_options(&file, options)
             .expect("a kubeconfig serializes because it is made of strings only")
+    }
+
+    /// Reads a file in which CA, certificate and key are embedded. `None` for any other.
+    pub fn from_embedded_yaml(yaml: &str) -> Option<Self> {
+        let file: Value = serde_saphyr::from_str(yaml).ok()?;
+        let string = |pointer: &str| file.pointer(pointer)?.as_str().map(str::to_owned);
+        let pem = |pointer: &str| String::from_utf8(STANDARD.decode(string(pointer)?).ok()?).ok();
+        Some(Self {
+            cluster: string("/clusters/0/name")?,
+            server: string("/clusters/0/cluster/server")?,
+            anchor: TrustAnchor::Embedded(pem("/clusters/0/cluster/certificate-authority-data")?),
+            user: string("/users/0/name")?,
+            credentials: Credentials::Embedded {
+                certificate: pem("/users/0/user/client-certificate-data")?,
+                key: pem("/users/0/user/client-key-data")?,
+            },
+        })
     }
 }
 
@@ -166,7 +183,7 @@ mod tests {
     use super::*;
 
     fn text(credentials: Credentials) -> String {
-        Kubeconfig {
+        KubeconfigFile {
             cluster: "metal".into(),
             server: "https://127.0.0.1:7443".into(),
             anchor: TrustAnchor::Embedded("CA".into()),
@@ -202,15 +219,29 @@ mod tests {
     }
 
     #[test]
-    fn credentials_may_lie_in_files_or_be_a_token() {
+    fn credentials_are_files_or_a_token() {
         let files = text(Credentials::Files { certificate: "/a.crt".into(), key: "/a.key".into() });
         assert!(files.contains("client-certificate: /a.crt\n") && files.contains("client-key: /a.key\n"));
-        // Real certificates are long; a folded line would be another text.
+        // Real certificates are long, and must not be folded.
         let long = text(Credentials::Embedded { certificate: "x".repeat(2000), key: String::new() });
         let data = STANDARD.encode("x".repeat(2000));
         assert!(long.contains(&format!("client-certificate-data: {data}\n")), "{long}");
         // A token of digits must stay a string for every YAML reader.
         let token = text(Credentials::Token("123456".into()));
         assert!(token.contains("token: \"123456\"\n"), "{token}");
+    }
+
+    #[test]
+    fn an_embedded_kubeconfig_is_read_back() {
+        let file = KubeconfigFile {
+            cluster: "metal".into(),
+            server: "https://127.0.0.1:7443".into(),
+            anchor: TrustAnchor::Embedded("CA\n".into()),
+            user: "kubernetes-admin".into(),
+            credentials: Credentials::Embedded { certificate: "CERT\n".into(), key: "KEY\n".into() },
+        };
+        assert!(KubeconfigFile::from_embedded_yaml(&file.to_yaml()) == Some(file));
+        assert!(KubeconfigFile::from_embedded_yaml(&text(Credentials::Token("t".into()))).is_none());
+        assert!(KubeconfigFile::from_embedded_yaml("a: [").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What a leaf certificate says, and a leaf with a key of its own.
+//! What a leaf certificate contains, and a leaf with its own key.
 
 use std::net::IpAddr;
 
@@ -15,23 +15,22 @@ pub enum Usage {
     Client,
 }
 
-/// What a leaf certificate must say. Nothing of it is ever taken from a certificate request.
+/// What a leaf certificate must contain, as decided by its issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// Subject common name, which Kubernetes reads as the user.
+    /// Subject common name: the user, to Kubernetes.
     pub common_name: String,
-    /// Subject organization, which Kubernetes reads as a group. At most one: rcgen writes each attribute
+    /// Subject organization: a group, to Kubernetes. At most one: rcgen writes each attribute
     /// of a subject once.
     pub organization: Option<String>,
     /// Subject alternative names: IP addresses and DNS names.
     pub names: Vec<String>,
-    /// Extended key usages.
     pub usages: Vec<Usage>,
-    /// Days of validity; it ends with the authority's where that is sooner.
+    /// Days of validity; it ends with the CA's where that is sooner.
     pub days: u32,
 }
 
-/// A certificate and its private key, for files on the node that issues.
+/// A certificate and its private key, for files on the bootstrap node.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LeafPair {
     /// PEM.
@@ -40,15 +39,12 @@ pub struct LeafPair {
     pub key: String,
 }
 
-/// Why a leaf cannot be written as a certificate.
+/// Why a leaf cannot be encoded as a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LeafError {
     /// A subject alternative name is neither an address nor ASCII.
     #[error("{name:?} is neither an IP address nor a DNS name")]
-    Name {
-        /// As requested.
-        name: String,
-    },
+    Name { name: String },
 }
 
 impl Leaf {

@@ -1,15 +1,19 @@
-//! Authorities, leaf certificates, kubeconfigs and the repository's signing key.
+//! Certificate authorities, leaf certificates, kubeconfigs and the signing key of the package repositories.
 //!
-//! Keys are ECDSA P-256 (the repository's is Ed25519). Clock and serial numbers are arguments; the private
-//! keys of certificates come from the operating system's generator, which rcgen gives no way to replace.
+//! Nothing here touches the disk. Keys are ECDSA P-256 (the repositories' is Ed25519); the clock and the
+//! random generator are arguments. Only the nonces of ECDSA signatures come from the operating system's
+//! generator: rcgen signs with ring, which accepts no other.
 
+pub mod authorities;
 pub mod authority;
 pub mod certificate_request;
+mod ecdsa;
 pub mod encryption_key;
 pub mod kubeconfig;
 pub mod leaf;
+mod leaf_check;
 pub mod openpgp;
 pub mod serial;
 pub mod service_account;
-pub mod store;
+pub mod tls_provider;
 pub mod validity;

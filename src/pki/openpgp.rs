@@ -1,7 +1,7 @@
-//! The key that the package repositories are signed with, and what it signs.
+//! The signing key of the package repositories, and its signatures.
 //!
 //! A version 4 key with the legacy EdDSA algorithm identifier over Ed25519: the one form that both Debian
-//! 12's gpgv (GnuPG 2.2) and Debian 13's sqv read. Signatures use SHA-512.
+//! 12's gpgv (GnuPG 2.2) and Debian 13's sqv accept. Signatures use SHA-512.
 
 use jiff::Timestamp;
 use pgp::composed::{
@@ -21,36 +21,39 @@ use rand::CryptoRng;
 
 use super::validity::CLOCK_SKEW;
 
-/// An OpenPGP key that signs repository indexes. It does not expire: hosts would stop installing packages
-/// on a day that nobody remembers.
+/// An OpenPGP key that signs repository indexes. It does not expire: an expired key would stop every package
+/// installation of the cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepositoryKey(SignedSecretKey);
 
-/// Why a key or a signature could not be made or read.
+/// Why a key or a signature could not be made, read or verified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPgpError {
-    /// The text is not an armored secret key.
-    #[error("the repository's signing key cannot be read: {reason}")]
+    /// Not an armored secret key.
+    #[error("cannot read the repository's signing key: {reason}")]
     Unreadable {
-        /// What the library said.
+        /// The library's message.
         reason: String,
     },
     /// The clock is before 1970 or after 2106, which OpenPGP's 32 bits cannot express.
     #[error("{now} cannot be written in an OpenPGP signature")]
-    Clock {
-        /// What the clock said.
-        now: Timestamp,
+    Clock { now: Timestamp },
+    /// A text is not clear-signed with this key, or another text is.
+    #[error("not signed with the repository's key: {reason}")]
+    NotSigned {
+        /// What does not match.
+        reason: String,
     },
     /// The library could not make a key or a signature.
-    #[error("the repository's signature cannot be made: {reason}")]
+    #[error("cannot sign with the repository's key: {reason}")]
     Signing {
-        /// What the library said.
+        /// The library's message.
         reason: String,
     },
 }
 
 impl RepositoryKey {
-    /// Makes a new one that certifies itself. `owner` is its user ID: `metalform repository (cluster)`.
+    /// Generates a key that certifies itself. `owner` is its user ID: `metalform repository (cluster)`.
     ///
     /// # Errors
     /// When the clock cannot be expressed.
@@ -60,7 +63,7 @@ impl RepositoryKey {
         self_signed(owner, moment(now)?, seed).map(Self).map_err(signing)
     }
 
-    /// Reads what [`RepositoryKey::to_armor`] gave.
+    /// Reads the output of [`RepositoryKey::to_armor`].
     ///
     /// # Errors
     /// When it is not an armored secret key, or its self-signature is wrong.
@@ -74,7 +77,7 @@ impl RepositoryKey {
     /// The secret key in ASCII armor, without a passphrase. A secret.
     ///
     /// # Errors
-    /// When the library cannot write it.
+    /// When the library cannot encode it.
     pub fn to_armor(&self) -> Result<String, OpenPgpError> {
         self.0.to_armored_string(ArmorOptions::default()).map_err(signing)
     }
@@ -82,29 +85,53 @@ impl RepositoryKey {
     /// The public key in ASCII armor, for `signed-by=` of APT and `gpgkey=` of dnf.
     ///
     /// # Errors
-    /// When the library cannot write it.
+    /// When the library cannot encode it.
     pub fn public_armor(&self) -> Result<String, OpenPgpError> {
         self.0.to_public_key().to_armored_string(ArmorOptions::default()).map_err(signing)
     }
 
-    /// Its fingerprint, 40 uppercase hexadecimal digits.
+    /// 40 uppercase hexadecimal digits.
     pub fn fingerprint(&self) -> String {
         hex::encode_upper(self.0.fingerprint().as_bytes())
     }
 
-    /// Signs a text in place (RFC 9580 section 7), as APT wants an `InRelease`. White space at the ends of
-    /// lines is not signed by that form, so it is taken away; line ends become a line feed.
+    /// Signs a text in place (RFC 9580 section 7), which is the form of an `InRelease`. That form does not sign
+    /// white space at the ends of lines, so it is removed; line ends become a line feed.
     ///
     /// # Errors
     /// When the clock cannot be expressed.
     pub fn clear_sign(&self, text: &str, now: Timestamp) -> Result<String, OpenPgpError> {
-        let lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches([' ', '\t', '\r'])).collect();
         let config = config(&self.0.primary_key, SignatureType::Text, moment(now)?).map_err(signing)?;
         // The line end before the signature's armor belongs to the armor, so the text has none.
-        CleartextSignedMessage::new(&lines.join("\n"), config, &self.0.primary_key, &Password::empty())
-            .and_then(|message| message.to_armored_string(ArmorOptions::default()))
-            .map_err(signing)
+        CleartextSignedMessage::new(
+            &signed_lines(text).join("\n"),
+            config,
+            &self.0.primary_key,
+            &Password::empty(),
+        )
+        .and_then(|message| message.to_armored_string(ArmorOptions::default()))
+        .map_err(signing)
     }
+
+    /// Verifies that `signed` is `text`, clear-signed with this key.
+    ///
+    /// # Errors
+    /// [`OpenPgpError::NotSigned`].
+    pub fn verify(&self, signed: &str, text: &str) -> Result<(), OpenPgpError> {
+        let not_signed = |reason: String| OpenPgpError::NotSigned { reason };
+        let (message, _) =
+            CleartextSignedMessage::from_string(signed).map_err(|error| not_signed(error.to_string()))?;
+        message.verify(&self.0.to_public_key()).map_err(|error| not_signed(error.to_string()))?;
+        if signed_lines(&message.signed_text()) != signed_lines(text) {
+            return Err(not_signed("the signed text differs".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The lines of a text as a clear signature covers them: without white space at their ends.
+fn signed_lines(text: &str) -> Vec<&str> {
+    text.lines().map(|line| line.trim_end_matches([' ', '\t', '\r'])).collect()
 }
 
 fn self_signed(
@@ -151,7 +178,7 @@ fn config(
     Ok(config)
 }
 
-/// A little in the past, or a host whose clock is behind would refuse the signature as not yet made.
+/// [`CLOCK_SKEW`] in the past: a host whose clock is behind rejects signatures of the future.
 fn moment(now: Timestamp) -> Result<pgp::types::Timestamp, OpenPgpError> {
     let clock = |_| OpenPgpError::Clock { now };
     let second = now.as_second() - CLOCK_SKEW.as_secs();

@@ -14,7 +14,11 @@ const RELEASE: &str =
     "Origin: metalform\r\nSuite: stable  \n- dashed\n-----BEGIN\n\nSHA256:\n abc 1 main/Packages\t\n";
 
 fn key() -> RepositoryKey {
-    RepositoryKey::create("metalform repository", NOW, &mut StdRng::seed_from_u64(3)).unwrap()
+    seeded(3)
+}
+
+fn seeded(seed: u64) -> RepositoryKey {
+    RepositoryKey::create("metalform repository", NOW, &mut StdRng::seed_from_u64(seed)).unwrap()
 }
 
 /// Runs a verifier where the machine has it; `None` where it has not.
@@ -48,8 +52,8 @@ fn debians_verifiers_accept_an_in_release_and_refuse_a_changed_one() {
     let signed = key().clear_sign(RELEASE, NOW).unwrap();
     let changed = signed.replace("stable", "stabler");
     for verify in [gpgv, sqv] {
-        let Some((accepted, said)) = verify(folder.path(), &signed) else { continue };
-        assert!(accepted, "{said}");
+        let Some((accepted, output)) = verify(folder.path(), &signed) else { continue };
+        assert!(accepted, "{output}");
         let (accepted, _) = verify(folder.path(), &changed).unwrap();
         assert!(!accepted);
     }
@@ -68,7 +72,21 @@ fn the_library_itself_accepts_what_it_signed() {
 }
 
 #[test]
-fn a_key_survives_its_armor_and_the_public_half_holds_no_secret() {
+fn a_signature_is_verified_by_key_and_text() {
+    let signed = key().clear_sign(RELEASE, NOW).unwrap();
+    assert_eq!(key().verify(&signed, RELEASE), Ok(()));
+    let refused = |key: RepositoryKey, signed: &str, text: &str| {
+        assert!(matches!(key.verify(signed, text), Err(OpenPgpError::NotSigned { .. })), "{signed} {text}");
+    };
+    // Another key of the same owner; a changed text; the signature of an older index; no signature at all.
+    refused(seeded(4), &signed, RELEASE);
+    refused(key(), &signed.replace("stable", "stabler"), &RELEASE.replace("stable", "stabler"));
+    refused(key(), &signed, &RELEASE.replace("abc", "abd"));
+    refused(key(), RELEASE, RELEASE);
+}
+
+#[test]
+fn a_key_survives_its_armor_and_the_public_half_contains_no_secret() {
     let armor = key().to_armor().unwrap();
     let again = RepositoryKey::from_armor(&armor).unwrap();
     assert_eq!(again.fingerprint(), key().fingerprint());

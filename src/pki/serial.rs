@@ -3,12 +3,12 @@
 use rand::CryptoRng;
 
 /// A certificate's serial number: positive, of 16 octets, 126 bits of it random (RFC 5280 section 4.1.2.2
-/// allows up to 20 octets and wants it unique for each authority).
+/// allows up to 20 octets and requires it to be unique for each CA).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Serial([u8; 16]);
 
 impl Serial {
-    /// Draws one.
+    /// From a cryptographic generator.
     pub fn random(rng: &mut impl CryptoRng) -> Self {
         let mut bytes = [0; 16];
         rng.fill_bytes(&mut bytes);

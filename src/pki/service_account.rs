@@ -1,6 +1,9 @@
 //! The key pair that service account tokens are signed with.
 
+use rand::CryptoRng;
 use rcgen::KeyPair;
+
+use super::ecdsa;
 
 /// An ECDSA P-256 key pair: `sa.key` in PKCS #8, which client-go's `keyutil.ParsePrivateKeyPEM` reads, and
 /// `sa.pub` as SubjectPublicKeyInfo.
@@ -10,24 +13,24 @@ pub struct ServiceAccountKey {
     public: String,
 }
 
-/// Why there is no usable key pair.
+/// The key cannot be generated or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the service account key cannot be used as PKCS #8 PEM: {reason}")]
+#[error("cannot use the service account key as PKCS #8 PEM: {reason}")]
 pub struct ServiceAccountKeyError {
-    /// What rcgen said.
+    /// rcgen's message.
     pub reason: String,
 }
 
 impl ServiceAccountKey {
-    /// Makes a new one.
+    /// Generates a key pair.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
-    pub fn create() -> Result<Self, ServiceAccountKeyError> {
-        KeyPair::generate().map(|pair| Self::of(&pair, pair.serialize_pem())).map_err(unusable)
+    /// When it cannot be encoded.
+    pub fn create(rng: &mut impl CryptoRng) -> Result<Self, ServiceAccountKeyError> {
+        ecdsa::generate(rng).map(|pair| Self::of(&pair, pair.serialize_pem())).map_err(unusable)
     }
 
-    /// Reads one in PKCS #8; RSA too, as clusters taken over from elsewhere have it.
+    /// Reads the private key in PKCS #8; RSA too, as in clusters that another tool created.
     ///
     /// # Errors
     /// When it is not a private key in PKCS #8 PEM.
@@ -35,12 +38,12 @@ impl ServiceAccountKey {
         KeyPair::from_pem(private).map(|pair| Self::of(&pair, private.to_owned())).map_err(unusable)
     }
 
-    /// The private key, PEM. A secret.
+    /// PEM. A secret.
     pub fn private(&self) -> &str {
         &self.private
     }
 
-    /// The public key, PEM.
+    /// PEM.
     pub fn public(&self) -> &str {
         &self.public
     }
@@ -56,11 +59,14 @@ fn unusable(error: rcgen::Error) -> ServiceAccountKeyError {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
     use super::*;
 
     #[test]
     fn the_public_half_follows_from_the_private_one() {
-        let made = ServiceAccountKey::create().unwrap();
+        let made = ServiceAccountKey::create(&mut StdRng::seed_from_u64(1)).unwrap();
         assert!(made.private().starts_with("-----BEGIN PRIVATE KEY-----"));
         assert!(made.public().starts_with("-----BEGIN PUBLIC KEY-----"));
         assert_eq!(ServiceAccountKey::from_pem(made.private()).unwrap().public(), made.public());

@@ -1,21 +1,19 @@
-//! From when until when something signed is valid.
+//! The period in which a certificate or signature is valid.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How far the clocks of two hosts may be apart: signatures start to be valid that much in the past.
+/// Tolerated difference between the clocks of two hosts: validity starts this much in the past.
 pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
 
-/// A period, both ends included.
+/// A period of whole seconds, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// Its first second.
     pub not_before: Timestamp,
-    /// Its last second.
     pub not_after: Timestamp,
 }
 
 impl Validity {
-    /// From [`CLOCK_SKEW`] before now until so many days of 24 hours after now; saturates in the year 9999.
+    /// From [`CLOCK_SKEW`] before `now` until `days` days of 24 hours after it; saturates in the year 9999.
     pub fn starting(now: Timestamp, days: u32) -> Self {
         let length = SignedDuration::from_hours(24 * i64::from(days));
         Self {
@@ -24,9 +22,9 @@ impl Validity {
         }
     }
 
-    /// Writes both ends where rcgen wants them.
+    /// Sets both ends in the parameters of a certificate.
     pub(super) fn put(self, parameters: &mut rcgen::CertificateParams) {
-        // rcgen has only dates to build a moment from; seconds are added to the epoch.
+        // rcgen builds a moment from a date only; seconds are added to the epoch.
         let moment = |timestamp: Timestamp| {
             let since_epoch = u64::try_from(timestamp.as_second()).unwrap_or_default();
             rcgen::date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(since_epoch)

@@ -1,4 +1,4 @@
-//! Values of which one root is not known yet, and whether anything wanted to know it.
+//! Values without one root, which is not known yet, and whether it was read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 
-/// Values without the root `name`, which notice when it is looked for. What was rendered before is what it
-/// would be with any value of the root, as long as nothing looked.
+/// Values without the root `name`, which record whether it is read. As long as it is not, the rendered text is the same
+/// for any value of the root.
 #[derive(Debug)]
 pub struct Without {
     values: Value,
@@ -21,12 +21,12 @@ impl Without {
         Arc::new(Self { values, name, missed: AtomicBool::new(false) })
     }
 
-    /// What to render with.
+    /// The values to render with.
     pub fn values(self: &Arc<Self>) -> Value {
         Value::from_dyn_object(Arc::clone(self))
     }
 
-    /// Whether anything looked for the root, or for all roots there are.
+    /// Whether the root was read, or all roots were listed.
     pub fn missed(&self) -> bool {
         self.missed.load(Ordering::Relaxed)
     }
@@ -56,7 +56,7 @@ mod tests {
     use crate::render::{Renderer, values_of, with_value};
 
     #[test]
-    fn whatever_looks_for_the_root_is_noticed_and_nothing_else_is() {
+    fn only_a_read_of_the_root_is_recorded() {
         let templates = [
             ("plain.j2", "{{ node.name }}"),
             ("inner.j2", "{{ facts.arch }}"),

@@ -1,11 +1,11 @@
-//! The filters we add to minijinja's own (`default`, `indent`, `join`, `replace` and so on). Kept few: what
-//! needs more than this belongs in Rust, as a value.
+//! The filters besides those of minijinja (`default`, `indent`, `join`, `replace` and so on). There are few: a value that
+//! needs more is computed in Rust.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::{Environment, Error, ErrorKind, Value};
 
-/// Makes every filter below known under its function's name.
+/// Registers the filters by the names of their functions.
 pub(super) fn register(environment: &mut Environment<'_>) {
     environment.add_filter("to_json", to_json);
     environment.add_filter("b64encode", b64encode);
@@ -15,7 +15,7 @@ pub(super) fn register(environment: &mut Environment<'_>) {
 /// nothing for HTML.
 fn to_json(value: &Value) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| {
-        Error::new(ErrorKind::BadSerialization, "this has no form in JSON").with_source(error)
+        Error::new(ErrorKind::BadSerialization, "the value has no JSON form").with_source(error)
     })
 }
 

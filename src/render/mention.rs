@@ -1,31 +1,31 @@
-//! Where a template names things. minijinja says which names a template needs, but not where they stand, and
-//! looks filters, tests and included templates up only when it renders: this reads its tags as far as that takes.
+//! The names in a template and their positions. minijinja reports the names that a template reads, but not where, and
+//! resolves filters, tests and includes only when it renders: this scans the tags as far as that needs.
 
-/// Something that a template names.
+/// A name in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention<'a> {
     /// Of its first byte in the text.
     pub offset: usize,
     /// As written: `facts.os.family`, `b64encode`, `a/b.j2`.
     pub name: &'a str,
-    /// What it is the name of.
-    pub sort: Named,
+    /// What it refers to.
+    pub kind: MentionKind,
 }
 
-/// What a name is the name of.
+/// What a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
-    /// A value, by its path; or a keyword, which has the same form.
+pub enum MentionKind {
+    /// A value, by its path, or a keyword, which has the same form.
     Value,
     /// A filter: `| name`.
     Filter,
     /// A test: `is name`.
     Test,
-    /// Another template, by a literal path, that must be there.
+    /// Another template, by a literal path, that must exist.
     Template,
 }
 
-/// Everything that the tags of a template name, in order. What is no template has no mentions that matter.
+/// The names in the tags of a template, in order.
 pub fn in_template(text: &str) -> Vec<Mention<'_>> {
     let mut mentions = Vec::new();
     let mut from = 0;
@@ -44,7 +44,7 @@ pub fn in_template(text: &str) -> Vec<Mention<'_>> {
     mentions
 }
 
-/// The same, of a bare expression.
+/// The names in a bare expression, in order.
 pub fn in_expression(text: &str) -> Vec<Mention<'_>> {
     let mut mentions = Vec::new();
     code(text, 0, "\0", &mut mentions);
@@ -56,7 +56,7 @@ fn first_word(tag: &str) -> &str {
     &tag[..tag.find(|c: char| !is_word(c)).unwrap_or(tag.len())]
 }
 
-/// What stands in `raw` is text.
+/// The end of a `raw` block, which is literal.
 fn after_raw(text: &str, from: usize) -> usize {
     let mut at = from;
     while let Some(begin) = text[at..].find("{%").map(|found| at + found + 2) {
@@ -68,10 +68,10 @@ fn after_raw(text: &str, from: usize) -> usize {
     text.len()
 }
 
-/// Reads code up to its closing delimiter, and returns what follows that.
+/// Scans code up to its closing delimiter, and returns the offset after it.
 fn code<'a>(text: &'a str, from: usize, close: &str, mentions: &mut Vec<Mention<'a>>) -> usize {
     let mut at = from;
-    // The words and signs before, of which the sort of a name depends.
+    // The tokens before, on which the kind of a name depends.
     let mut last = "";
     let mut first = "";
     let optional = text[from..].split(close).next().is_some_and(|tag| tag.contains("ignore missing"));
@@ -83,36 +83,36 @@ fn code<'a>(text: &'a str, from: usize, close: &str, mentions: &mut Vec<Mention<
         let length = match c {
             '"' | '\'' => string(rest, c),
             c if is_word(c) => {
-                // A number's dot is not that of a path.
+                // The dot of a number is not part of a path.
                 if c.is_ascii_digit() { word(rest) } else { path(rest) }
             }
             c => c.len_utf8(),
         };
         let token = &rest[..length];
-        let sort = match (c, last) {
+        let kind = match (c, last) {
             (c, _) if c.is_whitespace() => {
                 at += length;
                 continue;
             }
             ('"' | '\'', "include" | "extends" | "import" | "from") if last == first && !optional => {
-                Some(Named::Template)
+                Some(MentionKind::Template)
             }
             (c, _) if !is_word(c) || c.is_ascii_digit() => None,
             (_, ".") => None,
-            (_, "|") => Some(Named::Filter),
-            (_, "filter") if first == "filter" => Some(Named::Filter),
-            (_, "is") if token != "not" => Some(Named::Test),
-            _ => Some(Named::Value),
+            (_, "|") => Some(MentionKind::Filter),
+            (_, "filter") if first == "filter" => Some(MentionKind::Filter),
+            (_, "is") if token != "not" => Some(MentionKind::Test),
+            _ => Some(MentionKind::Value),
         };
-        match sort {
-            Some(Named::Template) => {
+        match kind {
+            Some(MentionKind::Template) => {
                 let name = token.trim_matches(c);
-                mentions.push(Mention { offset: at, name, sort: Named::Template });
+                mentions.push(Mention { offset: at, name, kind: MentionKind::Template });
             }
-            Some(sort) => mentions.push(Mention { offset: at, name: token, sort }),
+            Some(kind) => mentions.push(Mention { offset: at, name: token, kind }),
             None => {}
         }
-        // `is not` is one word of two.
+        // `is not` is one operator.
         if (last, token) != ("is", "not") {
             last = token;
         }
@@ -163,32 +163,32 @@ fn string(text: &str, quote: char) -> usize {
 mod tests {
     use super::*;
 
-    fn names(text: &str, sort: Named) -> Vec<(usize, &str)> {
+    fn names(text: &str, kind: MentionKind) -> Vec<(usize, &str)> {
         let mentions = in_template(text);
-        mentions.iter().filter(|one| one.sort == sort).map(|one| (one.offset, one.name)).collect()
+        mentions.iter().filter(|one| one.kind == kind).map(|one| (one.offset, one.name)).collect()
     }
 
     #[test]
-    fn names_are_found_where_they_stand() {
+    fn names_are_found_with_their_offset() {
         let text =
             "a {{ facts.os.id | to_json }}{# {{ x }} #}{% raw %}{{ y }}{% endraw %}{{ 'z.z' ~ w[1.5].v }}";
-        assert_eq!(names(text, Named::Value), [(5, "facts.os.id"), (45, "raw"), (81, "w")]);
-        assert_eq!(names(text, Named::Filter), [(19, "to_json")]);
+        assert_eq!(names(text, MentionKind::Value), [(5, "facts.os.id"), (45, "raw"), (81, "w")]);
+        assert_eq!(names(text, MentionKind::Filter), [(19, "to_json")]);
         let text = "{% if a is not defined and b is even %}{% filter upper %}";
-        assert_eq!(names(text, Named::Test), [(15, "defined"), (32, "even")]);
-        assert_eq!(names(text, Named::Filter), [(49, "upper")]);
+        assert_eq!(names(text, MentionKind::Test), [(15, "defined"), (32, "even")]);
+        assert_eq!(names(text, MentionKind::Filter), [(49, "upper")]);
     }
 
     #[test]
-    fn templates_that_must_be_there_are_named_by_literals() {
+    fn required_templates_are_literal_paths() {
         let text = "{% include 'a.j2' %}{%- extends \"b.j2\" %}{% include c %}{% include 'd.j2' ignore missing %}\
                     {{ include ~ 'e' }}{% from \"f.j2\" import g %}";
-        let found: Vec<_> = names(text, Named::Template).into_iter().map(|(_, name)| name).collect();
+        let found: Vec<_> = names(text, MentionKind::Template).into_iter().map(|(_, name)| name).collect();
         assert_eq!(found, ["a.j2", "b.j2", "f.j2"]);
     }
 
     #[test]
-    fn what_is_not_closed_ends_with_the_text() {
+    fn an_unclosed_tag_ends_with_the_text() {
         for text in ["{{", "{% raw %}{{ x", "{# a", "{{ 'a", "{{ ä.", "{", "{%- raw", "{{ a\\"] {
             in_template(text);
             in_expression(text);

@@ -1,8 +1,8 @@
 //! Templates: minijinja, strict. An undefined value is an error with the template's line.
 //!
-//! Three things are rendered with the same values and the same rules: files of `templates/`, strings of
-//! state files that hold `{{ }}`, and the bare expressions of `when:` and `each:`. Nothing is escaped (what
-//! is written here is read by daemons, not by browsers) and the last newline of a template is kept.
+//! Three things are rendered with the same values and rules: files of `templates/`, strings of state files with `{{ }}`,
+//! and the bare expressions of `when:` and `each:`. Nothing is escaped, because the output is not HTML, and the last
+//! newline of a template is kept.
 
 mod absent;
 mod error;

@@ -1,4 +1,4 @@
-//! The one place that knows minijinja's environment.
+//! The renderer: the only file that uses minijinja's environment.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use super::error::RenderError;
 use super::filters;
 
-/// Renders templates, text and expressions. The same input gives the same output, always.
+/// Renders templates, strings and expressions. Deterministic.
 #[derive(Debug)]
 pub struct Renderer {
     environment: Environment<'static>,
@@ -19,7 +19,7 @@ impl Renderer {
     /// With these templates: pairs of a path below `templates/` and its text.
     ///
     /// # Errors
-    /// Every template that is not written correctly.
+    /// Every template with a syntax error.
     pub fn new<'a>(
         templates: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, Vec<RenderError>> {
@@ -27,7 +27,7 @@ impl Renderer {
         if errors.is_empty() { Ok(renderer) } else { Err(errors) }
     }
 
-    /// As [`Renderer::new`], for those who want to go on with what is correct.
+    /// As [`Renderer::new`], but with the templates without errors.
     pub fn of_the_correct<'a>(
         templates: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> (Self, Vec<RenderError>) {
@@ -51,7 +51,7 @@ impl Renderer {
         (Self { environment }, errors)
     }
 
-    /// The text of a template with these values.
+    /// Renders a template.
     ///
     /// # Errors
     /// [`RenderError::NoTemplate`], or [`RenderError::Template`] with the line.
@@ -67,7 +67,7 @@ impl Renderer {
         })
     }
 
-    /// Text of a state file with its `{{ }}` replaced.
+    /// Renders a string of a state file.
     ///
     /// # Errors
     /// [`RenderError::Expression`].
@@ -75,7 +75,7 @@ impl Renderer {
         self.environment.render_str(text, values.clone()).map_err(|error| RenderError::in_expression(&error))
     }
 
-    /// The value of an expression; never undefined.
+    /// Evaluates an expression; the value is never undefined.
     ///
     /// # Errors
     /// [`RenderError::Expression`] and [`RenderError::Undefined`].
@@ -91,8 +91,8 @@ impl Renderer {
         Ok(value)
     }
 
-    /// The truth of an expression. Only true and false will do: a typing error that makes a text or a list
-    /// of a condition would else be a condition that always holds.
+    /// Evaluates a condition. Only true and false are accepted: a typo that makes it a string or a list would otherwise
+    /// be a condition that always holds.
     ///
     /// # Errors
     /// As [`Renderer::expression`], and [`RenderError::NotBoolean`].
@@ -100,11 +100,13 @@ impl Renderer {
         let value = self.expression(expression, values)?;
         match value.kind() {
             ValueKind::Bool => Ok(value.is_true()),
-            found => Err(RenderError::NotBoolean { expression: expression.to_owned(), found: sort(found) }),
+            found => {
+                Err(RenderError::NotBoolean { expression: expression.to_owned(), found: type_name(found) })
+            }
         }
     }
 
-    /// The items of an expression that gives a list.
+    /// Evaluates an expression to the items of a list.
     ///
     /// # Errors
     /// As [`Renderer::expression`], and [`RenderError::NotList`].
@@ -112,15 +114,17 @@ impl Renderer {
         let value = self.expression(expression, values)?;
         match (value.kind(), value.try_iter()) {
             (ValueKind::Seq | ValueKind::Iterable, Ok(items)) => Ok(items.collect()),
-            (found, _) => Err(RenderError::NotList { expression: expression.to_owned(), found: sort(found) }),
+            (found, _) => {
+                Err(RenderError::NotList { expression: expression.to_owned(), found: type_name(found) })
+            }
         }
     }
 
-    /// The values that an expression reads and does not define itself, each by its path as far as it is a literal
-    /// one: `facts.os.family`.
+    /// The values that an expression reads and does not define itself, each by the literal part of its path:
+    /// `facts.os.family`.
     ///
     /// # Errors
-    /// [`RenderError::Expression`] when it is not written correctly.
+    /// [`RenderError::Expression`] where it has a syntax error.
     pub fn reads_of_expression(&self, expression: &str) -> Result<BTreeSet<String>, RenderError> {
         let compiled = self
             .environment
@@ -129,17 +133,17 @@ impl Renderer {
         Ok(self.without_globals(compiled.undeclared_variables(true)))
     }
 
-    /// As [`Renderer::reads_of_expression`], of text with `{{ }}`.
+    /// As [`Renderer::reads_of_expression`], of a string with `{{ }}`.
     ///
     /// # Errors
-    /// [`RenderError::Expression`] when it is not written correctly.
+    /// [`RenderError::Expression`] where it has a syntax error.
     pub fn reads_of_text(&self, text: &str) -> Result<BTreeSet<String>, RenderError> {
         let compiled =
             self.environment.template_from_str(text).map_err(|error| RenderError::in_expression(&error))?;
         Ok(self.without_globals(compiled.undeclared_variables(true)))
     }
 
-    /// As [`Renderer::reads_of_expression`], of a template; nothing where there is none.
+    /// As [`Renderer::reads_of_expression`], of a template; empty where it does not exist.
     pub fn reads_of_template(&self, name: &str) -> BTreeSet<String> {
         let template = self.environment.get_template(name);
         template.map_or_else(
@@ -148,17 +152,17 @@ impl Renderer {
         )
     }
 
-    /// Whether there is such a filter.
+    /// Whether the filter exists.
     pub fn has_filter(&self, name: &str) -> bool {
         self.evaluates(&format!("0|{name}"), ErrorKind::UnknownFilter)
     }
 
-    /// Whether there is such a test.
+    /// Whether the test exists.
     pub fn has_test(&self, name: &str) -> bool {
         self.evaluates(&format!("0 is {name}"), ErrorKind::UnknownTest)
     }
 
-    /// minijinja keeps no list: what is unknown is told from what only lacks arguments.
+    /// minijinja has no list of names: an unknown one has another error than one that only lacks arguments.
     fn evaluates(&self, expression: &str, unless: ErrorKind) -> bool {
         let outcome = self.environment.compile_expression(expression).and_then(|compiled| compiled.eval(()));
         outcome.err().is_none_or(|error| error.kind() != unless)
@@ -171,18 +175,18 @@ impl Renderer {
     }
 }
 
-/// What templates see of a value of ours: a struct is a map of its fields, `None` is null.
+/// A value for templates: a struct is a map of its fields, `None` is null.
 pub fn values_of<T: serde::Serialize>(values: &T) -> Value {
     Value::from(Serde(values))
 }
 
-/// The same values and one more, which hides another of its name.
+/// The values and one more, which shadows another of that name.
 pub fn with_value(values: &Value, name: &str, value: Value) -> Value {
     minijinja::context! { ..Value::from_pairs([(name.to_owned(), value)]), ..values.clone() }
 }
 
-/// Writes a value as daemons read it. minijinja writes as Python does (`False`, `None`, `['a']`), which no
-/// configuration file wants: booleans are lowercase here, and null, lists and maps are refused.
+/// Writes a value in the form of configuration files. minijinja writes as Python does (`False`, `None`, `['a']`): here
+/// booleans are lowercase, and null, lists and maps are refused.
 fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     let refuse = |reason| Err(Error::new(ErrorKind::InvalidOperation, reason));
     match value.kind() {
@@ -194,10 +198,10 @@ fn write_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -
     }
 }
 
-fn sort(kind: ValueKind) -> String {
+fn type_name(kind: ValueKind) -> String {
     match kind {
         ValueKind::None => "null".to_owned(),
-        ValueKind::String => "text".to_owned(),
+        ValueKind::String => "a string".to_owned(),
         ValueKind::Map => "a map".to_owned(),
         ValueKind::Seq => "a list".to_owned(),
         other => format!("a {other}"),
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_filters_give_what_daemons_read() {
+    fn strings_and_filters_have_the_form_of_configuration_files() {
         for (text, expected) in [
             ("{{ cluster.name }}.example", "blue.example"),
             ("{{ cluster.dns | to_json }}", r#"["10.0.0.1","10.0.0.2"]"#),
@@ -253,16 +257,16 @@ mod tests {
     }
 
     #[test]
-    fn one_more_value_stands_beside_the_others_and_hides_its_namesake() {
+    fn one_more_value_is_added_and_shadows_another_of_its_name() {
         let more = with_value(&with_value(&values(), "item", Value::from(3)), "facts", Value::from("none"));
         let text = renderer().text("{{ item }} {{ facts }} {{ cluster.name }}", &more).unwrap();
         assert_eq!(text, "3 none blue");
     }
 
     #[test]
-    fn what_cannot_be_evaluated_says_why() {
+    fn faults_name_their_cause() {
         let renderer = renderer();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         for text in [
             "{{ cluster.nmae }}",
             "{{ cluster.proxy }}",
@@ -271,15 +275,16 @@ mod tests {
             "{{ cluster. }}",
             "{{ 1 | no_filter }}",
         ] {
-            said.push(format!("{text} -> {}", renderer.text(text, &values()).unwrap_err()));
+            messages.push(format!("{text} -> {}", renderer.text(text, &values()).unwrap_err()));
         }
         for condition in ["facts.kontainer", "cluster.name", "cluster.dns", "facts.", "cluster.name.x.y"] {
-            said.push(format!("{condition} -> {}", renderer.condition(condition, &values()).unwrap_err()));
+            messages
+                .push(format!("{condition} -> {}", renderer.condition(condition, &values()).unwrap_err()));
         }
         for list in ["cluster.name", "cluster", "3"] {
-            said.push(format!("{list} -> {}", renderer.list(list, &values()).unwrap_err()));
+            messages.push(format!("{list} -> {}", renderer.list(list, &values()).unwrap_err()));
         }
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         {{ cluster.nmae }} -> `cluster.nmae` is undefined
         {{ cluster.proxy }} -> null cannot be written; use `default`, or `to_json`
         {{ cluster.dns }} -> a list cannot be written; use `join`, or `to_json`
@@ -287,28 +292,28 @@ mod tests {
         {{ cluster. }} -> syntax error: unexpected end of variable block, expected identifier or integer
         {{ 1 | no_filter }} -> filter no_filter is unknown
         facts.kontainer -> `facts.kontainer` is undefined
-        cluster.name -> `cluster.name` is text, not true or false
+        cluster.name -> `cluster.name` is a string, not true or false
         cluster.dns -> `cluster.dns` is a list, not true or false
         facts. -> syntax error: unexpected end of input, expected identifier or integer
         cluster.name.x.y -> `cluster.name.x` is undefined
-        cluster.name -> `cluster.name` is text, not a list
+        cluster.name -> `cluster.name` is a string, not a list
         cluster -> `cluster` is a map, not a list
         3 -> `3` is a number, not a list
         "#);
     }
 
     #[test]
-    fn every_incorrect_template_is_named() {
+    fn every_template_with_a_syntax_error_is_reported() {
         let errors = Renderer::new([("a.j2", "x\n{% if %}"), ("b.j2", "ok"), ("c.j2", "{{")]).unwrap_err();
-        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        insta::assert_snapshot!(said.join("\n"), @r#"
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(messages.join("\n"), @r#"
         templates/a.j2:2:7: syntax error: unexpected end of block
         templates/c.j2:1:1: syntax error: unexpected end of input, expected expression
         "#);
     }
 
     #[test]
-    fn what_is_read_and_not_defined_there_is_told_by_its_path() {
+    fn reads_of_undefined_values_are_reported_by_path() {
         let renderer = renderer();
         let reads =
             renderer.reads_of_text("{% set x = cluster.a %}{{ x.y }}{{ range(3) }}{{ fact.b.c }}").unwrap();

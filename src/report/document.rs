@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::model::api_contract::API_VERSION;
+
 /// The outcome of a command on hosts. Within one API version, fields are added and never removed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,7 +17,7 @@ pub struct HostsDocument<'a, T> {
 impl<'a, T: Serialize> HostsDocument<'a, T> {
     /// A document of this kind.
     pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
-        Self { api_version: "metalform.dev/v1alpha1", kind, hosts }
+        Self { api_version: API_VERSION, kind, hosts }
     }
 }
 

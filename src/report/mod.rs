@@ -4,6 +4,7 @@
 
 pub mod diff;
 pub mod document;
+pub mod etcd_table;
 pub mod facts_table;
 pub mod live;
 pub mod node_table;

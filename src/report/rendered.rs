@@ -4,7 +4,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::resource;
-use crate::resource::fields::field::FieldSort;
+use crate::resource::contract::kind::Kind;
+use crate::resource::fields::field_spec::FieldType;
 use crate::state::{Compiled, Ensure, ResourceId};
 
 /// Shown in place of a secret.
@@ -18,9 +19,9 @@ impl Serialize for Rendered<'_> {
         let Self(one) = self;
         let names = |ids: &[ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(&one.id.kind, &one.id.name)?;
+        map.serialize_entry(one.id.kind.name(), &one.id.name)?;
         for (name, value) in &one.fields {
-            if one.sensitive && may_contain_a_secret(&one.id.kind, name) {
+            if one.sensitive && may_contain_a_secret(one.id.kind, name) {
                 map.serialize_entry(name, MASK)?;
             } else {
                 map.serialize_entry::<_, Value>(name, value)?;
@@ -42,9 +43,7 @@ impl Serialize for Rendered<'_> {
 }
 
 /// Permission bits, numbers and booleans are no secrets; everything else may be one.
-fn may_contain_a_secret(kind: &str, field: &str) -> bool {
-    let sort = resource::fields(kind)
-        .and_then(|specs| specs.iter().find(|spec| spec.name == field))
-        .map(|spec| spec.sort);
-    !matches!(sort, Some(FieldSort::Mode | FieldSort::Integer | FieldSort::Boolean))
+fn may_contain_a_secret(kind: Kind, field: &str) -> bool {
+    let spec = resource::fields(kind).iter().find(|spec| spec.name == field);
+    !matches!(spec.map(|spec| spec.takes), Some(FieldType::Mode | FieldType::Integer | FieldType::Boolean))
 }

@@ -126,7 +126,7 @@ fn totals(rows: &[HostRow]) -> String {
 mod tests {
     use super::*;
     use crate::engine::fleet::schedule::Halt;
-    use crate::engine::host::Outcome;
+    use crate::engine::host::Convergence;
     use crate::service::run_record::HostRecord;
 
     fn ids(ids: &[&str]) -> Vec<String> {
@@ -136,7 +136,7 @@ mod tests {
     fn rows() -> Vec<HostRow> {
         let output = (0..20).map(|n| format!("line {n}\n")).collect();
         let failed = HostError::Failed { resources: ids(&["command:x"]), status: 1, output };
-        let changed = Outcome { changed: ids(&["file:/a"]), unchanged: 12 };
+        let changed = Convergence { changed: ids(&["file:/a"]), unchanged: 12 };
         let halted = Halt::Failures { failed: 1, allowed: 0 };
         let record = HostRecord {
             planned: ids(&["file:/a", "command:x", "file:/b"]),
@@ -148,7 +148,7 @@ mod tests {
         [
             ("node-1", Err(HostFailure::Failed(failed)), record),
             ("node-10", Ok(changed), none()),
-            ("node-2", Ok(Outcome { changed: Vec::new(), unchanged: 13 }), none()),
+            ("node-2", Ok(Convergence { changed: Vec::new(), unchanged: 13 }), none()),
             ("node-3", Err(HostFailure::NotStarted(halted)), none()),
         ]
         .into_iter()

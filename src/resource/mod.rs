@@ -1,12 +1,13 @@
-//! Resource kinds: what one thing on a host should be, what to ask to know what it is, and the change
-//! between the two. Pure: nothing here touches a host.
+//! Resources: the desired state of one thing on a host, the probes that observe it, and the change between the two.
+//! Pure: nothing here accesses a host.
 //!
-//! Each kind is a file with its fields, its probes and its `diff`. The set is closed: [`Resource`] is an
-//! enum, so a new kind does not compile until every question about it is answered.
+//! Rooms: `contract` is what every kind answers to, `fields` parses their fields, `text` manages and edits files, and
+//! `kinds` has one file a kind. The set of kinds is closed: [`Kind`] and [`Resource`] are enums that are matched
+//! without wildcards, so a new kind does not compile until every question about it is answered.
 
 pub mod contract;
 pub mod fields;
-pub mod kinds;
+mod kinds;
 pub(crate) mod text;
 
 use serde_json::{Map, Value};
@@ -14,19 +15,19 @@ use serde_json::{Map, Value};
 use self::contract::change::Verdict;
 use self::contract::context::Context;
 use self::contract::ensure::Ensure;
+use self::contract::kind::Kind;
 use self::contract::probe::{Observed, Probe};
-use self::fields::given::{FieldError, Given};
+use self::fields::field_error::FieldError;
+use self::fields::field_values::FieldValues;
 use self::kinds::{
     archive, authorized_key, binary, certificate, command, directory, file, group, host_entry, image, kmod,
     kubeconfig, line, mount, package, package_repository, reboot, route, service, static_pod, swap, symlink,
     sysctl, unit, user, wait,
 };
-use crate::model::near::Near;
-use crate::resource::fields::kind;
 
-pub use self::fields::kind::{KindSpec, fields, kinds};
+pub use self::kinds::table::{KindSpec, fields, has_field, kinds};
 
-/// One thing on a host, as it should be.
+/// The desired state of one thing on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
     /// `archive`.
@@ -84,62 +85,55 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Makes a resource of its rendered fields. The shared keys of the state language are not among them,
-    /// but for `only_if_changed` of a `command`, which is one of its guards.
+    /// Parses evaluated fields. The shared keys of the state language are not among them, except `only_if_changed` of
+    /// the kinds that have a field of that name.
     ///
     /// # Errors
-    /// An unknown kind, or the first field or name that the kind does not take.
+    /// The first field or name that the kind does not accept.
     pub fn parse(
-        kind: &str,
+        kind: Kind,
         name: &str,
         fields: Map<String, Value>,
         ensure: Ensure,
         sensitive: bool,
     ) -> Result<Self, FieldError> {
-        let unknown = || FieldError::UnknownKind {
-            kind: kind.to_owned(),
-            near: Near::to(kind, kinds().iter().map(|spec| spec.name)),
-        };
-        let spec = kind::spec(kind).ok_or_else(unknown)?;
+        let fields = FieldValues::check(kind, self::fields(kind), fields, ensure, sensitive)?;
         if name.is_empty() || name.contains('\0') {
-            let reason = "a name has text, and no NUL character";
-            return Err(FieldError::Name { kind: spec.name, name: name.to_owned(), reason });
+            return Err(fields.invalid_name(name, "must not be empty or contain a NUL character"));
         }
-        let given = Given::check(spec.name, spec.fields, fields, ensure, sensitive)?;
-        Ok(match spec.name {
-            "archive" => Self::Archive(archive::Archive::parse(name, &given)?),
-            "authorized_key" => Self::AuthorizedKey(authorized_key::AuthorizedKey::parse(&given)?),
-            "binary" => Self::Binary(binary::Binary::parse(name, &given)?),
-            "certificate" => Self::Certificate(certificate::Certificate::parse(name, &given)?),
-            "command" => Self::Command(command::Command::parse(&given)?),
-            "directory" => Self::Directory(directory::Directory::parse(name, &given)?),
-            "file" | "template" => Self::File(file::File::parse(spec.name, name, &given)?),
-            "group" => Self::Group(group::Group::parse(name, &given)?),
-            "host_entry" => Self::HostEntry(host_entry::HostEntry::parse(name, &given)?),
-            "image" => Self::Image(image::Image::parse(name, &given)?),
-            "kmod" => Self::Kmod(kmod::Kmod::parse(name, &given)?),
-            "kubeconfig" => Self::Kubeconfig(kubeconfig::Kubeconfig::parse(name, &given)?),
-            "line" => Self::Line(line::Line::parse(&given)?),
-            "mount" => Self::Mount(mount::Mount::parse(name, &given)?),
-            "package" => Self::Package(package::Package::parse(name, &given)?),
-            "package_repository" => {
-                Self::PackageRepository(package_repository::PackageRepository::parse(name, &given)?)
+        Ok(match kind {
+            Kind::Archive => Self::Archive(archive::Archive::parse(name, &fields)?),
+            Kind::AuthorizedKey => Self::AuthorizedKey(authorized_key::AuthorizedKey::parse(&fields)?),
+            Kind::Binary => Self::Binary(binary::Binary::parse(name, &fields)?),
+            Kind::Certificate => Self::Certificate(certificate::Certificate::parse(name, &fields)?),
+            Kind::Command => Self::Command(command::Command::parse(&fields)?),
+            Kind::Directory => Self::Directory(directory::Directory::parse(name, &fields)?),
+            Kind::File | Kind::Template => Self::File(file::File::parse(name, &fields)?),
+            Kind::Group => Self::Group(group::Group::parse(name, &fields)?),
+            Kind::HostEntry => Self::HostEntry(host_entry::HostEntry::parse(name, &fields)?),
+            Kind::Image => Self::Image(image::Image::parse(name, &fields)?),
+            Kind::Kmod => Self::Kmod(kmod::Kmod::parse(name, &fields)?),
+            Kind::Kubeconfig => Self::Kubeconfig(kubeconfig::Kubeconfig::parse(name, &fields)?),
+            Kind::Line => Self::Line(line::Line::parse(&fields)?),
+            Kind::Mount => Self::Mount(mount::Mount::parse(name, &fields)?),
+            Kind::Package => Self::Package(package::Package::parse(name, &fields)?),
+            Kind::PackageRepository => {
+                Self::PackageRepository(package_repository::PackageRepository::parse(name, &fields)?)
             }
-            "reboot" => Self::Reboot(reboot::Reboot::parse(&given)?),
-            "route" => Self::Route(route::Route::parse(name, &given)?),
-            "service" => Self::Service(service::Service::parse(name, &given)?),
-            "static_pod" => Self::StaticPod(static_pod::StaticPod::parse(name, &given)?),
-            "swap" => Self::Swap(swap::Swap::parse(name, &given)?),
-            "symlink" => Self::Symlink(symlink::Symlink::parse(name, &given)?),
-            "sysctl" => Self::Sysctl(sysctl::Sysctl::parse(name, &given)?),
-            "unit" => Self::Unit(unit::Unit::parse(name, &given)?),
-            "user" => Self::User(user::User::parse(name, &given)?),
-            "wait" => Self::Wait(wait::Wait::parse(&given)?),
-            _ => return Err(unknown()),
+            Kind::Reboot => Self::Reboot(reboot::Reboot::parse(&fields)?),
+            Kind::Route => Self::Route(route::Route::parse(name, &fields)?),
+            Kind::Service => Self::Service(service::Service::parse(name, &fields)?),
+            Kind::StaticPod => Self::StaticPod(static_pod::StaticPod::parse(name, &fields)?),
+            Kind::Swap => Self::Swap(swap::Swap::parse(name, &fields)?),
+            Kind::Symlink => Self::Symlink(symlink::Symlink::parse(name, &fields)?),
+            Kind::Sysctl => Self::Sysctl(sysctl::Sysctl::parse(name, &fields)?),
+            Kind::Unit => Self::Unit(unit::Unit::parse(name, &fields)?),
+            Kind::User => Self::User(user::User::parse(name, &fields)?),
+            Kind::Wait => Self::Wait(wait::Wait::parse(&fields)?),
         })
     }
 
-    /// What to ask the host before [`Self::diff`].
+    /// The questions whose answers [`Self::diff`] reads.
     pub fn probes(&self) -> Vec<Probe> {
         match self {
             Self::Archive(archive) => archive.probes(),
@@ -171,8 +165,8 @@ impl Resource {
         }
     }
 
-    /// What must be done so that the host has it. Of the answers it reads exactly those to
-    /// [`Self::probes`]; where one of them is missing or failed, it refuses.
+    /// Compares with the host. It reads exactly the answers to [`Self::probes`], and refuses where one is missing or
+    /// failed.
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Verdict {
         let verdict = match self {
             Self::Archive(archive) => archive.diff(observed, context),
@@ -205,7 +199,7 @@ impl Resource {
         verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
     }
 
-    /// The file that it edits, when its text must never be shown: not by other resources that edit it either.
+    /// The file that it edits, where its content must never be shown, not by other resources that edit it either.
     pub fn secret_file(&self) -> Option<&str> {
         let file = match self {
             Self::HostEntry(host_entry) => Some(host_entry.file()),
@@ -213,7 +207,27 @@ impl Resource {
             Self::Line(line) => Some(line.file()),
             Self::Mount(mount) => Some(mount.file()),
             Self::Sysctl(sysctl) => sysctl.file(),
-            _ => None,
+            Self::Archive(_)
+            | Self::AuthorizedKey(_)
+            | Self::Binary(_)
+            | Self::Certificate(_)
+            | Self::Command(_)
+            | Self::Directory(_)
+            | Self::File(_)
+            | Self::Group(_)
+            | Self::Image(_)
+            | Self::Kubeconfig(_)
+            | Self::Package(_)
+            | Self::PackageRepository(_)
+            | Self::Reboot(_)
+            | Self::Route(_)
+            | Self::Service(_)
+            | Self::StaticPod(_)
+            | Self::Swap(_)
+            | Self::Symlink(_)
+            | Self::Unit(_)
+            | Self::User(_)
+            | Self::Wait(_) => None,
         };
         file.filter(|file| file.sensitive).map(|file| file.path.as_str())
     }

@@ -1,12 +1,14 @@
-//! The HTTPS server of the bootstrap node: `/apt/` from the bundle, `/v2/` from the registry, `/healthz`.
+//! The HTTPS server of the bootstrap node: package repositories (`/apt/`) from the bundle, `/v2/` from the registry,
+//! `/healthz`.
 //!
-//! It answers GET and HEAD only: nothing that a host sends can change what the next host gets.
+//! It accepts GET and HEAD only: no host can change what the next host receives.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture, pending};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -15,67 +17,67 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tower_http::services::ServeDir;
 
 use super::registry_front::{self, Upstream};
+use super::reloading_certificate::{CertificateError, ReloadingCertificate};
 use super::tls_listener::TlsListener;
+use crate::bundle::format::{self, RepositoryFormat};
+use crate::pki::tls_provider::tls_provider;
 
-/// What the server needs.
+/// How long responses in progress may take after a shutdown.
+pub const DRAIN: Duration = Duration::from_secs(20);
+
+/// Configuration of the server.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Address and port; port 0 takes a free one.
+    /// Port 0 selects a free one.
     pub listen: SocketAddr,
-    /// PEM file: the server's certificate, and those between it and the authority.
+    /// PEM file: the server's certificate, and those between it and the CA. Read again when it is replaced.
     pub certificate: PathBuf,
-    /// PEM file: its private key.
+    /// PEM file: its private key. Read again when it is replaced.
     pub key: PathBuf,
-    /// The bundle's directory; `/apt/` is what lies in its `apt/`.
+    /// The bundle's directory. Only the directories of package formats are served.
     pub bundle: PathBuf,
-    /// A directory whose files are served in the place of those in the bundle's `apt/`:
-    /// `dists/CODENAME/InRelease`, signed on this node.
-    pub apt_overlay: PathBuf,
+    /// A directory whose files take precedence over the bundle's: indexes signed on this node
+    /// (`apt/dists/debian-13/InRelease`).
+    pub overlay: PathBuf,
     /// The distribution registry on the loopback interface.
     pub registry: SocketAddr,
 }
 
-/// Why the server did not start, or ended.
+/// Why the server does not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// A PEM file is missing, or has no such thing in it.
-    #[error("{path} cannot be used")]
-    Pem {
-        /// The file.
-        path: String,
-        /// Why.
-        source: pem::Error,
-    },
-    /// Certificate and key do not belong together.
-    #[error("certificate and key cannot be used")]
+    /// The certificate or its key.
+    #[error("cannot use the server's certificate")]
+    Certificate(#[from] CertificateError),
+    /// No protocol version is available.
+    #[error("cannot configure TLS")]
     Tls(#[source] rustls::Error),
-    /// The port is taken, or the address is not this machine's.
+    /// The port is in use, or the address is not an address of this machine.
     #[error("cannot listen on {address}")]
     Listen {
-        /// As configured.
         address: SocketAddr,
-        /// What the system said.
+        /// From the operating system.
         source: io::Error,
     },
-    /// It ended by itself.
+    /// It ended before it was shut down.
     #[error("the server ended")]
     Serve(#[source] io::Error),
 }
 
-/// A server that listens already.
+/// A server that is listening.
 pub struct HttpServer {
     address: SocketAddr,
     listener: TlsListener,
     router: Router,
 }
 
-/// Serves until `shutdown` is ready; answers under way are finished.
+/// Serves until `shutdown` is ready; responses in progress are completed, for at most [`DRAIN`].
 ///
 /// # Errors
 /// When it cannot start.
@@ -87,10 +89,10 @@ pub async fn run(
 }
 
 impl HttpServer {
-    /// Reads certificate and key, and listens.
+    /// Reads the certificate and listens.
     ///
     /// # Errors
-    /// When one of them cannot be used, or the address cannot be had.
+    /// When the certificate or the address cannot be used.
     pub async fn bind(config: &HttpConfig) -> Result<Self, HttpError> {
         let tls = tls(config)?;
         let listen = |source| HttpError::Listen { address: config.listen, source };
@@ -100,7 +102,7 @@ impl HttpServer {
         Ok(Self { address, listener, router: router(config) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -108,40 +110,57 @@ impl HttpServer {
     /// As [`run`].
     ///
     /// # Errors
-    /// When it ends by itself.
+    /// When it ends before it was shut down.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), HttpError> {
-        axum::serve(self.listener, self.router)
-            .with_graceful_shutdown(shutdown)
-            .await
-            .map_err(HttpError::Serve)
+        let (draining, drained) = oneshot::channel();
+        let shutdown = async move {
+            shutdown.await;
+            // Nothing receives it when the server has ended already.
+            let _ = draining.send(());
+        };
+        let serving = axum::serve(self.listener, self.router).with_graceful_shutdown(shutdown);
+        let deadline = async {
+            if drained.await.is_err() {
+                return pending().await;
+            }
+            if timeout(DRAIN, pending::<()>()).await.is_err() {
+                tracing::warn!("connections still open {} s after shutdown are closed", DRAIN.as_secs());
+            }
+        };
+        tokio::select! {
+            ended = serving.into_future() => ended.map_err(HttpError::Serve),
+            () = deadline => Ok(()),
+        }
     }
 }
 
 fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
-    let certificates = CertificateDer::pem_file_iter(&config.certificate).and_then(Iterator::collect);
-    let certificates: Vec<_> = certificates
-        .map_err(|source| HttpError::Pem { path: config.certificate.display().to_string(), source })?;
-    let key = PrivateKeyDer::from_pem_file(&config.key)
-        .map_err(|source| HttpError::Pem { path: config.key.display().to_string(), source })?;
-    let mut tls = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+    let certificate = ReloadingCertificate::load(&config.certificate, &config.key)?;
+    let mut tls = ServerConfig::builder_with_provider(tls_provider())
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
-        .map_err(HttpError::Tls)?;
+        .map_err(HttpError::Tls)?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(certificate));
     tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(tls)
 }
 
 fn router(config: &HttpConfig) -> Router {
-    let bundled = ServeDir::new(config.bundle.join("apt")).append_index_html_on_directories(false);
-    let packages =
-        ServeDir::new(&config.apt_overlay).append_index_html_on_directories(false).fallback(bundled);
+    let files = |root: &PathBuf, directory: &str| {
+        ServeDir::new(root.join(directory)).append_index_html_on_directories(false)
+    };
+    let packages = |router: Router, format: &dyn RepositoryFormat| {
+        let directory = format.directory();
+        let bundled = files(&config.bundle, directory);
+        router.nest_service(&format!("/{directory}"), files(&config.overlay, directory).fallback(bundled))
+    };
     let registry = Router::new()
         .route("/v2/", get(registry_front::forward))
         .route("/v2/{*path}", get(registry_front::forward))
         .with_state(Upstream::new(config.registry));
-    Router::new()
+    format::all()
+        .fold(Router::new(), packages)
         .route("/healthz", get(|| async { "ok\n" }))
-        .nest_service("/apt", packages)
         .merge(registry)
         .layer(middleware::from_fn(read_only))
 }
@@ -158,17 +177,27 @@ async fn read_only(request: Request, next: Next) -> Response {
 mod tests {
     use std::fs;
 
-    use tokio::sync::oneshot;
-
     use super::*;
 
-    /// The server with a bundle in a directory, and a client that trusts it.
+    /// A server with a bundle in a directory, and a client that trusts it.
     struct Fixture {
         directory: tempfile::TempDir,
         base: String,
         client: reqwest::Client,
         stop: oneshot::Sender<()>,
         ended: tokio::task::JoinHandle<Result<(), HttpError>>,
+    }
+
+    /// A client that trusts one certificate.
+    fn client(certificate: &rcgen::Certificate) -> reqwest::Client {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(certificate.der().clone()).unwrap();
+        let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().build().unwrap()
     }
 
     impl Fixture {
@@ -180,7 +209,7 @@ mod tests {
                 ("bundle/apt/dists/trixie/InRelease", "stale"),
                 ("bundle/apt/pool/tool.deb", "0123456789"),
                 ("bundle/bundle.yaml", "not for hosts"),
-                ("overlay/dists/trixie/InRelease", "signed"),
+                ("overlay/apt/dists/trixie/InRelease", "signed"),
             ] {
                 fs::create_dir_all(at(name).parent().unwrap()).unwrap();
                 fs::write(at(name), content).unwrap();
@@ -193,21 +222,12 @@ mod tests {
                 certificate: at("tls.crt"),
                 key: at("tls.key"),
                 bundle: at("bundle"),
-                apt_overlay: at("overlay"),
+                overlay: at("overlay"),
                 registry,
             })
             .await
             .unwrap();
-            let mut roots = rustls::RootCertStore::empty();
-            roots.add(made.cert.der().clone()).unwrap();
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let tls = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_root_certificates(roots)
-                .with_no_client_auth();
-            let client =
-                reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().build().unwrap();
+            let client = client(&made.cert);
             let base = format!("https://{}", server.address());
             let (stop, stopped) = oneshot::channel();
             let ended = tokio::spawn(server.run(async { stopped.await.unwrap() }));
@@ -220,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Answers with what it was asked.
+    /// Responds with the request line.
     async fn fake_registry() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -249,7 +269,12 @@ mod tests {
                 "GET /v2/registry.k8s.io/pause/manifests/3",
             ),
             (Method::HEAD, "/v2/a/blobs/sha256:0", 200, ""),
-            (Method::GET, "/v2/a/blobs/b?ns=../..", 400, "the ns parameter is not a registry's host name\n"),
+            (
+                Method::GET,
+                "/v2/a/blobs/b?ns=../..",
+                400,
+                "the ns parameter is not a host name of a registry\n",
+            ),
             (Method::PUT, "/v2/a/manifests/b", 405, "this server is read-only\n"),
             (Method::POST, "/v2/a/blobs/uploads/", 405, "this server is read-only\n"),
             (Method::DELETE, "/apt/pool/tool.deb", 405, "this server is read-only\n"),
@@ -270,7 +295,25 @@ mod tests {
         drop(listener);
         let fixture = Fixture::new(closed).await;
         let (status, body) = fixture.ask(Method::GET, "/v2/").await;
-        assert_eq!((status, body), (502, format!("the registry on {closed} cannot be reached\n")));
+        assert_eq!((status, body), (502, format!("cannot reach the registry on {closed}\n")));
         assert_eq!(fixture.ask(Method::GET, "/apt/pool/tool.deb").await.0, 200);
+    }
+
+    #[tokio::test]
+    async fn a_renewed_certificate_is_served_and_open_connections_stay() {
+        let fixture = Fixture::new(fake_registry().await).await;
+        assert_eq!(fixture.ask(Method::GET, "/healthz").await.0, 200);
+        let renewed = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        for (name, content) in
+            [("tls.key", renewed.signing_key.serialize_pem()), ("tls.crt", renewed.cert.pem())]
+        {
+            let new = fixture.directory.path().join("new");
+            fs::write(&new, content).unwrap();
+            fs::rename(new, fixture.directory.path().join(name)).unwrap();
+        }
+        let fresh = client(&renewed.cert).get(format!("{}/healthz", fixture.base)).send().await.unwrap();
+        assert_eq!(fresh.status().as_u16(), 200);
+        // The first client trusts the former certificate only: it still has its connection.
+        assert_eq!(fixture.ask(Method::GET, "/healthz").await.0, 200);
     }
 }

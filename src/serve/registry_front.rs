@@ -1,4 +1,4 @@
-//! The read-only face of the registry: what containerd asks of a mirror, passed on to the distribution
+//! The read-only front of the registry: requests of containerd to a mirror, forwarded to the distribution
 //! registry on the loopback interface.
 
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 
-/// Meant for one connection only (RFC 9110 section 7.6.1).
+/// Apply to one connection only (RFC 9110 section 7.6.1).
 const HOP_BY_HOP: [header::HeaderName; 6] = [
     header::CONNECTION,
     header::TE,
@@ -21,10 +21,10 @@ const HOP_BY_HOP: [header::HeaderName; 6] = [
     header::UPGRADE,
     header::PROXY_AUTHORIZATION,
 ];
-/// How long a connection on the loopback interface may take.
+/// Deadline of connecting on the loopback interface.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The way to the registry.
+/// The registry, and a client of it.
 #[derive(Clone)]
 pub(super) struct Upstream {
     address: SocketAddr,
@@ -39,13 +39,14 @@ impl Upstream {
     }
 }
 
-/// Passes a request on, body and answer streaming.
+/// Forwards a request; bodies are streamed.
 pub(super) async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
     let Some(target) = target(request.uri()) else {
-        return (StatusCode::BAD_REQUEST, "the ns parameter is not a registry's host name\n").into_response();
+        return (StatusCode::BAD_REQUEST, "the ns parameter is not a host name of a registry\n")
+            .into_response();
     };
     let Ok(uri) = format!("http://{}{target}", upstream.address).parse() else {
-        return (StatusCode::BAD_REQUEST, "the path is not a URL's\n").into_response();
+        return (StatusCode::BAD_REQUEST, "the path is not valid in a URL\n").into_response();
     };
     *request.uri_mut() = uri;
     drop_hop_by_hop(request.headers_mut());
@@ -57,8 +58,8 @@ pub(super) async fn forward(State(upstream): State<Upstream>, mut request: Reque
             response
         }
         Err(error) => {
-            tracing::warn!(registry = %upstream.address, %error, "registry cannot be reached");
-            (StatusCode::BAD_GATEWAY, format!("the registry on {} cannot be reached\n", upstream.address))
+            tracing::warn!(registry = %upstream.address, %error, "cannot reach the registry");
+            (StatusCode::BAD_GATEWAY, format!("cannot reach the registry on {}\n", upstream.address))
                 .into_response()
         }
     }
@@ -71,7 +72,7 @@ fn drop_hop_by_hop(headers: &mut HeaderMap) {
 }
 
 /// Path and query for the registry. containerd names the upstream registry in `ns`; here that host is the
-/// first part of the repository's name. `None` when it could not be.
+/// first part of the repository's name. `None` when `ns` is not a host.
 fn target(uri: &Uri) -> Option<String> {
     let pairs = || uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
     let kept: Vec<_> = pairs().filter(|pair| !pair.starts_with("ns=")).collect();
@@ -85,7 +86,7 @@ fn target(uri: &Uri) -> Option<String> {
     }
 }
 
-/// A host that may stand in a repository's name: lowercase, and without a port.
+/// A host that is valid in a repository's name: lowercase, and without a port.
 fn is_host(text: &str) -> bool {
     text.split('.').all(|label| {
         let inner = label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
@@ -117,8 +118,8 @@ mod tests {
             ("/v2/a/manifests/b?ns=x%2F..", None),
             ("/v2/a/manifests/b?ns=host%3A5000", None),
         ];
-        for (asked, expected) in cases {
-            assert_eq!(target(&asked.parse().unwrap()).as_deref(), expected, "{asked}");
+        for (requested, expected) in cases {
+            assert_eq!(target(&requested.parse().unwrap()).as_deref(), expected, "{requested}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Connections that have finished their TLS handshake.
+//! A listener of connections that completed their TLS handshake.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,10 +13,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 
-/// How long a peer may take for its handshake.
+/// Deadline of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// Shakes hands in tasks of their own, so that a peer which stays silent delays no other.
+/// Each handshake is a task, so that a silent peer delays no other.
 pub(super) struct TlsListener {
     address: SocketAddr,
     ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
@@ -40,15 +40,15 @@ async fn accept(
     ready: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
 ) {
     loop {
-        // axum's own, which waits when there are no file descriptors left.
+        // axum's own, which waits when no file descriptor is available.
         let (stream, peer) = Listener::accept(&mut listener).await;
         let (acceptor, ready) = (acceptor.clone(), ready.clone());
         tokio::spawn(async move {
             match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                // Nobody receives only when the server ends.
+                // There is no receiver only when the server ends.
                 Ok(Ok(stream)) => drop(ready.send((stream, peer)).await),
-                Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
-                Err(_) => tracing::debug!(%peer, "no TLS handshake in time"),
+                Ok(Err(error)) => tracing::debug!(%peer, %error, "TLS handshake failed"),
+                Err(_) => tracing::debug!(%peer, "TLS handshake timed out"),
             }
         });
     }

@@ -11,9 +11,9 @@ use super::host_failures::HostFailures;
 use super::run_record::{HostRecord, RunRecorder};
 use super::states::{Making, ObservedHost, StateWork, StatesError, StatesRequest};
 use crate::engine::Desired;
-use crate::engine::host::{HostError, Outcome};
+use crate::engine::cancel::CancelLevel;
+use crate::engine::host::{Convergence, HostError};
 use crate::engine::roster::RosterFault;
-use crate::engine::stop::Asked;
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 use crate::resource::contract::step::CertificateRequest;
@@ -42,7 +42,7 @@ pub struct HostRun {
     /// The host.
     pub name: HostName,
     /// What was changed, or why the work was not completed.
-    pub result: Result<Outcome, HostFailure>,
+    pub result: Result<Convergence, HostFailure>,
     /// What was recorded up to then.
     pub record: HostRecord,
 }
@@ -74,7 +74,7 @@ pub(super) async fn report(
     hosts: BTreeSet<HostName>,
     fleet: impl for<'a> FnOnce(&CommandContext<'a>) -> FleetRun<'a>,
     context: &CommandContext<'_>,
-    converge: impl AsyncFnOnce(&FleetRun<'_>) -> HostResults<Outcome>,
+    converge: impl AsyncFnOnce(&FleetRun<'_>) -> HostResults<Convergence>,
 ) -> ApplyReport {
     let recorder = RunRecorder::new(context.events);
     let events = |event: Event| recorder.event(event);
@@ -94,7 +94,7 @@ pub(super) async fn report(
 }
 
 async fn announce_cancellation(run: &FleetRun<'_>) -> Infallible {
-    run.share.stop.reached(Asked::AfterResource).await;
+    run.share.cancel.reached(CancelLevel::AfterResource).await;
     (run.events)(Event::StopAsked);
     std::future::pending().await
 }
@@ -104,7 +104,7 @@ pub(super) async fn converge_all<D: Desired + Send>(
     work: &StateWork,
     run: &FleetRun<'_>,
     making: Making<impl Fn(&HostName, Vec<Compiled>) -> Result<D, Vec<RosterFault>> + Sync>,
-) -> HostResults<Outcome> {
+) -> HostResults<Convergence> {
     // States with certificates were refused when they were compiled.
     let no_signer = |_: &CertificateRequest, _: &str| Err("there is no CA outside a cluster".to_owned());
     let on_one = async |observed: ObservedHost<'_, D>| {
@@ -116,7 +116,7 @@ pub(super) async fn converge_all<D: Desired + Send>(
             result => result,
         }
     };
-    let judge = |done: &Outcome| match done.changed.len() {
+    let judge = |done: &Convergence| match done.changed.len() {
         0 => (HostOutcome::Unchanged, 0),
         changed => (HostOutcome::Changed, changed),
     };

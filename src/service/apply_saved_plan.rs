@@ -15,7 +15,7 @@ use super::plan;
 use super::plan_file::{PlanFile, PlanFileError};
 use super::ssh_options::SshOptions;
 use super::states::{Making, StateWork, StatesError, StatesRequest};
-use crate::engine::host::Outcome;
+use crate::engine::host::Convergence;
 use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::key::Key;
 use crate::engine::saved_plan::planned::Planned;
@@ -93,7 +93,7 @@ struct CheckedPlan {
     key: Key,
     /// The hosts that are as they were.
     same: BTreeSet<HostName>,
-    unreachable: HostResults<Outcome>,
+    unreachable: HostResults<Convergence>,
 }
 
 /// Plans again and compares; only when nothing differs on any host, applies the plan.
@@ -141,7 +141,7 @@ async fn checked(
     for (host, result) in plan::planned(&work, &run, &key, true).await {
         match result {
             Ok((_, now)) => {
-                let differences = file.hosts.get(&host).zip(now).map(|(planned, now)| planned.moved(&now));
+                let differences = file.hosts.get(&host).zip(now).map(|(planned, now)| planned.drift(&now));
                 match differences.unwrap_or_default()[..] {
                     [] => drop(same.insert(host)),
                     ref all => drift.extend(all.iter().map(|one| format!("{host}: {one}"))),

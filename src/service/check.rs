@@ -17,6 +17,7 @@ use crate::model::facts::Facts;
 use crate::model::roster::{Host, Roster};
 use crate::operation::values;
 use crate::resource;
+use crate::resource::contract::kind::Kind;
 use crate::state::{Library, Location, Shapes, Tree, TreeError, check, literals, open_values};
 
 /// What to validate.
@@ -233,8 +234,8 @@ impl TreeCheck<'_> {
     fn run(&self, faults: &mut Faults) -> BTreeSet<String> {
         let library = Library::read(self.tree);
         // Certificates exist only in a cluster, so a tree with certificates is one for clusters.
-        let is_cluster =
-            self.roster.is_none() && library.as_ref().is_ok_and(|library| library.has_kind("certificate"));
+        let is_cluster = self.roster.is_none()
+            && library.as_ref().is_ok_and(|library| library.has_kind(Kind::Certificate));
         let shapes = if is_cluster { values::shapes() } else { Shapes::of_any_host() };
         let found = check(self.tree, resource::kinds(), &shapes);
         let complete = found.is_empty();
@@ -279,7 +280,7 @@ type FaultsOnHosts<'a> = BTreeMap<(Location, String), (BTreeSet<&'a str>, Option
 /// The faults of each host's states, with the values of the roster and facts of typical machines.
 fn faults_on_hosts<'a>(library: &Library, roster: &'a Roster, now: Timestamp) -> FaultsOnHosts<'a> {
     let hosts: Vec<Host> = roster.hosts.values().cloned().collect();
-    let inputs = host_states::Setting { library, states: &[], cluster: &roster.vars, hosts: &hosts };
+    let inputs = host_states::RosterContext { library, states: &[], cluster: &roster.vars, hosts: &hosts };
     let mut faults = FaultsOnHosts::new();
     for host in roster.hosts.values() {
         for facts in Facts::examples() {

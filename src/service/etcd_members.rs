@@ -1,13 +1,13 @@
 //! `etcd members`, `etcd health`: observes every member of etcd.
 
 use super::command_error::{CommandError, ErrorClass};
-use crate::etcd::client::{Access, ClientError, Credentials, DEADLINE};
+use crate::etcd::client::{ClientError, DEADLINE, EtcdAccess, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::kube_api::{client, nodes};
+use crate::model::api_contract::CONTROL_PLANE_IP;
 use crate::model::error_chain::error_chain;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
-use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
 use crate::workspace::layout::Layout;
 
 /// Why etcd cannot be observed.
@@ -60,11 +60,14 @@ impl CommandError for UnhealthyEtcd {
 /// When the client certificate cannot be used, or no member answers.
 pub async fn members(layout: &Layout) -> Result<Membership, EtcdMembersError> {
     let (certificate, key) = layout.etcd_client();
-    let credentials = Credentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
+    let credentials = EtcdCredentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
         .map_err(EtcdMembersError::Credentials)?;
     let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
     endpoints.extend(other_endpoints(layout).await);
-    Access { endpoints, credentials, deadline: DEADLINE }.observe().await.map_err(EtcdMembersError::Observe)
+    EtcdAccess { endpoints, credentials, deadline: DEADLINE }
+        .observe()
+        .await
+        .map_err(EtcdMembersError::Observe)
 }
 
 /// Whether every voting member is healthy and no alarm is raised.

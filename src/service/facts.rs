@@ -7,7 +7,7 @@ use super::fleet_options::FleetRun;
 use super::fleet_work::HostResults;
 use super::host_failures::HostFailures;
 use super::hosts::{HostSelection, SelectError};
-use crate::engine::host::Host as HostSession;
+use crate::engine::host::HostSession;
 use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
 use crate::model::roster::Host;

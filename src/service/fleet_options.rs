@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use super::command_context::CommandContext;
 use crate::engine::fleet::amount::Amount;
 use crate::engine::fleet::schedule::Rules;
-use crate::engine::host::Events;
+use crate::engine::host::EventSink;
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::name::HostName;
 
@@ -30,7 +30,7 @@ pub struct FleetRun<'a> {
     /// What the hosts of the run share.
     pub share: Share,
     /// Receives what happens.
-    pub events: Events<'a>,
+    pub events: EventSink<'a>,
     /// Of the selected hosts, only these.
     pub only: Option<BTreeSet<HostName>>,
 }
@@ -44,7 +44,7 @@ impl FleetOptions {
             max_failures: self.max_failures,
             unreachable_fails: self.unreachable_fails,
         };
-        let share = Share::new(context.stop.clone(), self.uploads);
+        let share = Share::new(context.cancel.clone(), self.uploads);
         FleetRun { rules, share, events: context.events, only: None }
     }
 }
@@ -52,7 +52,7 @@ impl FleetOptions {
 impl<'a> FleetRun<'a> {
     /// A run that changes nothing: at most `limit` hosts at the same time, regardless of failures.
     pub fn read_only(limit: NonZeroUsize, context: &CommandContext<'a>) -> Self {
-        let share = Share::new(context.stop.clone(), UPLOADS);
+        let share = Share::new(context.cancel.clone(), UPLOADS);
         Self { rules: Rules::side_by_side(limit), share, events: context.events, only: None }
     }
 }

@@ -8,7 +8,7 @@ use super::fleet_options::FleetRun;
 use super::host_failure::{HostFailure, WorkError};
 use super::hosts::SelectedHosts;
 use crate::engine::fleet::{self, FleetOutcome};
-use crate::engine::host::{Host as HostSession, HostError};
+use crate::engine::host::{HostError, HostSession};
 use crate::engine::nonce::Nonce;
 use crate::engine::roster::RosterFault;
 use crate::model::event::{Event, HostOutcome};
@@ -40,7 +40,7 @@ impl SelectedHosts {
             let Some(host) = hosts.get(&name) else { return Ok(Err(Vec::new())) };
             (run.events)(Event::HostBegun { host: name.clone() });
             let began = Instant::now();
-            let transport = self.transport(host);
+            let transport = self.pool.transport(&host.name, &host.ssh);
             let session = HostSession::new(name.clone(), transport.as_ref(), Nonce::new(rand::random()));
             let result = work(host, session.sharing(&run.share)).await;
             let (outcome, changed) = match &result {
@@ -55,7 +55,7 @@ impl SelectedHosts {
             matches!(judged, Ok(HostOutcome::Changed | HostOutcome::Unchanged))
         };
         let names = hosts.keys().copied().cloned().collect();
-        results(fleet::run(names, &run.rules, &run.share.stop, on_one, succeeded).await)
+        results(fleet::run(names, &run.rules, &run.share.cancel, on_one, succeeded).await)
     }
 }
 

@@ -48,7 +48,7 @@ impl WorkError {
     pub fn outcome(&self) -> HostOutcome {
         match self {
             Self::Host(HostError::Transport(TransportError::Unreachable { .. })) => HostOutcome::Unreachable,
-            Self::Host(HostError::Stopped) => HostOutcome::Stopped,
+            Self::Host(HostError::Interrupted) => HostOutcome::Stopped,
             Self::Host(_) | Self::States(_) => HostOutcome::Failed,
         }
     }
@@ -59,9 +59,11 @@ impl HostFailure {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Unreachable(_) => ErrorClass::Ssh,
-            Self::Failed(error) if error.way().is_some() => ErrorClass::Ssh,
+            Self::Failed(error) if error.connection().is_some() => ErrorClass::Ssh,
             Self::Failed(HostError::Refused { .. }) => ErrorClass::Refused,
-            Self::Failed(HostError::Stopped) | Self::NotStarted(Halt::Asked) => ErrorClass::Interrupted,
+            Self::Failed(HostError::Interrupted) | Self::NotStarted(Halt::Cancelled) => {
+                ErrorClass::Interrupted
+            }
             Self::Failed(_) => ErrorClass::Host,
             Self::States(_) => ErrorClass::Configuration,
             // The hosts that failed decide the class of the run.
@@ -73,7 +75,7 @@ impl HostFailure {
     pub fn outcome(&self) -> HostOutcome {
         match self {
             Self::Unreachable(_) => HostOutcome::Unreachable,
-            Self::Failed(HostError::Stopped) => HostOutcome::Stopped,
+            Self::Failed(HostError::Interrupted) => HostOutcome::Stopped,
             Self::Failed(_) | Self::States(_) => HostOutcome::Failed,
             Self::NotStarted(_) => HostOutcome::NotBegun,
         }
@@ -99,7 +101,7 @@ impl HostFailure {
     /// The line for all hosts with the same failure, where one line is enough for them.
     pub fn common_line(&self) -> Option<String> {
         match self {
-            Self::Failed(HostError::Stopped) => Some("interrupted".to_owned()),
+            Self::Failed(HostError::Interrupted) => Some("interrupted".to_owned()),
             Self::NotStarted(halt) => Some(format!("not started: {halt}")),
             _ => None,
         }
@@ -112,11 +114,11 @@ impl HostFailure {
                 vec![connection_hint(error)]
             }
             Self::Failed(HostError::Refused { .. }) => vec!["fix the host or the state".to_owned()],
-            Self::Failed(HostError::Stopped) | Self::NotStarted(_) => Vec::new(),
+            Self::Failed(HostError::Interrupted) | Self::NotStarted(_) => Vec::new(),
             Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
                 vec!["the login user lacks the permission: set user: root or sudo: true in the roster".to_owned()]
             }
-            Self::Failed(HostError::Silent { .. }) => vec![
+            Self::Failed(HostError::TimedOut { .. }) => vec![
                 "check the host for a hanging network file system, disk or guard command; nothing was changed"
                     .to_owned(),
             ],

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,15 +11,13 @@ use super::command_context::CommandContext;
 use super::command_error::{CommandError, ErrorClass};
 use super::roster_files::{self, RosterFilesError};
 use super::ssh_options::{SshOptions, SshOptionsError};
-use crate::engine::stop::Asked;
+use crate::engine::cancel::CancelLevel;
 use crate::model::name::{HostName, NameError};
 use crate::model::role::Role;
 use crate::model::roster::{Host, Roster};
 use crate::model::selector::{Selector, SelectorError};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::transport::Transport;
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::{SshClient, SshTransport};
+use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 
 /// The name of a machine whose hostname is no valid name of a Node.
@@ -57,8 +54,7 @@ pub struct SelectedHosts {
     pub hosts: Vec<Host>,
     /// The roster's variables for all hosts: `cluster` in templates.
     pub cluster: BTreeMap<String, Value>,
-    local: Option<HostName>,
-    client: Arc<SshClient>,
+    pub(super) pool: ConnectionPool,
 }
 
 /// Why no hosts are selected.
@@ -132,16 +128,20 @@ impl HostSelection {
     pub async fn select(&self, context: &CommandContext<'_>) -> Result<SelectedHosts, SelectError> {
         tokio::select! {
             biased;
-            () = context.stop.reached(Asked::AfterResource) => Err(SelectError::Interrupted),
+            () = context.cancel.reached(CancelLevel::AfterResource) => Err(SelectError::Interrupted),
             selected = self.select_uninterrupted(context) => selected,
         }
     }
 
     async fn select_uninterrupted(&self, context: &CommandContext<'_>) -> Result<SelectedHosts, SelectError> {
-        let client = async || self.ssh.client(context.ssh, context.clock).await;
+        let pool = async |local| self.ssh.pool(context.ssh, context.clock, local).await;
+        let only_this = |host: Host| async {
+            let pool = pool(Some(host.name.clone())).await?;
+            Ok(SelectedHosts { hosts: vec![host], cluster: BTreeMap::new(), pool })
+        };
         let (roster, described) = match &self.source {
-            None if self.local => return Ok(this_machine(client().await?)?),
-            Some(HostSource::ThisMachine) => return Ok(this_machine(client().await?)?),
+            None if self.local => return only_this(this_machine()?).await,
+            Some(HostSource::ThisMachine) => return only_this(this_machine()?).await,
             None => return Err(SelectError::NoSource),
             Some(HostSource::Kubernetes) => (of_cluster().await?, "the cluster".to_owned()),
             Some(HostSource::Files(files)) => {
@@ -161,7 +161,7 @@ impl HostSelection {
             ([only], true) => Some(only.name.clone()),
             (several, true) => return Err(SelectError::LocalIsOne(several.len())),
         };
-        Ok(SelectedHosts { hosts, cluster: roster.vars, local, client: client().await? })
+        Ok(SelectedHosts { hosts, cluster: roster.vars, pool: pool(local).await? })
     }
 
     /// The same, with this machine as the source where none is set.
@@ -186,18 +186,8 @@ impl HostSelection {
     }
 }
 
-impl SelectedHosts {
-    /// The connection to a host; none is opened before it is used.
-    pub(super) fn transport(&self, host: &Host) -> Box<dyn Transport> {
-        if self.local.as_ref() == Some(&host.name) {
-            return Box::new(LocalTransport);
-        }
-        Box::new(SshTransport::of(Arc::clone(&self.client), host.ssh.clone()))
-    }
-}
-
-fn this_machine(client: Arc<SshClient>) -> Result<SelectedHosts, NameError> {
-    let host = Host {
+fn this_machine() -> Result<Host, NameError> {
+    Ok(Host {
         name: hostname().parse().or_else(|_| UNNAMED.parse())?,
         ssh: SshTarget {
             host: "127.0.0.1".to_owned(),
@@ -211,10 +201,9 @@ fn this_machine(client: Arc<SshClient>) -> Result<SelectedHosts, NameError> {
         },
         roles: [Role::Node].into(),
         labels: BTreeMap::new(),
+        taints: Vec::new(),
         vars: BTreeMap::new(),
-    };
-    let local = Some(host.name.clone());
-    Ok(SelectedHosts { hosts: vec![host], cluster: BTreeMap::new(), local, client })
+    })
 }
 
 async fn of_cluster() -> Result<Roster, ClusterNodesError> {

@@ -1,6 +1,6 @@
 //! `node check`: tests the connection to the hosts of Nodes.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
@@ -13,6 +13,7 @@ use crate::model::node::NodeSpec;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts;
+use crate::transport::pool::ConnectionPool;
 use crate::transport::ssh::SshTransport;
 use crate::transport::{Output, Transport};
 use crate::workspace::layout::Layout;
@@ -24,6 +25,8 @@ pub struct NodeCheckRequest {
     pub names: Vec<HostName>,
     /// The fingerprint (`SHA256:...`) of a host key to accept and remember, also in place of another one.
     pub accept_host_key: Option<String>,
+    /// The file that remembers host keys.
+    pub known_hosts: PathBuf,
 }
 
 /// A Node whose host can be logged in to.
@@ -136,36 +139,36 @@ fn connection_hint(node: &HostName, error: &TransportError) -> String {
 pub async fn check(
     request: &NodeCheckRequest,
     layout: &Layout,
+    pool: &ConnectionPool,
     report: &mut dyn FnMut(&CheckedNode),
 ) -> Result<(), NodeCheckError> {
-    let known = layout.known_hosts();
     for spec in cluster_nodes::named(layout, &request.names).await? {
-        report(&check_one(&spec, &known, request.accept_host_key.as_deref()).await?);
+        report(&check_one(&spec, request, pool).await?);
     }
     Ok(())
 }
 
 async fn check_one(
     spec: &NodeSpec,
-    known: &Path,
-    accept_host_key: Option<&str>,
+    request: &NodeCheckRequest,
+    pool: &ConnectionPool,
 ) -> Result<CheckedNode, NodeCheckError> {
     let nonce = Nonce::new(rand::random());
     let mut target = spec.ssh.clone();
-    let mut answer = collect(&target, known, &nonce).await;
-    if let Some(expected) = accept_host_key {
+    let mut answer = collect(&pool.ssh(&target), &nonce).await;
+    if let Some(expected) = &request.accept_host_key {
         verify_host_key(spec, expected, &nonce).await?;
         if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) =
             (&answer, &spec.ssh.host_key)
         {
-            known_hosts::file::forget(known, &spec.ssh.host, spec.ssh.port)
+            known_hosts::file::forget(&request.known_hosts, &spec.ssh.host, spec.ssh.port)
                 .map_err(NodeCheckError::KnownHosts)?;
         }
         target.host_key = match target.host_key {
             HostKeyPolicy::Known => HostKeyPolicy::AcceptNew,
             pinned => pinned,
         };
-        answer = collect(&target, known, &nonce).await;
+        answer = collect(&pool.ssh(&target), &nonce).await;
     }
     let node = || spec.name.clone();
     let output = answer.map_err(|error| NodeCheckError::Connection { node: node(), error })?;
@@ -179,7 +182,7 @@ async fn verify_host_key(spec: &NodeSpec, expected: &str, nonce: &Nonce) -> Resu
     let node = || spec.name.clone();
     // With no known hosts, a connection ends after the host has presented its key.
     let unknown = SshTarget { host_key: HostKeyPolicy::Known, ..spec.ssh.clone() };
-    let found = match collect(&unknown, Path::new("/dev/null"), nonce).await {
+    let found = match collect(&SshTransport::new(unknown, "/dev/null".into()), nonce).await {
         Err(TransportError::HostKeyUnknown { found, .. }) => found,
         Err(error) => return Err(NodeCheckError::Connection { node: node(), error }),
         Ok(_) => return Err(NodeCheckError::AcceptedUnknown(node())),
@@ -190,6 +193,6 @@ async fn verify_host_key(spec: &NodeSpec, expected: &str, nonce: &Nonce) -> Resu
     Err(NodeCheckError::OtherHostKey { node: node(), found, expected: expected.to_owned() })
 }
 
-async fn collect(target: &SshTarget, known: &Path, nonce: &Nonce) -> Result<Output, TransportError> {
-    SshTransport::new(target.clone(), known.to_owned()).run(&facts::program(nonce), &mut |_| {}).await
+async fn collect(transport: &SshTransport, nonce: &Nonce) -> Result<Output, TransportError> {
+    transport.run(&facts::program(nonce), &mut |_| {}).await
 }

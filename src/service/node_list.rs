@@ -5,8 +5,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::cluster_nodes::{self, ClusterNodesError};
-use crate::model::role::ROLE_LABEL_PREFIX;
-use crate::operation::phases::node_joined::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::model::api_contract::{CONTROL_PLANE_IP, ROLE_LABEL_PREFIX, WORKLOAD_PLANE_IP};
 use crate::workspace::layout::Layout;
 
 /// One Node; what the API does not have is absent.

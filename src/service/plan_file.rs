@@ -1,10 +1,9 @@
 //! The file of a saved plan: written by `plan --out FILE`, read by `apply --plan FILE`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,9 +15,10 @@ use super::ssh_options::SshOptions;
 use super::states::{StateWork, StatesRequest};
 use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::key::{Key, SALT};
+use crate::model::api_contract::API_VERSION;
 use crate::model::name::HostName;
+use crate::workspace::atomic_file::{self, FileError};
 
-const API_VERSION: &str = "metalform.dev/v1alpha1";
 const KIND: &str = "SavedPlan";
 
 /// A saved plan. It contains names of hosts and resources and digests, and no content: see [`SavedHost`].
@@ -62,6 +62,9 @@ pub enum PlanFileError {
         /// The system's error.
         error: io::Error,
     },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] FileError),
     /// The content cannot be parsed or serialised.
     #[error("{}: {error}", path.display())]
     Json {
@@ -165,20 +168,9 @@ impl PlanFile {
     /// # Errors
     /// The system's.
     pub fn write(&self, path: &Path) -> Result<(), PlanFileError> {
-        let failed = |error: io::Error| PlanFileError::Io { path: path.to_owned(), error };
-        let directory = match path.parent() {
-            Some(directory) if directory != Path::new("") => directory,
-            _ => Path::new("."),
-        };
-        let text = serde_json::to_string_pretty(self)
-            .map_err(|error| PlanFileError::Json { path: path.to_owned(), error })?;
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.write_all(b"\n"))
-            .and_then(|()| file.as_file().sync_all())
-            .map_err(failed)?;
-        file.persist(path).map_err(|error| failed(error.error))?;
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+        let json = |error| PlanFileError::Json { path: path.to_owned(), error };
+        let text = serde_json::to_string_pretty(self).map_err(json)?;
+        Ok(atomic_file::write(path, format!("{text}\n").as_bytes(), 0o600)?)
     }
 
     /// Reads a file.

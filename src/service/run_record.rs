@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::engine::host::Events;
+use crate::engine::host::EventSink;
 use crate::model::event::Event;
 use crate::model::name::HostName;
 
@@ -24,12 +24,12 @@ pub struct HostRecord {
 /// Records the events of a run and passes them on.
 pub struct RunRecorder<'a> {
     records: Mutex<BTreeMap<HostName, HostRecord>>,
-    sink: Events<'a>,
+    sink: EventSink<'a>,
 }
 
 impl<'a> RunRecorder<'a> {
     /// Passes events on to `sink`.
-    pub fn new(sink: Events<'a>) -> Self {
+    pub fn new(sink: EventSink<'a>) -> Self {
         Self { records: Mutex::default(), sink }
     }
 

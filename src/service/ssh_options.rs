@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::command_error::{CommandError, ErrorClass};
-use crate::transport::secret::{Given, PromptError, Prompter, Secret};
+use crate::model::name::HostName;
+use crate::transport::pool::ConnectionPool;
+use crate::transport::secret::{FixedPrompter, PromptError, Prompter, Secret};
 use crate::transport::ssh::SshClient;
 
 /// Where root's commands remember host keys.
@@ -118,24 +120,29 @@ impl SshOptions {
         }
     }
 
-    /// The SSH client that all connections of a run share.
+    /// The file that remembers host keys.
+    pub fn known_hosts_file(&self, environment: &SshEnvironment) -> PathBuf {
+        let users = environment.home.as_ref().filter(|_| !environment.is_root);
+        let default = || users.map_or_else(|| ROOT_KNOWN_HOSTS.into(), |home| home.join(USER_KNOWN_HOSTS));
+        self.known_hosts.clone().unwrap_or_else(default)
+    }
+
+    /// The connections of a run; `local` is the host that is this machine.
     ///
     /// # Errors
     /// When a secret cannot be read.
-    pub async fn client(
+    pub async fn pool(
         &self,
         environment: &SshEnvironment,
         clock: fn() -> Timestamp,
-    ) -> Result<Arc<SshClient>, SshOptionsError> {
+        local: Option<HostName>,
+    ) -> Result<ConnectionPool, SshOptionsError> {
+        let own = self.known_hosts_file(environment);
         let users = environment.home.as_ref().map(|home| home.join(USER_KNOWN_HOSTS));
-        let own = self.known_hosts.clone().unwrap_or_else(|| match &users {
-            Some(users) if !environment.is_root => users.clone(),
-            _ => ROOT_KNOWN_HOSTS.into(),
-        });
         let more: Vec<PathBuf> =
             users.into_iter().chain([GLOBAL_KNOWN_HOSTS.into()]).filter(|path| *path != own).collect();
         let prompter: Arc<dyn Prompter> = match &self.key_passphrase_file {
-            Some(path) => Arc::new(Given(secret_from(path)?)),
+            Some(path) => Arc::new(FixedPrompter(secret_from(path)?)),
             None => Arc::clone(&environment.prompter),
         };
         let sudo = match &self.sudo_password {
@@ -153,7 +160,7 @@ impl SshOptions {
             .with_clock(clock)
             .with_prompter(prompter)
             .with_sudo_password(sudo);
-        Ok(Arc::new(client))
+        Ok(ConnectionPool::new(client, local))
     }
 }
 

@@ -11,7 +11,7 @@ use super::fleet_options::FleetRun;
 use super::fleet_work::HostResults;
 use super::hosts::{HostSelection, SelectError, SelectedHosts};
 use crate::engine::Desired;
-use crate::engine::host::{Host as HostSession, HostError, Looked};
+use crate::engine::host::{HostError, HostSession, Looked};
 use crate::engine::roster::{self, RosterFault};
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::error_chain::error_chain;
@@ -204,8 +204,8 @@ impl StateWork {
         self.selected.for_each(&run, on_one, |_| (HostOutcome::Unchanged, 0)).await
     }
 
-    fn roster(&self) -> roster::Setting<'_> {
-        roster::Setting {
+    fn roster(&self) -> roster::RosterContext<'_> {
+        roster::RosterContext {
             library: &self.library,
             states: &self.states,
             cluster: &self.selected.cluster,

@@ -1,6 +1,5 @@
 //! What commands on the bootstrap node begin with: the configuration, the bundle and the states.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,8 +9,10 @@ use jiff::Timestamp;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
+use super::ssh_options::{SshEnvironment, SshOptions, SshOptionsError};
 use super::states::{self, StatesError};
-use crate::bundle::manifest::{Bundle, ManifestError};
+use crate::bundle::format::{IndexPaths, RepositoryIndex};
+use crate::bundle::manifest::{Bundle, BundleManifestError};
 use crate::engine::facts::{self, FactsError};
 use crate::engine::nonce::Nonce;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
@@ -35,6 +36,10 @@ pub struct WorkspaceRequest {
     pub layout: Layout,
     /// Where states and templates are read; `None` is the tree compiled in.
     pub tree: Option<PathBuf>,
+    /// How hosts are logged in to.
+    pub ssh: SshOptions,
+    /// What `ssh` takes from its user.
+    pub ssh_environment: SshEnvironment,
     /// The clock.
     pub clock: fn() -> Timestamp,
     /// Receives what happens while operations run.
@@ -78,16 +83,13 @@ pub enum WorkspaceError {
         /// `ca.node`.
         expected: HostName,
     },
-    /// The configuration names no bundle.
-    #[error("no bundle is configured")]
-    NoBundle,
     /// The bundle cannot be read.
     #[error("{}", error_chain(error))]
     Bundle {
         /// Its directory.
         directory: PathBuf,
         /// What is wrong.
-        error: ManifestError,
+        error: BundleManifestError,
     },
     /// A package index of the bundle cannot be read.
     #[error("{}: {error}", path.display())]
@@ -102,6 +104,9 @@ pub enum WorkspaceError {
     /// The states.
     #[error(transparent)]
     States(#[from] StatesError),
+    /// The SSH options cannot be used.
+    #[error(transparent)]
+    Ssh(#[from] SshOptionsError),
     /// The running executable cannot be located.
     #[error("/proc/self/exe: {0}")]
     Executable(std::io::Error),
@@ -112,6 +117,7 @@ impl CommandError for WorkspaceError {
         match self {
             Self::Local(_) | Self::Facts(_) => ErrorClass::Host,
             Self::States(error) => error.class(),
+            Self::Ssh(error) => error.class(),
             Self::Executable(_) => ErrorClass::Bug,
             _ => ErrorClass::Configuration,
         }
@@ -121,6 +127,7 @@ impl CommandError for WorkspaceError {
         match self {
             Self::Configuration { problems, .. } => problems.0.iter().map(ToString::to_string).collect(),
             Self::States(error) => error.errors(),
+            Self::Ssh(error) => error.errors(),
             other => vec![other.to_string()],
         }
     }
@@ -141,9 +148,6 @@ impl CommandError for WorkspaceError {
             Self::OtherMachine { .. } => {
                 "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
             }
-            Self::NoBundle => {
-                "add the directory of a bundle to bundles: in /etc/metalform/bootstrap.yaml".to_owned()
-            }
             Self::Bundle { directory, .. } => format!(
                 "build it with `metalform bundle build -o {}` on a machine with network access",
                 directory.display()
@@ -152,6 +156,7 @@ impl CommandError for WorkspaceError {
                 format!("run `metalform bundle verify {}`", directory.display())
             }
             Self::States(error) => return error.hints(),
+            Self::Ssh(error) => return error.hints(),
             Self::Local(_) | Self::Facts(_) | Self::Executable(_) => return Vec::new(),
         };
         vec![hint]
@@ -200,6 +205,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Setting>, WorkspaceEr
     let (bundle_directory, bundle) = bundle(&configuration)?;
     let indexes = indexes(&bundle_directory, &bundle)?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
+    let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name.clone())).await?;
     Ok(Arc::new(Setting {
         layout,
         configuration,
@@ -208,38 +214,30 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Setting>, WorkspaceEr
         library: states::library(request.tree.as_deref())?,
         subject: Subject { name, address, indexes },
         metalform,
+        pool: Arc::new(pool),
         now: request.clock,
         report: request.events,
     }))
 }
 
 fn bundle(configuration: &BootstrapConfiguration) -> Result<(PathBuf, Bundle), WorkspaceError> {
-    let directory = configuration.bundles.first().ok_or(WorkspaceError::NoBundle)?;
-    match Bundle::read(directory) {
-        Ok(bundle) => Ok((directory.clone(), bundle)),
-        Err(error) => Err(WorkspaceError::Bundle { directory: directory.clone(), error }),
+    let directory = configuration.bundle.clone();
+    match Bundle::read(&directory) {
+        Ok(bundle) => Ok((directory, bundle)),
+        Err(error) => Err(WorkspaceError::Bundle { directory, error }),
     }
 }
 
-/// The unsigned package indexes of the bundle, by codename.
-fn indexes(directory: &Path, bundle: &Bundle) -> Result<BTreeMap<String, String>, WorkspaceError> {
-    codenames(bundle)
-        .into_iter()
-        .map(|codename| {
-            let path = directory.join("apt/dists").join(&codename).join("Release");
-            match std::fs::read_to_string(&path) {
-                Ok(text) => Ok((codename, text)),
-                Err(error) => {
-                    Err(WorkspaceError::PackageIndex { directory: directory.to_owned(), path, error })
-                }
-            }
-        })
-        .collect()
-}
-
-/// Operating systems that the bundle has packages for.
-pub fn codenames(bundle: &Bundle) -> BTreeSet<String> {
-    bundle.packages.iter().flat_map(|package| package.systems.iter().cloned()).collect()
+/// The bundle's repository indexes, unsigned.
+fn indexes(directory: &Path, bundle: &Bundle) -> Result<Vec<RepositoryIndex>, WorkspaceError> {
+    let read = |index: IndexPaths| {
+        let path = directory.join(&index.unsigned);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(RepositoryIndex { signed_path: index.signed, text, signature: index.signature }),
+            Err(error) => Err(WorkspaceError::PackageIndex { directory: directory.to_owned(), path, error }),
+        }
+    };
+    bundle.indexes().into_iter().map(read).collect()
 }
 
 /// The goal of an operation on one node.
@@ -250,8 +248,7 @@ pub fn goal(setting: &Setting, spec: &NodeSpec, first: bool, control_plane_ip: I
         first,
         control_plane_ip,
         networks: setting.configuration.networks.clone(),
-        codenames: codenames(&setting.bundle),
-        architectures: BTreeSet::from([setting.bundle.architecture.as_str().to_owned()]),
+        platforms: setting.bundle.platforms.clone(),
         authority: std::fs::read_to_string(setting.layout.pki().join("ca.crt")).ok(),
         clock: (setting.now)().as_second(),
     }

@@ -1,8 +1,8 @@
-//! The cases of `tests/state/good` and `tests/bad/state`: each folder is a small tree, flat (`*.yaml` are states, `*.j2` templates),
-//! with what must come of it in `expected`. A tree without `top.yaml` gives all its states to `node`. With
-//! `values.json` it is compiled for a node with these values, else only checked.
+//! The cases of `tests/state/good` and `tests/bad/state`: each directory is a small flat tree (`*.yaml` are states, `*.j2`
+//! templates), with the result in `expected`. Without `top.yaml` the role `node` has all states. With `values.json` the
+//! tree is compiled for a node with these values, else only checked.
 //!
-//! `UPDATE_EXPECTED=1 cargo test --lib state` writes `expected` anew; read the difference before keeping it.
+//! `UPDATE_EXPECTED=1 cargo test --lib state` rewrites `expected`; read the diff before you keep it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,38 +11,46 @@ use std::path::{Path, PathBuf};
 use super::{Compiled, Ensure, Library, Shapes, StateError, Tree, check, compile};
 use crate::render::{Value, values_of};
 use crate::resource::KindSpec;
-use crate::resource::fields::field::FieldSort::{self, Any, Boolean, Integer, Mode, Text, TextList, TextMap};
-use crate::resource::fields::field::FieldSpec;
+use crate::resource::contract::kind::Kind;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 
-const fn field(name: &'static str, sort: FieldSort) -> FieldSpec {
-    FieldSpec { name, sort, required: false, about: "" }
+const fn field(name: &'static str, takes: FieldType) -> FieldSpec {
+    FieldSpec::optional(name, takes, "")
 }
 
-const fn required(name: &'static str, sort: FieldSort) -> FieldSpec {
-    FieldSpec { name, sort, required: true, about: "" }
+const fn required(name: &'static str, takes: FieldType) -> FieldSpec {
+    FieldSpec::required(name, takes, "")
 }
 
-const fn kind(name: &'static str, fields: &'static [FieldSpec]) -> KindSpec {
-    KindSpec { name, about: "", fields }
+const fn kind(kind: Kind, fields: &'static [FieldSpec]) -> KindSpec {
+    KindSpec { kind, about: "", fields }
 }
 
-/// Kinds with a field of every sort; not those of metalform, so that these cases do not change with them.
+/// Kinds with a field of every type. Their fields are not those of metalform, so that these cases do not change with
+/// them.
 const KINDS: &[KindSpec] = &[
-    kind("package", &[field("version", Text), field("hold", Boolean)]),
-    kind("file", &[required("content", Text), field("mode", Mode)]),
-    kind("template", &[required("source", Text), field("mode", Mode)]),
+    kind(Kind::Package, &[field("version", FieldType::String), field("hold", FieldType::Boolean)]),
+    kind(Kind::File, &[required("content", FieldType::String), field("mode", FieldType::Mode)]),
+    kind(Kind::Template, &[required("source", FieldType::String), field("mode", FieldType::Mode)]),
     kind(
-        "service",
+        Kind::Service,
         &[
-            field("enabled", Boolean),
-            field("restart_when_changed", TextList),
-            field("reload_when_changed", TextList),
+            field("enabled", FieldType::Boolean),
+            field("restart_when_changed", FieldType::StringList),
+            field("reload_when_changed", FieldType::StringList),
         ],
     ),
-    kind("command", &[field("unless", Text)]),
-    kind("certificate", &[required("issued_by", Text), field("sans", TextList), field("days", Integer)]),
-    kind("static_pod", &[required("source", Text), field("labels", TextMap)]),
-    kind("sysctl", &[required("value", Any)]),
+    kind(Kind::Command, &[field("unless", FieldType::String)]),
+    kind(
+        Kind::Certificate,
+        &[
+            required("issued_by", FieldType::String),
+            field("sans", FieldType::StringList),
+            field("days", FieldType::Integer),
+        ],
+    ),
+    kind(Kind::StaticPod, &[required("source", FieldType::String), field("labels", FieldType::StringMap)]),
+    kind(Kind::Sysctl, &[required("value", FieldType::Any)]),
 ];
 
 struct Case {
@@ -158,11 +166,11 @@ fn assert_all(of: &str, right: fn(&Result<Vec<Compiled>, Vec<StateError>>) -> bo
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place_and_a_hint() {
+fn faults_are_reported_with_location_and_hint() {
     assert_all("bad/state", |outcome| outcome.is_err());
 }
 
 #[test]
-fn what_is_right_compiles_to_what_is_expected() {
+fn valid_trees_compile_to_the_expected_resources() {
     assert_all("state/good", |outcome| outcome.is_ok());
 }

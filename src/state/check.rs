@@ -1,13 +1,14 @@
-//! Everything that can be known to be wrong with a tree while no host is present.
+//! All checks of a tree that need no host.
 //!
-//! What it cannot see: values that only a roster gives ([`open_values`] names them), and keys of maps, such as
+//! It cannot check values that only a roster sets ([`open_values`] lists them), and keys of maps, such as
 //! `cluster.versions.etdc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::StateError;
 use super::expression;
-use super::field::{self, FieldFault, Kinds, SOURCE};
+use super::field::{self, Kinds, SOURCE};
+use super::field_fault::FieldFault;
 use super::include;
 use super::library::Library;
 use super::location::Location;
@@ -15,21 +16,21 @@ use super::name::StateName;
 use super::reads::{self, Known};
 use super::reference::{self, Placed};
 use super::shape::Shapes;
-use super::syntax::{Resource, StateFile};
+use super::state_file::{ResourceSyntax, StateFile};
 use super::top::TopFault;
 use super::tree::Tree;
 use super::yaml::Yaml;
 use crate::model::near::Near;
-use crate::model::roster::OWN_VALUES;
+use crate::model::values::OWN_VALUES;
 
-/// Every fault of a tree, in the order of files and lines, each once. `shapes` says which values are known.
+/// Every fault of a tree, in the order of files and lines, each once. `shapes` are the known values.
 ///
-/// Faults between files (references, circles, states that no role has) are looked for only when each file by
-/// itself is right: most would else follow from what is reported anyway.
+/// Faults between files (references, cycles, states that no role has) are checked only where the syntax of every file is
+/// right: most would otherwise result from a reported one.
 pub fn check(tree: &Tree, kinds: Kinds<'_>, shapes: &Shapes) -> Vec<StateError> {
     let (library, mut errors) = Library::of_the_correct(tree);
     let complete = errors.is_empty();
-    // One that is no text is there all the same.
+    // A template that is not text exists all the same.
     let broken = tree.faults.iter().filter_map(|fault| fault.at.file.strip_prefix("templates/"));
     let templates: BTreeSet<&str> = tree.templates().map(|(name, _)| name).chain(broken).collect();
     let known = Known { renderer: &library.renderer, templates: &templates, shapes };
@@ -45,7 +46,7 @@ pub fn check(tree: &Tree, kinds: Kinds<'_>, shapes: &Shapes) -> Vec<StateError> 
         errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(&file, at, fault)));
         includes.insert(name, include::included(text));
     }
-    errors.extend(include::circles(&includes));
+    errors.extend(include::cycles(&includes));
     if complete {
         errors.extend(check_roles(&library));
     }
@@ -56,8 +57,8 @@ pub fn check(tree: &Tree, kinds: Kinds<'_>, shapes: &Shapes) -> Vec<StateError> 
     unique.into_values().collect()
 }
 
-/// The values that a tree reads and `shapes` does not know, by their paths: a roster must give them. `node.name` and
-/// the like, which every host has, are not among them.
+/// The paths of the values that a tree reads and `shapes` does not know: a roster must set them. Values that every host
+/// has, such as `node.name`, are not among them.
 pub fn open_values(tree: &Tree, shapes: &Shapes) -> BTreeSet<String> {
     let (library, _) = Library::of_the_correct(tree);
     let resources = library.files.values().flat_map(|file| &file.resources);
@@ -77,15 +78,15 @@ pub fn open_values(tree: &Tree, shapes: &Shapes) -> BTreeSet<String> {
 fn check_resource(
     known: Known<'_>,
     kinds: Kinds<'_>,
-    (file, resource): (&str, &Resource),
+    (file, resource): (&str, &ResourceSyntax),
 ) -> Vec<StateError> {
     let mut errors = Vec::new();
-    let faults = field::check(resource, kinds);
+    let faults = field::check(resource, kinds).err().unwrap_or_default();
     errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(file, at, fault)));
     let faults = known.check(resource);
     errors.extend(faults.into_iter().map(|(at, fault)| StateError::new(file, at, fault)));
     if let Some(source) = resource.fields.get(SOURCE)
-        && let Yaml::Text(template) = &source.value.value
+        && let Yaml::String(template) = &source.value.value
         && !expression::is_template(template)
         && !known.templates.contains(template.as_str())
     {
@@ -96,7 +97,7 @@ fn check_resource(
     errors
 }
 
-/// Each role alone, as a host may have no other; then all together, as a host may have them all.
+/// Checks each role alone, and then all together: a host may have any of them.
 fn check_roles(library: &Library) -> Vec<StateError> {
     let mut errors = Vec::new();
     let mut reached = BTreeSet::new();

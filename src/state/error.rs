@@ -1,61 +1,61 @@
-//! A fault in a state file or a template, and where it is.
+//! Faults of state files and templates.
 
-use super::field::FieldFault;
+use super::field_fault::FieldFault;
 use super::hint::Hint;
 use super::location::{Location, Position};
-use super::reference::ReferenceFault;
-use super::syntax::SyntaxFault;
+use super::reference_fault::ReferenceFault;
+use super::syntax_fault::SyntaxFault;
 use super::top::TopFault;
-use super::yaml::YamlError;
+use super::yaml_fault::YamlFault;
 use crate::model::document::{TextError, one_line};
 use crate::render::RenderError;
 
-/// One fault. Shown as one line that begins with its place.
+/// One fault, displayed as one line that begins with its location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {}", one_line(&fault.to_string()))]
 pub struct StateError {
-    /// Where it is.
+    /// The file, and the position where it is known.
     pub at: Location,
-    /// What it is. Boxed, because it is much larger than what succeeds.
+    /// Boxed, because it is much larger than the value of a success.
     pub fault: Box<Fault>,
 }
 
-/// What can be wrong, by the step that finds it.
+/// What is wrong, by the step that finds it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// The file is no text.
+    /// The file is not text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The text is not YAML, or not the part of it that we read.
+    /// The text is not YAML, or uses a part of it that is refused.
     #[error(transparent)]
-    Yaml(#[from] YamlError),
+    Yaml(#[from] YamlFault),
     /// It is not a state file.
     #[error(transparent)]
     Syntax(#[from] SyntaxFault),
-    /// A resource does not have the fields of its kind.
+    /// A resource does not have the fields of its kind, or reads unknown values.
     #[error(transparent)]
     Field(#[from] FieldFault),
-    /// Resources do not fit together.
+    /// A reference between resources cannot be resolved.
     #[error(transparent)]
     Reference(#[from] ReferenceFault),
-    /// States and roles do not fit together.
+    /// `states/top.yaml`, or the set of files, is wrong.
     #[error(transparent)]
     Top(#[from] TopFault),
     /// An expression cannot be evaluated.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// A template cannot be rendered; its place is the error's.
+    /// A template cannot be rendered; the location is in the template.
     #[error("{reason}")]
     Template {
-        /// What is wrong there.
+        /// The message of the template engine.
         reason: String,
-        /// The resource that it was rendered for; `None` when it was only read.
-        wanted_by: Option<Location>,
+        /// The resource that it is rendered for; `None` where it is only parsed.
+        rendered_for: Option<Location>,
     },
 }
 
 impl StateError {
-    /// A fault at a place in a file.
+    /// A fault at a position in a file.
     pub(super) fn new(file: &str, at: Position, fault: impl Into<Fault>) -> Self {
         Self { at: Location::new(file, at), fault: Box::new(fault.into()) }
     }
@@ -65,23 +65,23 @@ impl StateError {
         Self { at: Location::of_file(file), fault: Box::new(fault.into()) }
     }
 
-    /// What went wrong with rendering for the resource at `place`.
+    /// A fault of rendering for the resource at `place`.
     pub(super) fn of_render(place: Location, error: RenderError) -> Self {
         match error {
             RenderError::Template { template, line, column, reason } => Self::in_template(
                 &template,
                 (line, column),
-                Fault::Template { reason, wanted_by: Some(place) },
+                Fault::Template { reason, rendered_for: Some(place) },
             ),
             other => Self { at: place, fault: Box::new(other.into()) },
         }
     }
 
-    /// What is wrong with a template by itself.
+    /// A fault of a template by itself.
     pub(super) fn of_template(error: RenderError) -> Self {
         match error {
             RenderError::Template { template, line, column, reason } => {
-                Self::in_template(&template, (line, column), Fault::Template { reason, wanted_by: None })
+                Self::in_template(&template, (line, column), Fault::Template { reason, rendered_for: None })
             }
             other => Self::of_file("templates", other),
         }
@@ -96,16 +96,18 @@ impl StateError {
         Self { at, fault: Box::new(fault) }
     }
 
-    /// What to do about it, where that is known and not plain from the message.
+    /// What to do, where that is known and not clear from the message.
     pub fn hint(&self) -> Option<Hint> {
         match &*self.fault {
-            Fault::Yaml(YamlError::UnquotedExpression { .. }) => Some(Hint::QuoteExpression),
+            Fault::Yaml(YamlFault::UnquotedExpression { .. }) => Some(Hint::QuoteExpression),
             Fault::Text(_) | Fault::Yaml(_) | Fault::Render(_) => None,
             Fault::Syntax(fault) => fault.hint(),
             Fault::Field(fault) => fault.hint(),
             Fault::Reference(fault) => fault.hint(),
             Fault::Top(fault) => fault.hint(),
-            Fault::Template { wanted_by, .. } => wanted_by.clone().map(|place| Hint::WantedBy { place }),
+            Fault::Template { rendered_for, .. } => {
+                rendered_for.clone().map(|place| Hint::RenderedFor { place })
+            }
         }
     }
 }

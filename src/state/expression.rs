@@ -1,12 +1,12 @@
-//! Text of state files that may hold `{{ }}`. Text without it is literal: braces and percent signs of a
-//! shell command mean nothing here.
+//! Strings of state files with `{{ }}`. A string without it is literal: braces and percent signs of a shell command
+//! have no meaning.
 
-/// Whether there is anything to evaluate.
+/// Whether the string contains an expression.
 pub(super) fn is_template(text: &str) -> bool {
     text.contains("{{")
 }
 
-/// The expression, when the text is exactly one `{{ expression }}`: its value then keeps its type.
+/// The expression, where the string is exactly one `{{ expression }}`: its value keeps its type.
 pub(super) fn whole(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix('-').unwrap_or(inner);
@@ -14,8 +14,8 @@ pub(super) fn whole(text: &str) -> Option<&str> {
     (!inner.contains("{{") && !inner.contains("}}")).then(|| inner.trim())
 }
 
-/// Whether a text can turn out to be `literal` once it is evaluated. Judged by what stands before its first
-/// `{{` and after its last `}}`, so it may say yes where the answer is no, and never the reverse.
+/// Whether a string may evaluate to `literal`. Only the parts before the first `{{` and after the last `}}` are compared,
+/// so it may be a false positive, but never a false negative.
 pub(super) fn could_become(text: &str, literal: &str) -> bool {
     let Some((before, rest)) = text.split_once("{{") else { return text == literal };
     let after = rest.rsplit_once("}}").map_or("", |(_, after)| after);
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_expression_alone_is_told_from_text_with_expressions() {
+    fn a_single_expression_is_distinguished_from_a_string_with_expressions() {
         for (text, expected) in [
             ("{{ cluster.name }}", Some("cluster.name")),
             (" {{- a | join(',') -}} ", Some("a | join(',')")),

@@ -1,19 +1,19 @@
-//! What to do about a fault.
+//! Hints: what to do about a fault.
 
 use std::fmt;
 
 use super::location::Location;
-use super::name::ResourceId;
+use crate::resource::contract::resource_id::ResourceId;
 
-/// One piece of advice. Shown after the error, on a line of its own.
+/// One instruction, displayed after the error on a line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// YAML reads `1.30` as 1.3 and `0644` as another number than chmod does: quotes keep them.
+    /// YAML reads `1.30` as 1.3, and `0644` as another number than chmod(1); quotes prevent that.
     QuoteNumber {
         /// As written.
         written: String,
     },
-    /// A value that begins with `{{` is a map to YAML.
+    /// YAML reads a value that begins with `{{` as a map.
     QuoteExpression,
     /// `{% %}` in a state file.
     MoveToTemplate,
@@ -27,24 +27,24 @@ pub enum Hint {
         /// The key.
         key: String,
     },
-    /// A state that does not say what it is for.
-    SayWhatFor,
-    /// A value that exists on no host.
+    /// A state without `about`.
+    DescribeState,
+    /// A value that no host has.
     Roots,
     /// A filter or a test that does not exist.
     Filters,
-    /// What an id looks like.
+    /// A malformed id.
     WriteId,
-    /// A reaction to something that happens later.
+    /// A reaction to a resource that runs later.
     MoveUp {
-        /// What happens later.
+        /// The resource that runs later.
         id: ResourceId,
     },
-    /// A state that nothing has.
+    /// A state that no role has.
     NameState,
-    /// A template shows its own place; this is who wanted it.
-    WantedBy {
-        /// The resource.
+    /// The location of the error is in a template.
+    RenderedFor {
+        /// The resource that it is rendered for.
         place: Location,
     },
 }
@@ -52,26 +52,28 @@ pub enum Hint {
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::QuoteNumber { written } => write!(f, "put it in quotes: \"{written}\""),
-            Self::QuoteExpression => f.write_str("put the whole value in double quotes: \"{{ ... }}\""),
+            Self::QuoteNumber { written } => write!(f, "quote the value: \"{written}\""),
+            Self::QuoteExpression => f.write_str("quote the whole value: \"{{ ... }}\""),
             Self::MoveToTemplate => f.write_str(
-                "put this in templates/; a state file has when: for conditions and each: for loops",
+                "move this to templates/; in a state file use when: for conditions and each: for loops",
             ),
             Self::WriteBareExpression { key } => write!(f, "write {key}: without {{{{ and }}}}"),
-            Self::KindFirst { key } => write!(f, "put {key} below the line with the kind and the name"),
-            Self::SayWhatFor => f.write_str("say in one sentence what the state is for"),
+            Self::KindFirst { key } => write!(f, "move {key} below the line with the kind and the name"),
+            Self::DescribeState => {
+                f.write_str("add about: with one sentence that describes the purpose of the state")
+            }
             Self::Roots => {
-                f.write_str("values begin with cluster, node, facts or peers; with each there is item too")
+                f.write_str("the values are cluster, node, facts and peers, and with each: also item")
             }
             Self::Filters => f.write_str(
-                "minijinja's own are known, and to_json and b64encode; Ansible's and Salt's are not",
+                "use those of minijinja, to_json or b64encode; those of Ansible and Salt are not available",
             ),
-            Self::WriteId => f.write_str("for example package:containerd"),
+            Self::WriteId => f.write_str("use kind:name, such as package:containerd"),
             Self::MoveUp { id } => write!(f, "move {id} up, or add after: [{id}]"),
             Self::NameState => {
-                f.write_str("name it in states/top.yaml, or in requires: of a state that is there")
+                f.write_str("add it to states/top.yaml, or to requires: of a state that is used")
             }
-            Self::WantedBy { place } => write!(f, "it was rendered for the resource at {place}"),
+            Self::RenderedFor { place } => write!(f, "rendered for the resource at {place}"),
         }
     }
 }

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::error::StateError;
-use super::field::FieldFault;
+use super::field_fault::FieldFault;
 use super::location::Position;
-use crate::render::mention::{self, Named};
+use crate::render::mention::{self, MentionKind};
 
-/// Another template that a template names by a literal path, and where.
+/// A template that is included by a literal path, and where.
 pub(super) type Include<'a> = (Position, &'a str);
 
-/// Those of a template.
+/// The includes of a template.
 pub(super) fn included(text: &str) -> Vec<Include<'_>> {
     let mentions = mention::in_template(text).into_iter();
-    let templates = mentions.filter(|one| one.sort == Named::Template);
+    let templates = mentions.filter(|one| one.kind == MentionKind::Template);
     templates.map(|one| (Position::of_offset(text, one.offset), one.name)).collect()
 }
 
-/// Templates that would include each other for ever, each circle once: at the tag that closes it.
-pub(super) fn circles(includes: &BTreeMap<&str, Vec<Include<'_>>>) -> Vec<StateError> {
+/// Cycles of includes, each once, at the tag that closes it.
+pub(super) fn cycles(includes: &BTreeMap<&str, Vec<Include<'_>>>) -> Vec<StateError> {
     let mut walk = Walk { includes, path: Vec::new(), done: Vec::new(), errors: Vec::new() };
     for name in includes.keys() {
         walk.visit(name);
@@ -43,8 +43,8 @@ impl<'a> Walk<'a> {
         for (at, next) in includes.get(name).into_iter().flatten() {
             match self.path.iter().position(|seen| seen == next) {
                 Some(start) => {
-                    let circle: Vec<&str> = self.path[start..].iter().copied().chain([*next]).collect();
-                    let fault = FieldFault::IncludeCircle { circle: circle.join(" → ") };
+                    let cycle: Vec<&str> = self.path[start..].iter().copied().chain([*next]).collect();
+                    let fault = FieldFault::IncludeCycle { cycle: cycle.join(" -> ") };
                     self.errors.push(StateError::new(&format!("templates/{name}"), *at, fault));
                 }
                 None => self.visit(next),

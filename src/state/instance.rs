@@ -1,23 +1,28 @@
-//! One resource of a state file, with the values of one host: as many resources as `each` and `when` say.
+//! Evaluates one resource of a state file with the values of one host: `each` and `when` decide how many result.
 
 use serde_json::{Map, Value as Json};
 
-use super::compile::Compiled;
+use super::compiled::Compiled;
 use super::error::StateError;
 use super::expression;
-use super::field::{self, CONTENT, FieldFault, SOURCE};
+use super::field::{self, CONTENT, SOURCE};
+use super::field_fault::FieldFault;
 use super::location::{Location, Position};
-use super::mismatch::{Located, Mismatch};
-use super::name::{ResourceId, StateName};
+use super::mismatch::Located;
+use super::name::StateName;
 use super::reads::ITEM;
-use super::reference::{AFTER, ONLY_IF_CHANGED, REACTIONS, ReferenceFault};
-use super::syntax::{Each, Resource};
-use super::yaml::{Node, Yaml};
+use super::reference::{AFTER, ONLY_IF_CHANGED, REACTIONS};
+use super::reference_fault::ReferenceFault;
+use super::state_file::{Each, ResourceSyntax};
+use super::yaml::{MapKey, Node, Yaml};
 use crate::render::{RenderError, Renderer, Value, values_of, with_value};
+use crate::resource::KindSpec;
 use crate::resource::contract::ensure::Ensure;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
+use crate::resource::contract::resource_id::ResourceId;
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 
-/// What the values of a host are applied with.
+/// The values of a host, and the file that they are applied to.
 #[derive(Debug)]
 pub(super) struct Evaluator<'a> {
     pub renderer: &'a Renderer,
@@ -26,22 +31,22 @@ pub(super) struct Evaluator<'a> {
     pub file: &'a str,
 }
 
-/// What a resource of a file came to.
+/// The instances of a resource of a file.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct Instances {
     pub instances: Vec<Instance>,
-    /// What is not on this host though it could be. Where names are not known, the id as it is written.
+    /// Resources that other hosts may have. Where the name is not known, the id as written.
     pub left_out: Vec<ResourceId>,
 }
 
-/// A resource whose references are read, and not yet known to lead anywhere.
+/// A resource whose references are parsed and not resolved yet.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub compiled: Compiled,
     pub references: Vec<Reference>,
 }
 
-/// Another resource that an instance names.
+/// A reference of an instance to another resource.
 #[derive(Debug)]
 pub(super) struct Reference {
     pub key: &'static str,
@@ -50,30 +55,30 @@ pub(super) struct Reference {
 }
 
 impl Evaluator<'_> {
-    /// Applies `each` and `when`, then evaluates what is left.
+    /// Applies `each` and `when`, then evaluates the instances.
     pub(super) fn instances(
         &self,
-        resource: &Resource,
-        specs: &'static [FieldSpec],
-    ) -> Result<Outcome, StateError> {
-        let named = |name: &str| ResourceId { kind: resource.kind.value.clone(), name: name.to_owned() };
+        resource: &ResourceSyntax,
+        spec: &KindSpec,
+    ) -> Result<Instances, StateError> {
+        let named = |name: &str| ResourceId { kind: spec.kind, name: name.to_owned() };
         let as_written = named(&resource.name.value);
         let by_item = resource.each.is_some() && self.reads_item(resource)?;
         if !by_item && !self.holds(resource, self.values)? {
-            return Ok(Outcome { instances: Vec::new(), left_out: vec![as_written] });
+            return Ok(Instances { instances: Vec::new(), left_out: vec![as_written] });
         }
-        let mut outcome = Outcome::default();
+        let mut outcome = Instances::default();
         for scope in self.scopes(resource)? {
             if by_item && !self.holds(resource, &scope)? {
-                // What was left out for want of a value may have no name either.
+                // A resource that is left out may have a name that cannot be evaluated.
                 let id = self.text(&resource.name, &scope).map_or(as_written.clone(), |name| named(&name));
                 outcome.left_out.push(id);
             } else {
-                outcome.instances.push(self.instance(resource, specs, &scope)?);
+                outcome.instances.push(self.instance(resource, spec, &scope)?);
             }
         }
         if let Some(Each::Expression(_)) = resource.each {
-            // The list differs from host to host: an item that others have is not a misspelt one.
+            // The list differs between hosts: an item of another host is not misspelt.
             outcome.left_out.push(as_written);
         }
         Ok(outcome)
@@ -83,25 +88,25 @@ impl Evaluator<'_> {
         Location::new(self.file, at)
     }
 
-    fn reads_item(&self, resource: &Resource) -> Result<bool, StateError> {
+    fn reads_item(&self, resource: &ResourceSyntax) -> Result<bool, StateError> {
         let Some(when) = &resource.when else { return Ok(false) };
         let reads = self.placed(when.at, self.renderer.reads_of_expression(&when.value))?;
         Ok(reads.iter().any(|path| path.split('.').next() == Some(ITEM)))
     }
 
-    fn holds(&self, resource: &Resource, scope: &Value) -> Result<bool, StateError> {
+    fn holds(&self, resource: &ResourceSyntax, scope: &Value) -> Result<bool, StateError> {
         let Some(when) = &resource.when else { return Ok(true) };
         self.placed(when.at, self.renderer.condition(&when.value, scope))
     }
 
-    fn scopes(&self, resource: &Resource) -> Result<Vec<Value>, StateError> {
+    fn scopes(&self, resource: &ResourceSyntax) -> Result<Vec<Value>, StateError> {
         let items = match &resource.each {
             None => return Ok(vec![self.values.clone()]),
             Some(Each::Expression(each)) => {
                 self.placed(each.at, self.renderer.list(&each.value, self.values))?
             }
             Some(Each::Items(nodes)) => {
-                let item = |node| Ok(values_of(&self.value(node, FieldSort::Any, self.values)?));
+                let item = |node| Ok(values_of(&self.value(node, FieldType::Any, self.values)?));
                 nodes.iter().map(item).collect::<Result<_, StateError>>()?
             }
         };
@@ -110,27 +115,22 @@ impl Evaluator<'_> {
 
     fn instance(
         &self,
-        resource: &Resource,
-        specs: &'static [FieldSpec],
+        resource: &ResourceSyntax,
+        kind: &KindSpec,
         scope: &Value,
     ) -> Result<Instance, StateError> {
         let name = self.text(&resource.name, scope)?;
         if name.is_empty() {
-            let mismatch = Mismatch {
-                what: format!("the name of a {}", resource.kind.value),
-                expected: "text",
-                found: "empty".to_owned(),
-                written: None,
-            };
-            return Err(StateError::new(self.file, resource.name.at, FieldFault::from(mismatch)));
+            let fault = FieldFault::EmptyName { kind: kind.kind };
+            return Err(StateError::new(self.file, resource.name.at, fault));
         }
         let mut references = self.references(AFTER, &resource.after, scope)?;
         let watched = resource.only_if_changed.as_deref().unwrap_or_default();
         references.extend(self.references(ONLY_IF_CHANGED, watched, scope)?);
         let mut fields = Map::new();
-        for spec in field::all(specs) {
+        for spec in field::all(kind.fields) {
             let Some(field) = resource.fields.get(spec.name) else { continue };
-            let value = self.field(resource, spec, (&field.value, scope))?;
+            let value = self.field((kind, resource), spec, (&field.value, scope))?;
             if let Some(key) = REACTIONS.into_iter().find(|key| *key == spec.name) {
                 let ids = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 let texts = ids.iter().filter_map(Json::as_str);
@@ -152,7 +152,7 @@ impl Evaluator<'_> {
             }
         }
         let compiled = Compiled {
-            id: ResourceId { kind: resource.kind.value.clone(), name },
+            id: ResourceId { kind: kind.kind, name },
             fields,
             ensure: resource.ensure,
             sensitive: resource.sensitive,
@@ -167,30 +167,26 @@ impl Evaluator<'_> {
 
     fn field(
         &self,
-        resource: &Resource,
-        spec: &FieldSpec,
+        (kind, resource): (&KindSpec, &ResourceSyntax),
+        spec: &'static FieldSpec,
         (node, scope): (&Node, &Value),
     ) -> Result<Json, StateError> {
-        let value = self.value(node, spec.sort, scope)?;
-        if field::conforms(spec.sort, &value) {
+        let value = self.value(node, spec.takes, scope)?;
+        if spec.takes.accepts(&value) {
             return Ok(value);
         }
-        let mismatch = Mismatch {
-            what: spec.name.to_owned(),
-            expected: field::expected(spec.sort),
-            found: if resource.sensitive { "another value".to_owned() } else { value.to_string() },
-            written: None,
-        };
-        Err(StateError::new(self.file, node.at, FieldFault::from(mismatch)))
+        let found = if resource.sensitive { "a sensitive value".to_owned() } else { value.to_string() };
+        let error = FieldError::WrongType { kind: kind.kind, field: spec.name, expected: spec.takes, found };
+        Err(StateError::new(self.file, node.at, FieldFault::Field { error, written: None }))
     }
 
-    fn value(&self, node: &Node, sort: FieldSort, scope: &Value) -> Result<Json, StateError> {
-        let inner = field::inner(sort);
+    fn value(&self, node: &Node, takes: FieldType, scope: &Value) -> Result<Json, StateError> {
+        let inner = field::item_type(takes);
         Ok(match &node.value {
             Yaml::Null => Json::Null,
             Yaml::Boolean(value) => Json::Bool(*value),
             Yaml::Number(number) => Json::Number(number.clone()),
-            Yaml::Text(text) => match expression::whole(text).filter(|_| field::keeps_type(sort)) {
+            Yaml::String(text) => match expression::whole(text).filter(|_| field::keeps_type(takes)) {
                 Some(expression) => {
                     let value = self.placed(node.at, self.renderer.expression(expression, scope))?;
                     let json = serde_json::to_value(&value)
@@ -203,9 +199,8 @@ impl Evaluator<'_> {
                 items.iter().map(|item| self.value(item, inner, scope)).collect::<Result<_, _>>()?,
             ),
             Yaml::Map(entries) => {
-                let entry = |(key, value): &(super::yaml::Key, Node)| {
-                    Ok((key.name.clone(), self.value(value, inner, scope)?))
-                };
+                let entry =
+                    |(key, value): &(MapKey, Node)| Ok((key.name.clone(), self.value(value, inner, scope)?));
                 Json::Object(entries.iter().map(entry).collect::<Result<_, StateError>>()?)
             }
         })
@@ -231,7 +226,7 @@ impl Evaluator<'_> {
 
     fn reference(&self, key: &'static str, id: &Located<String>) -> Result<Reference, StateError> {
         let parsed = id.value.parse::<ResourceId>();
-        let id_or = parsed.map_err(|error| StateError::new(self.file, id.at, ReferenceFault::Name(error)))?;
+        let id_or = parsed.map_err(|error| StateError::new(self.file, id.at, ReferenceFault::Id(error)))?;
         Ok(Reference { key, at: self.at(id.at), id: id_or })
     }
 

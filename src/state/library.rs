@@ -1,13 +1,15 @@
-//! A tree, read: everything that compiling needs, parsed once for all hosts.
+//! A parsed tree: everything that compiling needs, parsed once for all hosts.
 
 use std::collections::BTreeMap;
 
 use super::error::StateError;
 use super::name::StateName;
-use super::syntax::{self, StateFile};
+use super::state_file::StateFile;
+use super::syntax;
 use super::top::{self, Top, TopFault};
 use super::tree::Tree;
 use crate::render::{RenderError, Renderer, Value};
+use crate::resource::contract::kind::Kind;
 
 /// The states, the roles that have them, and the templates.
 #[derive(Debug)]
@@ -18,10 +20,10 @@ pub struct Library {
 }
 
 impl Library {
-    /// Reads a whole tree. A fault anywhere is a fault of the tree, even in a state that no host needs now.
+    /// Parses a whole tree. A fault anywhere is a fault of the tree, even in a state that no host uses.
     ///
     /// # Errors
-    /// Every fault that can be seen in a file by itself; [`super::check`] finds more.
+    /// Every fault of a file by itself; [`super::check`] finds more.
     pub fn read(tree: &Tree) -> Result<Self, Vec<StateError>> {
         let (library, errors) = Self::of_the_correct(tree);
         if errors.is_empty() { Ok(library) } else { Err(errors) }
@@ -30,38 +32,38 @@ impl Library {
     /// The states of a host with these roles, in the order to run.
     ///
     /// # Errors
-    /// A role that is not in `states/top.yaml`, a state that has no file, or a circle.
+    /// A role that is not in `states/top.yaml`, a state without a file, or a cycle.
     pub fn states_of(&self, roles: &[&str]) -> Result<Vec<StateName>, Vec<StateError>> {
         self.top.states(roles, &self.files)
     }
 
-    /// These states, each behind those that it requires and once.
+    /// These states, each once and after those that it requires.
     ///
     /// # Errors
-    /// A state that has no file, or a circle.
+    /// A state without a file, or a cycle.
     pub fn with_required(&self, states: &[StateName]) -> Result<Vec<StateName>, Vec<StateError>> {
         top::with_required(states, &self.files)
     }
 
-    /// A template that no resource names, rendered: an object for the API.
+    /// Renders a template that no resource uses: an object of the API.
     ///
     /// # Errors
-    /// When there is no such template, or it uses a value that is not there.
+    /// The template does not exist, or reads an undefined value.
     pub fn template(&self, name: &str, values: &Value) -> Result<String, RenderError> {
         self.renderer.template(name, values)
     }
 
-    /// What a state is for, in one sentence.
+    /// One sentence on the purpose of a state.
     pub fn about(&self, state: &StateName) -> Option<&str> {
         self.files.get(state).map(|file| file.about.as_str())
     }
 
     /// Whether any resource is of this kind.
-    pub fn has_kind(&self, kind: &str) -> bool {
-        self.files.values().flat_map(|file| &file.resources).any(|resource| resource.kind.value == kind)
+    pub fn has_kind(&self, kind: Kind) -> bool {
+        self.files.values().flat_map(|file| &file.resources).any(|resource| resource.kind.value == Ok(kind))
     }
 
-    /// What could be read, and the faults of the rest.
+    /// The files without faults, and the faults of the others.
     pub(super) fn of_the_correct(tree: &Tree) -> (Self, Vec<StateError>) {
         let (renderer, faults) = Renderer::of_the_correct(tree.templates());
         let mut errors = tree.faults.clone();
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_extended_and_required_comes_first_and_once() {
+    fn extended_roles_and_required_states_come_first_and_once() {
         let library = Library::read(&tree(&[
             ("top.yaml", "node: {states: [kubelet]}\netcd: {extends: node, states: [etcd, containerd]}\n"),
             ("containerd.yaml", "about: Runs containers.\nresources: []\n"),
@@ -124,9 +126,9 @@ mod tests {
         let errors = library.with_required(&["etdc".parse().unwrap()]).unwrap_err();
         assert_eq!(errors[0].to_string(), "command line: there is no state etdc; did you mean \"etcd\"?");
         let errors = library.states_of(&["master", "nod"]).unwrap_err();
-        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let messages: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            messages,
             [
                 "states/top.yaml: unknown role \"master\"",
                 "states/top.yaml: unknown role \"nod\"; did you mean \"node\"?",

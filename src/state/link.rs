@@ -1,18 +1,19 @@
-//! The resources of one host tied together: unique ids, references that lead somewhere, the order to run.
+//! Links the resources of one host: unique ids, resolved references, the order to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compile::Compiled;
+use super::compiled::Compiled;
 use super::error::StateError;
 use super::expression;
 use super::instance::{Instance, Reference};
-use super::name::ResourceId;
 use super::order::execution_order;
-use super::reference::{AFTER, ONLY_IF_CHANGED, ReferenceFault};
+use super::reference::{AFTER, ONLY_IF_CHANGED};
+use super::reference_fault::ReferenceFault;
 use crate::model::near::Near;
+use crate::resource::contract::resource_id::ResourceId;
 
-/// Orders the resources and fills in their references. `left_out` are the resources that are not on this
-/// host, as written: naming one is no fault.
+/// Orders the resources and sets their references. `left_out` are the resources that are not on this host, as written:
+/// a reference to one is no fault.
 pub(super) fn link(
     instances: Vec<Instance>,
     left_out: &[ResourceId],
@@ -108,8 +109,8 @@ fn order(instances: &[Instance], index: &BTreeMap<ResourceId, usize>) -> Result<
         named.filter_map(|reference| index.get(&reference.id).copied()).collect()
     };
     let after: Vec<Vec<usize>> = instances.iter().map(waits_for).collect();
-    execution_order(&after).map_err(|circle| {
-        let fault = ReferenceFault::circle(circle.iter().map(|&n| &instances[n].compiled.id));
-        StateError { at: instances[circle[0]].compiled.source.clone(), fault: Box::new(fault.into()) }
+    execution_order(&after).map_err(|cycle| {
+        let fault = ReferenceFault::cycle(cycle.iter().map(|&n| &instances[n].compiled.id));
+        StateError { at: instances[cycle[0]].compiled.source.clone(), fault: Box::new(fault.into()) }
     })
 }

@@ -1,13 +1,13 @@
-//! Places in state files.
+//! Locations in state files and templates.
 
 use std::fmt;
 
-/// A place in a file. Shown as `states/etcd.yaml:7:5`, as editors and terminals understand it.
+/// A location in a file, displayed as `states/etcd.yaml:7:5`, which editors and terminals recognize.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// Below the root of the tree: `states/etcd.yaml`.
     pub file: String,
-    /// Counted from 1; `None` where the fault is the file's as a whole.
+    /// Counted from 1; `None` for the file as a whole.
     pub line: Option<u64>,
     /// Counted from 1, in characters; `None` where only the line is known.
     pub column: Option<u64>,
@@ -16,17 +16,15 @@ pub struct Location {
 /// A line and a column, each counted from 1, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// 1 is the first.
     pub line: u64,
-    /// 1 is the first.
     pub column: u64,
 }
 
 impl Position {
-    /// Where a file begins.
+    /// The first character of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// Of a byte of a text; of its end where the byte lies beyond it.
+    /// Of a byte of a text, or of its end where the offset is beyond it.
     pub fn of_offset(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let (lines, last) = before
@@ -37,12 +35,12 @@ impl Position {
 }
 
 impl Location {
-    /// A file as a whole.
+    /// The file as a whole.
     pub fn of_file(file: impl Into<String>) -> Self {
         Self { file: file.into(), line: None, column: None }
     }
 
-    /// A place in a file.
+    /// A position in a file.
     pub fn new(file: impl Into<String>, at: Position) -> Self {
         Self { file: file.into(), line: Some(at.line), column: Some(at.column) }
     }

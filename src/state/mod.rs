@@ -1,14 +1,16 @@
-//! State files: parsed, checked and compiled to an ordered list of resources, with no host present.
+//! State files: parsed, checked and compiled to an ordered list of resources, without a host.
 //!
-//! [`Tree`] holds the texts, [`Library`] what they say, [`check()`] what is wrong with them for any host, and
-//! [`compile()`] what they come to for one. YAML is read before any template language sees it, so what a
-//! file declares is known before any value is, and every fault has its line and column.
+//! [`Tree`] contains the files, [`Library`] their parsed content; [`check()`] finds faults that do not depend on a host,
+//! and [`compile()`] evaluates a library for one. YAML is parsed before any expression, so the structure of a file is
+//! known before any value is, and every fault has a line and a column.
 
 mod check;
 mod compile;
+mod compiled;
 mod error;
 mod expression;
 mod field;
+mod field_fault;
 mod hint;
 mod include;
 mod instance;
@@ -21,30 +23,40 @@ mod name;
 mod order;
 mod reads;
 mod reference;
+mod reference_fault;
 pub mod schema;
 mod shape;
+mod shared_key;
+mod state_file;
 mod syntax;
+mod syntax_fault;
 mod top;
 mod tree;
 mod yaml;
+mod yaml_fault;
+mod yaml_parser;
 
 #[cfg(test)]
 mod cases;
 
 pub use crate::resource::contract::ensure::Ensure;
+pub use crate::resource::contract::resource_id::ResourceId;
 pub use check::{check, open_values};
-pub use compile::{Compiled, compile};
+pub use compile::compile;
+pub use compiled::Compiled;
 pub use error::{Fault, StateError};
-pub use field::{FieldFault, Kinds, all as fields_of, expected};
+pub use field::{Kinds, all as fields_of};
+pub use field_fault::FieldFault;
 pub use hint::Hint;
 pub use library::Library;
 pub use literal::literals;
 pub use location::{Location, Position};
 pub use mismatch::Mismatch;
-pub use name::{NameError, ResourceId, StateName};
-pub use reference::ReferenceFault;
+pub use name::{StateName, StateNameError};
+pub use reference_fault::ReferenceFault;
 pub use shape::Shapes;
-pub use syntax::{SHARED_KEYS, SharedKey, SyntaxFault};
+pub use shared_key::{SHARED_KEYS, SharedKey};
+pub use syntax_fault::SyntaxFault;
 pub use top::TopFault;
 pub use tree::{Tree, TreeError};
-pub use yaml::YamlError;
+pub use yaml_fault::YamlFault;

@@ -1,27 +1,19 @@
-//! Names of states and of resources, parsed once and trusted afterwards.
+//! Names of states.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not a name.
+/// A string that is not a path of lowercase words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
-    /// Not a path of lowercase words.
-    #[error(
-        "{0:?} is not the name of a state: use lowercase letters, digits and '-', with '/' between folders"
-    )]
-    State(String),
-    /// No colon, or nothing on one side of it.
-    #[error("{0:?} is not the id of a resource: write kind:name")]
-    Resource(String),
-}
+#[error("invalid state name {0:?}: use lowercase letters, digits and '-', with '/' between directories")]
+pub struct StateNameError(String);
 
 /// The name of a state: the path of its file below `states/`, without `.yaml`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StateName(String);
 
 impl StateName {
-    /// The name as text.
+    /// Without `.yaml`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -33,9 +25,9 @@ impl StateName {
 }
 
 impl FromStr for StateName {
-    type Err = NameError;
+    type Err = StateNameError;
 
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    fn from_str(text: &str) -> Result<Self, StateNameError> {
         let word = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -43,7 +35,7 @@ impl FromStr for StateName {
         if text.split('/').all(word) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NameError::State(text.to_owned()))
+            Err(StateNameError(text.to_owned()))
         }
     }
 }
@@ -54,53 +46,15 @@ impl fmt::Display for StateName {
     }
 }
 
-/// What names one resource of a host: `package:containerd`. The name may itself hold colons.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ResourceId {
-    /// The kind.
-    pub kind: String,
-    /// The name, unique among resources of that kind.
-    pub name: String,
-}
-
-impl FromStr for ResourceId {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        match text.split_once(':') {
-            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => {
-                Ok(Self { kind: kind.to_owned(), name: name.to_owned() })
-            }
-            _ => Err(NameError::Resource(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for ResourceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind, self.name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_named_after_its_file() {
+    fn a_state_has_the_name_of_its_file() {
         assert_eq!("cluster/etcd-3".parse::<StateName>().unwrap().file(), "states/cluster/etcd-3.yaml");
         for bad in ["", "Etcd", "a//b", "/a", "a.yaml", "../a"] {
             assert!(bad.parse::<StateName>().is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn an_id_is_split_at_its_first_colon() {
-        let id: ResourceId = "image:registry.k8s.io/pause:3.10".parse().unwrap();
-        assert_eq!((id.kind.as_str(), id.name.as_str()), ("image", "registry.k8s.io/pause:3.10"));
-        assert_eq!(id.to_string(), "image:registry.k8s.io/pause:3.10");
-        for bad in ["", "package", ":x", "package:"] {
-            assert!(bad.parse::<ResourceId>().is_err(), "{bad}");
         }
     }
 }

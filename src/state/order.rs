@@ -1,29 +1,29 @@
 //! The order of execution.
 
-/// Sorts resources so that each comes after those it names, and else as they stand: `after[n]` are the
-/// indices that `n` waits for. Only what has to wait moves; what follows it in its file does not.
+/// Orders resources so that each runs after those it names: `after[n]` are the indices that `n` runs after. Only
+/// resources that must run later move; the others keep their order.
 ///
 /// # Errors
-/// Indices that wait for each other, in a circle: each waits for the next, the last for the first.
+/// The indices of a cycle: each runs after the next, the last after the first.
 pub(super) fn execution_order(after: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order: Vec<usize> = Vec::with_capacity(after.len());
     let mut done = vec![false; after.len()];
-    // All before this one are done: most resources wait for nothing, and are not looked at again.
+    // All before this one are done, and are skipped: most resources run after nothing.
     let mut from = 0;
     while order.len() < after.len() {
         while done.get(from) == Some(&true) {
             from += 1;
         }
         let ready = (from..after.len()).find(|&n| !done[n] && after[n].iter().all(|&before| done[before]));
-        let Some(next) = ready else { return Err(circle(after, &done)) };
+        let Some(next) = ready else { return Err(cycle(after, &done)) };
         done[next] = true;
         order.push(next);
     }
     Ok(order)
 }
 
-/// Everything that is left waits for something that is left, so following that leads back.
-fn circle(after: &[Vec<usize>], done: &[bool]) -> Vec<usize> {
+/// Every remaining resource runs after a remaining one, so following these leads back.
+fn cycle(after: &[Vec<usize>], done: &[bool]) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
     let mut current = done.iter().position(|done| !done);
     while let Some(n) = current {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_waits_moves() {
+    fn only_resources_that_must_run_later_move() {
         for (after, expected) in [
             (vec![vec![], vec![], vec![]], Ok(vec![0, 1, 2])),
             (vec![vec![2], vec![], vec![]], Ok(vec![1, 2, 0])),

@@ -1,24 +1,24 @@
-//! Whether expressions are written correctly, and read only what exists on some host.
+//! Checks expressions: their syntax, and that they read only values that some host has.
 
 use std::collections::BTreeSet;
 
 use super::error::Fault;
 use super::expression;
-use super::field::FieldFault;
+use super::field_fault::FieldFault;
 use super::location::Position;
 use super::shape::Shapes;
-use super::syntax::{Each, Resource};
+use super::state_file::{Each, ResourceSyntax};
 use crate::model::near::Near;
-use crate::render::mention::{self, Mention, Named};
+use crate::render::mention::{self, Mention, MentionKind};
 use crate::render::{RenderError, Renderer};
 
-/// What `item` is called where a resource is repeated.
+/// The current item of a repeated resource.
 pub(super) const ITEM: &str = "item";
 
-/// What every expression may read.
+/// The values of every expression.
 pub(super) const ROOTS: [&str; 4] = ["cluster", "node", "facts", "peers"];
 
-/// What expressions are held against.
+/// What expressions are checked against.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub renderer: &'a Renderer,
@@ -27,8 +27,8 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Every fault of the expressions in a resource, at the values that hold them.
-    pub fn check(&self, resource: &Resource) -> Vec<(Position, Fault)> {
+    /// Every fault of the expressions in a resource, at the values that contain them.
+    pub fn check(&self, resource: &ResourceSyntax) -> Vec<(Position, Fault)> {
         let mut faults = Vec::new();
         each_expression(resource, &mut |written, at, item| {
             let (reads, mentions) = match written {
@@ -48,7 +48,7 @@ impl Known<'_> {
         faults
     }
 
-    /// The same of a template. It may be included from anywhere, so `item` may be there.
+    /// The same of a template. It may be included anywhere, so `item` is accepted.
     pub fn check_template(&self, name: &str, text: &str) -> Vec<(Position, FieldFault)> {
         let faults = self.faults(&self.renderer.reads_of_template(name), &mention::in_template(text), true);
         faults.into_iter().map(|(offset, fault)| (Position::of_offset(text, offset), fault)).collect()
@@ -65,19 +65,21 @@ impl Known<'_> {
             let Some(fault) = self.unknown_value(path, item) else { continue };
             let places: Vec<usize> = mentions
                 .iter()
-                .filter(|one| one.sort == Named::Value && begins_with(one.name, path))
+                .filter(|one| one.kind == MentionKind::Value && begins_with(one.name, path))
                 .map(|one| one.offset)
                 .collect();
-            // minijinja may see a read where the text shows none.
+            // minijinja may report a read that is not in the text.
             let places = if places.is_empty() { vec![0] } else { places };
             faults.extend(places.into_iter().map(|offset| (offset, fault.clone())));
         }
         for one in mentions {
             let name = one.name.to_owned();
-            let fault = match one.sort {
-                Named::Filter if !self.renderer.has_filter(one.name) => FieldFault::UnknownFilter { name },
-                Named::Test if !self.renderer.has_test(one.name) => FieldFault::UnknownTest { name },
-                Named::Template if !self.templates.contains(one.name) => {
+            let fault = match one.kind {
+                MentionKind::Filter if !self.renderer.has_filter(one.name) => {
+                    FieldFault::UnknownFilter { name }
+                }
+                MentionKind::Test if !self.renderer.has_test(one.name) => FieldFault::UnknownTest { name },
+                MentionKind::Template if !self.templates.contains(one.name) => {
                     let near = Near::to(one.name, self.templates.iter().copied());
                     FieldFault::NoTemplate { template: name, near }
                 }
@@ -102,22 +104,22 @@ impl Known<'_> {
     }
 }
 
-/// Whether a path is another one, or goes on from it.
+/// Whether a path is another one, or below it.
 fn begins_with(path: &str, other: &str) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// What may hold names of values.
+/// A string that may read values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Written<'a> {
-    /// A bare one.
+    /// A bare expression.
     Expression(&'a str),
     /// Text with `{{ }}`.
     Text(&'a str),
 }
 
-/// Calls `visit` with every expression of a resource, its place, and whether `item` is there.
-pub(super) fn each_expression(resource: &Resource, visit: &mut dyn FnMut(Written<'_>, Position, bool)) {
+/// Calls `visit` with every expression of a resource, its position, and whether it may read `item`.
+pub(super) fn each_expression(resource: &ResourceSyntax, visit: &mut dyn FnMut(Written<'_>, Position, bool)) {
     let repeated = resource.each.is_some();
     if let Some(when) = &resource.when {
         visit(Written::Expression(&when.value), when.at, repeated);
@@ -135,15 +137,15 @@ pub(super) fn each_expression(resource: &Resource, visit: &mut dyn FnMut(Written
         text(&id.value, id.at);
     }
     if let Some(Each::Items(items)) = &resource.each {
-        items.iter().for_each(|item| item.each_text(&mut text));
+        items.iter().for_each(|item| item.each_string(&mut text));
     }
     for field in resource.fields.values() {
-        field.value.each_text(&mut text);
+        field.value.each_string(&mut text);
     }
 }
 
-/// The paths that a resource reads; what is not written correctly reads nothing.
-pub(super) fn reads(resource: &Resource, renderer: &Renderer) -> BTreeSet<String> {
+/// The paths that a resource reads; an expression with a syntax error reads nothing.
+pub(super) fn reads(resource: &ResourceSyntax, renderer: &Renderer) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     each_expression(resource, &mut |written, _, _| {
         let reads: Result<_, RenderError> = match written {

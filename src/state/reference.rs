@@ -1,84 +1,28 @@
-//! What resources say of each other, as far as that can be told without values.
+//! References between resources, checked as far as they do not depend on values.
 
 use std::collections::BTreeMap;
 
 use super::error::StateError;
 use super::expression;
-use super::hint::Hint;
 use super::location::{Location, Position};
-use super::name::{NameError, ResourceId};
 use super::order::execution_order;
-use super::syntax::Resource;
+use super::reference_fault::ReferenceFault;
+use super::state_file::ResourceSyntax;
 use super::yaml::Yaml;
 use crate::model::near::Near;
+use crate::resource::contract::resource_id::ResourceId;
 
-/// The fields, of kinds that have them, that name resources whose change makes them act.
+/// The fields of a kind that list resources whose change it reacts to.
 pub(super) const REACTIONS: [&str; 2] = ["restart_when_changed", "reload_when_changed"];
 
 pub(super) const AFTER: &str = "after";
 pub(super) const ONLY_IF_CHANGED: &str = "only_if_changed";
 
-/// Why resources do not fit together.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceFault {
-    /// Not an id.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// No resource of this host has this id.
-    #[error("{key} names {id}, which is not there{near}")]
-    Unknown {
-        /// The key that names it.
-        key: String,
-        /// As written.
-        id: ResourceId,
-        /// What may have been meant.
-        near: Near,
-    },
-    /// Whether it changes is not known yet when this one runs.
-    #[error("{key} names {id}, which does not run before this")]
-    NotBefore {
-        /// The key that names it.
-        key: String,
-        /// The one that runs later.
-        id: ResourceId,
-    },
-    /// An id stands for two resources.
-    #[error("{id} is already at {first}")]
-    Duplicate {
-        /// The id.
-        id: ResourceId,
-        /// Where the other one is.
-        first: Location,
-    },
-    /// Resources wait for each other.
-    #[error("these wait for each other: {circle}")]
-    Circle {
-        /// Ids, each after the next one.
-        circle: String,
-    },
-}
-
-impl ReferenceFault {
-    pub(super) fn hint(&self) -> Option<Hint> {
-        match self {
-            Self::NotBefore { id, .. } => Some(Hint::MoveUp { id: id.clone() }),
-            Self::Name(_) => Some(Hint::WriteId),
-            _ => None,
-        }
-    }
-
-    pub(super) fn circle<'a>(ids: impl IntoIterator<Item = &'a ResourceId>) -> Self {
-        let mut names: Vec<_> = ids.into_iter().map(ToString::to_string).collect();
-        names.extend(names.first().cloned());
-        Self::Circle { circle: names.join(" after ") }
-    }
-}
-
-/// A resource and the file that it stands in.
+/// A resource and its file.
 #[derive(Debug, Clone)]
 pub(super) struct Placed<'a> {
     pub file: &'a str,
-    pub resource: &'a Resource,
+    pub resource: &'a ResourceSyntax,
 }
 
 impl Placed<'_> {
@@ -86,16 +30,17 @@ impl Placed<'_> {
         StateError::new(self.file, at, fault)
     }
 
-    /// Its id as written, which is its id unless its name has an expression.
-    fn id(&self) -> ResourceId {
-        ResourceId { kind: self.resource.kind.value.clone(), name: self.resource.name.value.clone() }
+    /// Its id as written, which is its id unless the name contains an expression. `None` where the kind is unknown.
+    fn id(&self) -> Option<ResourceId> {
+        let kind = *self.resource.kind.value.as_ref().ok()?;
+        Some(ResourceId { kind, name: self.resource.name.value.clone() })
     }
 
     fn could_be(&self, id: &ResourceId) -> bool {
-        self.resource.kind.value == id.kind && expression::could_become(&self.resource.name.value, &id.name)
+        self.id().is_some_and(|own| own.kind == id.kind && expression::could_become(&own.name, &id.name))
     }
 
-    /// Every reference that needs no evaluation: its key, its place, its text.
+    /// Every reference without an expression: key, place, text.
     fn references(&self) -> Vec<(&str, Position, &str)> {
         let shared = [
             (AFTER, self.resource.after.as_slice()),
@@ -109,7 +54,7 @@ impl Placed<'_> {
             let Some(field) = self.resource.fields.get(key) else { continue };
             let Yaml::List(items) = &field.value.value else { continue };
             all.extend(items.iter().filter_map(|item| match &item.value {
-                Yaml::Text(text) => Some((key, item.at, text.as_str())),
+                Yaml::String(text) => Some((key, item.at, text.as_str())),
                 _ => None,
             }));
         }
@@ -118,7 +63,7 @@ impl Placed<'_> {
     }
 }
 
-/// Every fault among the resources of one host, in the order of their states.
+/// The faults between the resources of one host, which are in the order of their states.
 pub(super) fn check(resources: &[Placed<'_>]) -> Vec<StateError> {
     let mut errors = Vec::new();
     let mut after = vec![Vec::new(); resources.len()];
@@ -128,13 +73,14 @@ pub(super) fn check(resources: &[Placed<'_>]) -> Vec<StateError> {
             let id: ResourceId = match text.parse() {
                 Ok(id) => id,
                 Err(error) => {
-                    errors.push(placed.error(at, ReferenceFault::Name(error)));
+                    errors.push(placed.error(at, ReferenceFault::Id(error)));
                     continue;
                 }
             };
             let candidates: Vec<_> = (0..resources.len()).filter(|&n| resources[n].could_be(&id)).collect();
             if candidates.is_empty() {
-                let known: Vec<_> = resources.iter().map(|other| other.id().to_string()).collect();
+                let known: Vec<_> =
+                    resources.iter().filter_map(|other| Some(other.id()?.to_string())).collect();
                 let near = Near::to(text, known.iter().map(String::as_str));
                 errors.push(placed.error(at, ReferenceFault::Unknown { key: key.to_owned(), id, near }));
             } else if key == AFTER {
@@ -155,16 +101,16 @@ pub(super) fn check(resources: &[Placed<'_>]) -> Vec<StateError> {
                 }
             }
         }
-        Err(circle) => {
-            let ids: Vec<_> = circle.iter().map(|&index| resources[index].id()).collect();
-            let first = &resources[circle[0]];
-            errors.push(first.error(first.resource.kind.at, ReferenceFault::circle(&ids)));
+        Err(cycle) => {
+            let ids: Vec<_> = cycle.iter().filter_map(|&index| resources[index].id()).collect();
+            let first = &resources[cycle[0]];
+            errors.push(first.error(first.resource.kind.at, ReferenceFault::cycle(&ids)));
         }
     }
     errors
 }
 
-/// Ids that certainly stand for two resources: of those with `when`, at most one may hold on a host.
+/// Ids of two resources that are both on a host. Of those with `when`, at most one may hold.
 pub(super) fn duplicates(resources: &[Placed<'_>]) -> Vec<StateError> {
     let mut first: BTreeMap<ResourceId, &Placed<'_>> = BTreeMap::new();
     let mut errors = Vec::new();
@@ -173,7 +119,7 @@ pub(super) fn duplicates(resources: &[Placed<'_>]) -> Vec<StateError> {
         if !certain {
             continue;
         }
-        let id = placed.id();
+        let Some(id) = placed.id() else { continue };
         match first.get(&id) {
             Some(other) => {
                 let first = Location::new(other.file, other.resource.kind.at);

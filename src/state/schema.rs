@@ -1,21 +1,22 @@
-//! JSON schemas (draft 7, which every editor reads) of the files in `states/`, made of the tables that check them.
+//! JSON schemas (draft 7, which every editor supports) of the files in `states/`, generated from the tables that check
+//! them.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::field;
-use super::syntax::{FILE_KEYS, SHARED_KEYS};
+use super::shared_key::{FILE_KEYS, SHARED_KEYS};
 use super::top::ROLES;
 use crate::resource::KindSpec;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 
-/// What both say of themselves.
+/// The dialect of both.
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 /// A value that is exactly one expression keeps its type.
 const WHOLE: &str = r"^\s*\{\{.*\}\}\s*$";
 const STATE_NAME: &str = "^[a-z0-9-]+(/[a-z0-9-]+)*$";
 const ID: &str = "^[^:]+:.+$";
 
-/// Of a state file. A schema cannot see which key of a resource is its first: it takes what any kind would.
+/// Of a state file. A schema cannot tell which key of a resource is the first: it accepts a resource of any kind.
 pub fn state(kinds: &[KindSpec]) -> Json {
     let resources: Vec<Json> = kinds.iter().map(resource).collect();
     json!({
@@ -26,17 +27,17 @@ pub fn state(kinds: &[KindSpec]) -> Json {
         "required": FILE_KEYS.iter().filter(|key| **key != "requires").collect::<Vec<_>>(),
         "properties": {
             "about": {
-                "description": "One sentence that says what the state is for.",
+                "description": "One sentence on the purpose of the state.",
                 "type": "string",
                 "pattern": r"^[^\n]+\n?$",
             },
             "requires": {
-                "description": "States that come before this one.",
+                "description": "States that run before this one.",
                 "type": "array",
                 "items": { "type": "string", "pattern": STATE_NAME },
             },
             "resources": {
-                "description": "What the host must have, in the order to bring it about.",
+                "description": "The resources of the host, in the order to run.",
                 "type": "array",
                 "items": { "type": "object", "anyOf": resources },
             },
@@ -50,7 +51,7 @@ pub fn top() -> Json {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "extends": { "description": "A role whose states come first.", "enum": ROLES },
+            "extends": { "description": "A role whose states run first.", "enum": ROLES },
             "states": {
                 "description": "In the order to run.",
                 "type": "array",
@@ -61,7 +62,7 @@ pub fn top() -> Json {
     let roles: Map<String, Json> = ROLES.iter().map(|name| ((*name).to_owned(), role.clone())).collect();
     json!({
         "$schema": DRAFT,
-        "title": "Which states a role has",
+        "title": "The states of each role",
         "type": "object",
         "additionalProperties": false,
         "properties": roles,
@@ -77,24 +78,24 @@ fn resource(kind: &KindSpec) -> Json {
         properties.insert(spec.name.to_owned(), value(spec));
     }
     let name = json!({ "description": kind.about, "type": "string", "minLength": 1 });
-    properties.insert(kind.name.to_owned(), name);
+    properties.insert(kind.kind.name().to_owned(), name);
     let mut schema = json!({
-        "title": kind.name,
-        "required": [kind.name],
+        "title": kind.kind.name(),
+        "required": [kind.kind.name()],
         "properties": properties,
         "additionalProperties": false,
     });
-    let required: Vec<Json> = kind.fields.iter().filter(|spec| spec.required).map(given).collect();
+    let required: Vec<Json> = kind.fields.iter().filter(|spec| spec.required).map(self::required).collect();
     if !required.is_empty() {
-        // What must not be there need not be complete.
+        // With `ensure: absent` required fields may be left out.
         let absent = json!({ "properties": { "ensure": { "const": "absent" } }, "required": ["ensure"] });
         schema["anyOf"] = json!([absent, { "allOf": required }]);
     }
     schema
 }
 
-/// That a field was given, or a template for it.
-fn given(spec: &FieldSpec) -> Json {
+/// Requires a field, or a template for it.
+fn required(spec: &FieldSpec) -> Json {
     let plain = json!({ "required": [spec.name] });
     if spec.name == field::CONTENT {
         return json!({ "anyOf": [plain, { "required": [field::SOURCE] }] });
@@ -121,16 +122,16 @@ fn shared(name: &str, about: &str) -> Json {
 
 fn value(spec: &FieldSpec) -> Json {
     let or_expression = |schema: Json| json!({ "anyOf": [schema, { "type": "string", "pattern": WHOLE }] });
-    let mut schema = match spec.sort {
-        FieldSort::Text => json!({ "type": "string" }),
-        FieldSort::Mode => json!({ "type": "string", "pattern": r"^[0-7]{3,4}$|\{\{" }),
-        FieldSort::Integer => or_expression(json!({ "type": "integer" })),
-        FieldSort::Boolean => or_expression(json!({ "type": "boolean" })),
-        FieldSort::TextList => or_expression(json!({ "type": "array", "items": { "type": "string" } })),
-        FieldSort::TextMap => {
+    let mut schema = match spec.takes {
+        FieldType::String => json!({ "type": "string" }),
+        FieldType::Mode => json!({ "type": "string", "pattern": r"^[0-7]{3,4}$|\{\{" }),
+        FieldType::Integer => or_expression(json!({ "type": "integer" })),
+        FieldType::Boolean => or_expression(json!({ "type": "boolean" })),
+        FieldType::StringList => or_expression(json!({ "type": "array", "items": { "type": "string" } })),
+        FieldType::StringMap => {
             or_expression(json!({ "type": "object", "additionalProperties": { "type": "string" } }))
         }
-        FieldSort::Any => json!({}),
+        FieldType::Any => json!({}),
     };
     schema["description"] = spec.about.into();
     schema

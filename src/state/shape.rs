@@ -1,4 +1,4 @@
-//! What is known of values before there is a host: which fields they have.
+//! The fields of values, as far as they are the same on every host.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use serde_json::Value as Json;
 use crate::model::facts::Facts;
 use crate::model::near::Near;
 
-/// The JSON schemas of the roots that are the same for every host. Of the others, anything may be read.
+/// The JSON schemas of the known roots. Of other roots every field is accepted.
 #[derive(Debug, Clone, Default)]
 pub struct Shapes(BTreeMap<&'static str, Json>);
 
 impl Shapes {
-    /// Whatever says what hosts are: `facts` alone is known. A roster's `vars` are anything.
+    /// `facts` alone is known: the `vars` of a roster have any fields.
     pub fn of_any_host() -> Self {
         Self::default().with::<Facts>("facts")
     }
 
-    /// With the shape of one more root.
+    /// Adds a root.
     #[must_use]
     pub fn with<T: JsonSchema>(mut self, root: &'static str) -> Self {
         self.0.insert(root, schemars::schema_for!(T).to_value());
@@ -30,7 +30,7 @@ impl Shapes {
         self.0.contains_key(root)
     }
 
-    /// The part of a path up to the first field that does not exist, and the field that may have been meant.
+    /// The path up to the first field that does not exist, and the field that may have been meant.
     pub(super) fn unknown(&self, path: &str) -> Option<(String, Near)> {
         let mut words = path.split('.');
         let root = words.next()?;
@@ -54,7 +54,7 @@ impl Shapes {
     }
 }
 
-/// What a schema means where it refers to another, or may be null.
+/// The schema that a reference, or a choice with null, resolves to.
 fn resolved<'a>(document: &'a Json, schema: &'a Json) -> &'a Json {
     let choices = schema.get("anyOf").and_then(Json::as_array);
     let schema =
@@ -79,8 +79,8 @@ mod tests {
         ] {
             assert_eq!(shapes.unknown(known), None, "{known}");
         }
-        let said = |path| shapes.unknown(path).map(|(value, near)| format!("{value}{near}"));
-        assert_eq!(said("facts.os.famly.x").as_deref(), Some("facts.os.famly; did you mean \"family\"?"));
-        assert_eq!(said("facts.virtual").as_deref(), Some("facts.virtual"));
+        let message = |path| shapes.unknown(path).map(|(value, near)| format!("{value}{near}"));
+        assert_eq!(message("facts.os.famly.x").as_deref(), Some("facts.os.famly; did you mean \"family\"?"));
+        assert_eq!(message("facts.virtual").as_deref(), Some("facts.virtual"));
     }
 }

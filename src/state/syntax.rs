@@ -1,169 +1,24 @@
-//! What a state file says, before kinds and values are known.
+//! The reader of state files: YAML to [`StateFile`], before values are known.
 
 use std::collections::BTreeMap;
 
 use super::error::{Fault, StateError};
 use super::expression;
-use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Located, Mismatch};
-use super::name::{NameError, StateName};
-use super::yaml::{self, Key, Node, Yaml};
+use super::name::StateName;
+use super::shared_key::{FILE_KEYS, SHARED_KEYS};
+use super::state_file::{Each, FieldSyntax, ResourceSyntax, StateFile};
+use super::syntax_fault::SyntaxFault;
+use super::yaml::{MapKey, Node, Yaml};
+use super::yaml_parser;
 use crate::model::near::Near;
 use crate::resource::contract::ensure::Ensure;
-
-/// One file of `states/`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StateFile {
-    /// After its path.
-    pub name: StateName,
-    /// One sentence, shown in plans.
-    pub about: String,
-    /// States that come before this one.
-    pub requires: Vec<Located<StateName>>,
-    /// In the order to run.
-    pub resources: Vec<Resource>,
-}
-
-/// One entry of `resources`, as written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resource {
-    /// Its first key.
-    pub kind: Located<String>,
-    /// The value of its first key; may hold `{{ }}`.
-    pub name: Located<String>,
-    /// Whether it shall be or not be.
-    pub ensure: Ensure,
-    /// An expression; the resource is left out when it is false.
-    pub when: Option<Located<String>>,
-    /// What it is repeated for.
-    pub each: Option<Each>,
-    /// Ids of resources to run before this one, wherever they stand.
-    pub after: Vec<Located<String>>,
-    /// Ids; it runs only when one of them was changed. `None` when the key is not there.
-    pub only_if_changed: Option<Vec<Located<String>>>,
-    /// Whether what it holds must never be shown.
-    pub sensitive: bool,
-    /// The fields of its kind.
-    pub fields: BTreeMap<String, Field>,
-}
-
-/// One field of a resource, as written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Field {
-    /// Of its key.
-    pub at: Position,
-    /// What stands there.
-    pub value: Node,
-}
-
-/// What a resource is repeated for; `item` is each one in turn.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Each {
-    /// An expression that gives a list.
-    Expression(Located<String>),
-    /// The items themselves.
-    Items(Vec<Node>),
-}
-
-/// Why a text is not a state file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SyntaxFault {
-    /// `{%` stands somewhere.
-    #[error("{{% %}} does not belong in a state file")]
-    BlockTag,
-    /// A key that must be there is not.
-    #[error("{key} is missing")]
-    MissingKey {
-        /// The key.
-        key: &'static str,
-    },
-    /// A key that means nothing here.
-    #[error("unknown key {key:?}{near}")]
-    UnknownKey {
-        /// As written.
-        key: String,
-        /// What may have been meant.
-        near: Near,
-    },
-    /// A value of the wrong sort.
-    #[error(transparent)]
-    Mismatch(#[from] Mismatch),
-    /// A word that is no choice.
-    #[error("ensure must be present or absent, not {found:?}")]
-    UnknownEnsure {
-        /// As written.
-        found: String,
-    },
-    /// A resource whose first key is a shared one.
-    #[error("a resource begins with its kind, not with {key:?}")]
-    KindNotFirst {
-        /// The first key.
-        key: String,
-    },
-    /// `{{ }}` around what is an expression anyway.
-    #[error("{key} is an expression already: {{{{ }}}} does not belong in it")]
-    BracesInExpression {
-        /// `when` or `each`.
-        key: &'static str,
-    },
-    /// A repeated resource that always has the same name.
-    #[error("a resource with each needs an {{{{ item }}}} in its name")]
-    EachWithoutItem,
-    /// Not a name.
-    #[error(transparent)]
-    Name(#[from] NameError),
-}
-
-impl SyntaxFault {
-    pub(super) fn hint(&self) -> Option<Hint> {
-        match self {
-            Self::BlockTag => Some(Hint::MoveToTemplate),
-            Self::Mismatch(mismatch) => mismatch.hint(),
-            Self::BracesInExpression { key } => Some(Hint::WriteBareExpression { key }),
-            Self::KindNotFirst { key } => Some(Hint::KindFirst { key: key.clone() }),
-            Self::MissingKey { key: "about" } => Some(Hint::SayWhatFor),
-            _ => None,
-        }
-    }
-}
-
-/// The keys of a state file.
-pub(super) const FILE_KEYS: [&str; 3] = ["about", "requires", "resources"];
-
-/// A key that every resource may have, whatever its kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedKey {
-    /// As it is written in a state file.
-    pub name: &'static str,
-    /// What stands there, for people.
-    pub takes: &'static str,
-    /// One sentence for the reference page.
-    pub about: &'static str,
-}
-
-const fn shared(name: &'static str, takes: &'static str, about: &'static str) -> SharedKey {
-    SharedKey { name, takes, about }
-}
-
-/// All of them.
-pub const SHARED_KEYS: [SharedKey; 6] = [
-    shared("ensure", "present or absent", "Whether it must be there; present by default."),
-    shared("when", "an expression", "The resource is left out where it is false."),
-    shared(
-        "each",
-        "a list, or an expression that gives one",
-        "The resource is repeated; `item` is each one in turn.",
-    ),
-    shared("after", "a list of ids", "Resources that run first, wherever they stand."),
-    shared("only_if_changed", "a list of ids", "It runs only when one of these was changed."),
-    shared("sensitive", "true or false", "Whether what it holds must never be shown; false by default."),
-];
 
 /// Reads one state file.
 ///
 /// # Errors
-/// Every fault that can be told apart from the others; none of `kind` and fields, which are not known here.
+/// Every fault that does not result from another one. An unknown kind is a fault of [`field`](super::field).
 pub fn parse(name: &StateName, text: &str) -> Result<StateFile, Vec<StateError>> {
     let file = name.file();
     let mut reader = Reader { file: &file, errors: Vec::new() };
@@ -174,7 +29,7 @@ pub fn parse(name: &StateName, text: &str) -> Result<StateFile, Vec<StateError>>
     }
 }
 
-/// Goes on after a fault, so that all of a file are found at once.
+/// Continues after a fault, so that all faults of a file are found at once.
 struct Reader<'a> {
     file: &'a str,
     errors: Vec<StateError>,
@@ -185,7 +40,7 @@ impl Reader<'_> {
         self.errors.push(StateError::new(self.file, at, fault));
     }
 
-    /// Keeps what could be read, notes what could not.
+    /// The value, or `None` and an error.
     fn keep<T, F: Into<SyntaxFault>>(&mut self, outcome: Result<T, (Position, F)>) -> Option<T> {
         outcome.map_err(|(at, fault)| self.fault(at, fault.into())).ok()
     }
@@ -195,11 +50,10 @@ impl Reader<'_> {
             self.fault(at, SyntaxFault::BlockTag);
             return None;
         }
-        let root = match yaml::parse(text) {
+        let root = match yaml_parser::parse(text) {
             Ok(root) => root,
             Err(error) => {
-                let start = Position { line: 1, column: 1 };
-                self.fault(error.position().unwrap_or(start), error);
+                self.fault(error.position().unwrap_or(Position::START), error);
                 return None;
             }
         };
@@ -233,9 +87,9 @@ impl Reader<'_> {
     }
 
     fn about(&mut self, node: &Node) -> Option<String> {
-        let about = self.keep(mismatch::text("about", node))?.value;
+        let about = self.keep(mismatch::string("about", node))?.value;
         if about.is_empty() || about.trim().contains('\n') {
-            let found = if about.is_empty() { "nothing" } else { "several lines" }.to_owned();
+            let found = if about.is_empty() { "an empty string" } else { "several lines" }.to_owned();
             let mismatch =
                 Mismatch { what: "about".to_owned(), expected: "one sentence", found, written: None };
             self.fault(node.at, SyntaxFault::from(mismatch));
@@ -244,7 +98,7 @@ impl Reader<'_> {
     }
 
     fn requires(&mut self, node: &Node) -> Vec<Located<StateName>> {
-        let names = self.keep(mismatch::texts("requires", node)).unwrap_or_default();
+        let names = self.keep(mismatch::strings("requires", node)).unwrap_or_default();
         let parsed = names.into_iter().filter_map(|name| {
             let value = name.value.parse().map_err(|error| (name.at, SyntaxFault::Name(error)));
             self.keep(value.map(|value| Located { at: name.at, value }))
@@ -252,7 +106,7 @@ impl Reader<'_> {
         parsed.collect()
     }
 
-    fn resources(&mut self, node: &Node) -> Vec<Resource> {
+    fn resources(&mut self, node: &Node) -> Vec<ResourceSyntax> {
         let Yaml::List(items) = &node.value else {
             self.fault(node.at, SyntaxFault::from(Mismatch::new("resources", "a list", node)));
             return Vec::new();
@@ -260,13 +114,13 @@ impl Reader<'_> {
         items.iter().filter_map(|item| self.resource(item)).collect()
     }
 
-    fn resource(&mut self, node: &Node) -> Option<Resource> {
+    fn resource(&mut self, node: &Node) -> Option<ResourceSyntax> {
         let entries = match &node.value {
             Yaml::Map(entries) => entries.split_first(),
             _ => None,
         };
         let Some(((kind, name), rest)) = entries else {
-            let expected = "a map that begins with kind: name";
+            let expected = "a map whose first key is its kind";
             self.fault(node.at, SyntaxFault::from(Mismatch::new("a resource", expected, node)));
             return None;
         };
@@ -274,10 +128,10 @@ impl Reader<'_> {
             self.fault(kind.at, SyntaxFault::KindNotFirst { key: kind.name.clone() });
             return None;
         }
-        let what = format!("the name of a {}", kind.name);
-        let mut resource = Resource {
-            kind: Located { at: kind.at, value: kind.name.clone() },
-            name: self.keep(mismatch::text(&what, name))?,
+        let what = format!("the name of {}", kind.name);
+        let mut resource = ResourceSyntax {
+            kind: Located { at: kind.at, value: kind.name.parse() },
+            name: self.keep(mismatch::string(&what, name))?,
             ensure: Ensure::default(),
             when: None,
             each: None,
@@ -295,7 +149,7 @@ impl Reader<'_> {
         Some(resource)
     }
 
-    fn entry(&mut self, resource: &mut Resource, key: &Key, value: &Node) {
+    fn entry(&mut self, resource: &mut ResourceSyntax, key: &MapKey, value: &Node) {
         match key.name.as_str() {
             "ensure" => resource.ensure = self.ensure(value).unwrap_or_default(),
             "when" => resource.when = self.expression("when", value),
@@ -305,9 +159,9 @@ impl Reader<'_> {
                     _ => self.expression("each", value).map(Each::Expression),
                 }
             }
-            "after" => resource.after = self.keep(mismatch::texts("after", value)).unwrap_or_default(),
+            "after" => resource.after = self.keep(mismatch::strings("after", value)).unwrap_or_default(),
             "only_if_changed" => {
-                resource.only_if_changed = self.keep(mismatch::texts("only_if_changed", value));
+                resource.only_if_changed = self.keep(mismatch::strings("only_if_changed", value));
                 if resource.only_if_changed.as_ref().is_some_and(Vec::is_empty) {
                     let mut mismatch = Mismatch::new("only_if_changed", "a list of ids", value);
                     mismatch.found = "an empty list".to_owned();
@@ -320,13 +174,13 @@ impl Reader<'_> {
                     .fault(value.at, SyntaxFault::from(Mismatch::new("sensitive", "true or false", value))),
             },
             field => {
-                resource.fields.insert(field.to_owned(), Field { at: key.at, value: value.clone() });
+                resource.fields.insert(field.to_owned(), FieldSyntax { at: key.at, value: value.clone() });
             }
         }
     }
 
     fn ensure(&mut self, node: &Node) -> Option<Ensure> {
-        let word = self.keep(mismatch::text("ensure", node))?;
+        let word = self.keep(mismatch::string("ensure", node))?;
         match word.value.as_str() {
             "present" => Some(Ensure::Present),
             "absent" => Some(Ensure::Absent),
@@ -338,8 +192,8 @@ impl Reader<'_> {
     }
 
     fn expression(&mut self, key: &'static str, node: &Node) -> Option<Located<String>> {
-        let Yaml::Text(value) = &node.value else {
-            let expected = if key == "each" { "a list, or an expression" } else { "an expression" };
+        let Yaml::String(value) = &node.value else {
+            let expected = if key == "each" { "a list or an expression" } else { "an expression" };
             self.fault(node.at, SyntaxFault::from(Mismatch::new(key, expected, node)));
             return None;
         };
@@ -351,8 +205,8 @@ impl Reader<'_> {
     }
 }
 
-/// The first `{%` that is not in a comment of its own line. Looked for in the bare text, because what it
-/// makes of the YAML around it would only hide it.
+/// The first `{%` that is not in a comment of its own line. Searched in the text, because it may break the YAML around
+/// it, which would hide the cause.
 fn block_tag(text: &str) -> Option<Position> {
     (1..).zip(text.lines()).filter(|(_, content)| !content.trim_start().starts_with('#')).find_map(
         |(line, content)| {
@@ -370,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange_to_be_refused(
+        fn any_text_is_parsed_or_refused(
             pieces in prop::collection::vec(
                 prop::sample::select(vec![
                     "about: x\n", "resources:\n", "  - ", "package: a\n", "    when: ", "{{ a }}", "{{", "}}", "{",

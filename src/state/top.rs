@@ -6,9 +6,10 @@ use super::error::{Fault, StateError};
 use super::hint::Hint;
 use super::location::Position;
 use super::mismatch::{self, Located, Mismatch};
-use super::name::{NameError, StateName};
-use super::syntax::StateFile;
-use super::yaml::{self, Key, Node, Yaml};
+use super::name::{StateName, StateNameError};
+use super::state_file::StateFile;
+use super::yaml::{MapKey, Node, Yaml};
+use super::yaml_parser;
 use crate::model::near::Near;
 
 /// Its path below the root of the tree.
@@ -84,7 +85,7 @@ pub enum TopFault {
     Mismatch(#[from] Mismatch),
     /// Not a name.
     #[error(transparent)]
-    Name(#[from] NameError),
+    Name(#[from] StateNameError),
 }
 
 impl TopFault {
@@ -106,7 +107,7 @@ impl Top {
         let mut top = Self::default();
         let mut errors = Vec::new();
         let mut note = |at, fault: Fault| errors.push(StateError::new(FILE, at, fault));
-        match yaml::parse(text) {
+        match yaml_parser::parse(text) {
             Ok(Node { value: Yaml::Map(roles), .. }) => {
                 for (place, (key, node)) in roles.iter().enumerate() {
                     if !ROLES.contains(&key.name.as_str()) {
@@ -187,7 +188,7 @@ impl Top {
     }
 }
 
-fn role(key: &Key, node: &Node) -> Result<Role, (Position, TopFault)> {
+fn role(key: &MapKey, node: &Node) -> Result<Role, (Position, TopFault)> {
     let wrong = |(at, mismatch)| (at, TopFault::Mismatch(mismatch));
     let Yaml::Map(entries) = &node.value else {
         return Err(wrong((
@@ -198,9 +199,9 @@ fn role(key: &Key, node: &Node) -> Result<Role, (Position, TopFault)> {
     let mut role = Role::default();
     for (key, value) in entries {
         match key.name.as_str() {
-            "extends" => role.extends = Some(mismatch::text("extends", value).map_err(wrong)?),
+            "extends" => role.extends = Some(mismatch::string("extends", value).map_err(wrong)?),
             "states" => {
-                for name in mismatch::texts("states", value).map_err(wrong)? {
+                for name in mismatch::strings("states", value).map_err(wrong)? {
                     let value = name.value.parse().map_err(|error| (name.at, TopFault::Name(error)))?;
                     role.states.push(Located { at: name.at, value });
                 }

@@ -1,4 +1,4 @@
-//! Where state files and templates come from: compiled in, or a directory.
+//! The source of state files and templates: the binary, or a directory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use crate::model::document;
 const STATES: &str = "states";
 const TEMPLATES: &str = "templates";
 
-/// The texts of `states/` and `templates/`. Read once, so that a run sees one tree from its beginning to its
-/// end. Both are listed in the order of their paths; names that begin with a dot are left out.
+/// The files of `states/` and `templates/`, in the order of their paths; names that begin with a dot are left out. Read
+/// once, so that a run uses one tree from start to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     pub(super) states: BTreeMap<String, String>,
     pub(super) templates: BTreeMap<String, String>,
-    /// Of files that are no text.
+    /// Of files that are not text.
     pub(super) faults: Vec<StateError>,
 }
 
@@ -26,17 +26,16 @@ pub struct Tree {
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// A file or a directory could not be read.
-    #[error("{path} could not be read")]
+    #[error("cannot read {path}")]
     Unreadable {
-        /// Which one.
         path: PathBuf,
-        /// Why.
+        /// Of the operating system.
         source: std::io::Error,
     },
 }
 
-// The macro names each file with include_bytes!, so a change of one rebuilds the crate. A new file is seen
-// with the next rebuild, which comes with whatever first refers to it: states/top.yaml or another state.
+// The macro uses include_bytes!, so a change of a file rebuilds the crate. A new file is found in the next rebuild, which
+// the first reference to it causes: in states/top.yaml, or in another state.
 #[derive(RustEmbed)]
 #[folder = "states/"]
 #[allow_missing = true]
@@ -48,7 +47,7 @@ struct EmbeddedStates;
 struct EmbeddedTemplates;
 
 impl Tree {
-    /// The tree that this binary was built with.
+    /// The tree in this binary.
     pub fn embedded() -> Self {
         let mut tree = Self::default();
         tree.embed::<EmbeddedStates>(STATES);
@@ -56,12 +55,12 @@ impl Tree {
         tree
     }
 
-    /// The tree in a directory that holds `states/` and `templates/`. Either may be missing.
+    /// The tree in a directory with `states/` and `templates/`. Either may be missing.
     ///
     /// # Errors
-    /// When something there cannot be read, the first such thing. What is no text is a fault of the tree.
+    /// The first file that cannot be read. One that is not text is a fault of the tree.
     pub fn directory(root: &Path) -> Result<Self, TreeError> {
-        // A path that is wrong as a whole must not be an empty tree.
+        // A directory that does not exist is not an empty tree.
         read_dir(root)?;
         let mut tree = Self::default();
         for folder in [STATES, TEMPLATES] {
@@ -73,7 +72,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Takes a file by its path: `states/etcd.yaml`. What is no text is a fault of the tree.
+    /// Adds a file by its path: `states/etcd.yaml`. One that is not text is a fault of the tree.
     pub fn insert(&mut self, path: &str, bytes: Vec<u8>) {
         let Some((folder, below)) = path.split_once('/') else { return };
         match document::text(bytes) {
@@ -122,12 +121,12 @@ impl Tree {
         Ok(())
     }
 
-    /// Every file of `states/`: its path below it, and its text.
+    /// Every file of `states/`: path below it, and content.
     pub fn states(&self) -> impl Iterator<Item = (&str, &str)> {
         self.states.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// Every file of `templates/`: its path below it, and its text.
+    /// Every file of `templates/`: path below it, and content.
     pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
         self.templates.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
@@ -161,9 +160,9 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_an_error_and_not_an_empty_tree() {
+    fn a_missing_directory_is_an_error_and_not_an_empty_tree() {
         let error = Tree::directory(Path::new("/nonexistent")).unwrap_err();
-        assert_eq!(error.to_string(), "/nonexistent could not be read");
+        assert_eq!(error.to_string(), "cannot read /nonexistent");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Why a program could not be run on a host at all.
+//! Why a program was not run on a host.
 
 use super::secret::PromptError;
 
@@ -10,99 +10,99 @@ pub enum TransportError {
     Unreachable {
         /// Address and port.
         host: String,
-        /// What the system said.
+        /// From the operating system.
         reason: String,
     },
     /// The host has another key than the pinned or remembered one.
-    #[error("{host}: its host key is {found}, but {expected} is expected")]
+    #[error("{host}: host key {found} does not match: expected {expected}")]
     HostKeyMismatch {
         /// Address and port.
         host: String,
-        /// Algorithm and SHA256 fingerprint that it showed.
+        /// Algorithm and SHA256 fingerprint of the host's key.
         found: String,
-        /// Fingerprint, and where it is from.
+        /// Fingerprint, and its source.
         expected: String,
     },
-    /// The host was never seen, and nothing says that it may be accepted.
-    #[error("{host}: its host key {found} is not known")]
+    /// The host's key is neither pinned nor in a known hosts file, and new hosts are not accepted.
+    #[error("{host}: unknown host key {found}")]
     HostKeyUnknown {
         /// Address and port.
         host: String,
-        /// Algorithm and SHA256 fingerprint that it showed.
+        /// Algorithm and SHA256 fingerprint of the host's key.
         found: String,
     },
     /// The file of remembered host keys could not be read or written.
     #[error("known hosts {path}: {reason}")]
     KnownHosts {
-        /// Its path.
+        /// Of the file.
         path: String,
-        /// What the system said.
+        /// From the operating system.
         reason: String,
     },
-    /// The host speaks SSH, but no algorithm that is accepted here.
+    /// The host supports SSH, but no algorithm that is accepted here.
     #[error("{host}: no SSH algorithm in common: {reason}")]
     Incompatible {
         /// Address and port.
         host: String,
-        /// Which sort of algorithm, and what the host offers.
+        /// The kind of algorithm, and what the host offers.
         reason: String,
     },
     /// Every key was refused.
-    #[error("{host}: user {user} was refused with every key offered ({keys})")]
+    #[error("{host}: user {user} was refused with every offered key ({keys})")]
     AuthenticationRefused {
         /// Address and port.
         host: String,
         /// Login user.
         user: String,
-        /// What was offered, comma separated, and why no more was.
+        /// The offered keys, comma separated, and why no more were offered.
         keys: String,
     },
-    /// A private key that the host would take is protected by a passphrase, which nobody gave.
-    #[error("private key {path} needs its passphrase: {error}")]
+    /// A private key that the host would accept is encrypted, and no passphrase was given.
+    #[error("private key {path} requires a passphrase: {error}")]
     PassphraseMissing {
-        /// Its path.
+        /// Of the key.
         path: String,
-        /// Why nobody did.
+        /// Why none was given.
         error: PromptError,
     },
-    /// A private key could not be read.
+    /// A private key could not be read or unlocked.
     #[error("private key {path}: {reason}")]
     IdentityUnreadable {
-        /// Its path.
+        /// Of the key.
         path: String,
-        /// Why.
+        /// From the operating system or the parser.
         reason: String,
     },
-    /// sudo asks for a password or does not allow the user.
-    #[error("{host}: sudo is refused to user {user}: {reason}")]
+    /// sudo requires a password or does not allow the user.
+    #[error("{host}: sudo refuses user {user}: {reason}")]
     SudoRefused {
         /// Address and port.
         host: String,
         /// Login user.
         user: String,
-        /// What sudo said, one line.
+        /// From sudo, one line.
         reason: String,
     },
-    /// The link broke while a program ran; whether it ended is not known.
-    #[error("{host}: the connection was lost: {reason}")]
+    /// The connection broke while a program ran; whether the program ended is unknown.
+    #[error("{host}: connection lost: {reason}")]
     Lost {
         /// Address and port.
         host: String,
-        /// What was seen.
+        /// From the host, or from the operating system.
         reason: String,
     },
-    /// The host runs no POSIX shell, or prints so much that its answer cannot be read.
+    /// The host runs no POSIX shell, or its output exceeds the limit.
     #[error("{host}: no usable shell: {reason}")]
     NoShell {
         /// Address and port.
         host: String,
-        /// What came back instead.
+        /// What it printed instead.
         reason: String,
     },
 }
 
 impl TransportError {
-    /// Whether trying again without a person's help is pointless.
+    /// Whether a retry fails again until an operator has changed something.
     pub fn is_permanent(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Lost { .. })
     }

@@ -1,11 +1,11 @@
-//! A transport for tests of the layers above: it answers what it is told to and remembers what it was asked.
+//! A transport for tests of the layers above: programs are answered by a closure and recorded.
 
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
 use super::error::TransportError;
-use super::{Output, Program, Progress, Replies, Transport};
+use super::{LineSink, Output, Program, Replies, Transport};
 
 type Answer = Box<dyn FnMut(&Program) -> Result<Output, TransportError> + Send>;
 
@@ -16,12 +16,12 @@ pub struct FakeTransport {
 }
 
 impl FakeTransport {
-    /// Answers every program by this function.
+    /// Answers every program with this closure.
     pub fn new(answer: impl FnMut(&Program) -> Result<Output, TransportError> + Send + 'static) -> Self {
         Self { answer: Mutex::new(Box::new(answer)), programs: Mutex::default() }
     }
 
-    /// What was run so far, in order.
+    /// The programs so far, in order.
     pub fn programs(&self) -> Vec<Program> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -29,17 +29,17 @@ impl FakeTransport {
 
 #[async_trait]
 impl Transport for FakeTransport {
-    /// What the program would be answered goes nowhere.
+    /// Ignores the replies.
     async fn converse(
         &self,
         program: &Program,
         _replies: Replies,
-        progress: &mut Progress<'_>,
+        lines: &mut LineSink<'_>,
     ) -> Result<Output, TransportError> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(program.clone());
         let output = (self.answer.lock().unwrap_or_else(PoisonError::into_inner))(program)?;
         for line in String::from_utf8_lossy(&output.stdout).lines() {
-            progress(line);
+            lines(line);
         }
         Ok(output)
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_answers_by_the_closure_and_remembers_the_programs() {
+    async fn it_answers_with_the_closure_and_records_the_programs() {
         let mut runs = 0;
         let fake = FakeTransport::new(move |_| {
             runs += 1;

@@ -1,8 +1,8 @@
-//! Which host keys are known, and what that says of the one a host shows.
+//! Known host keys, and the verdict on the key that a host presents.
 //!
 //! The format is that of OpenSSH (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT"): plain, negated, wildcard and
-//! hashed names, ports in brackets, `@revoked`, `@cert-authority`. A line that cannot be read is passed over, as
-//! OpenSSH does.
+//! hashed names, ports in brackets, `@revoked`, `@cert-authority`. A line that cannot be parsed is skipped, as by
+//! OpenSSH.
 
 pub mod certificate;
 pub mod file;
@@ -14,41 +14,41 @@ use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 use self::pattern::{host_field, matches};
 use crate::model::ssh_target::HostKeyPolicy;
 
-/// The lines of known_hosts files that could be read.
+/// The lines of known_hosts files that could be parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownHosts(Vec<Line>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    /// File and line, as editors count.
+    /// `FILE:LINE`, counted from 1.
     place: String,
     entry: Entry,
 }
 
-/// What is to be thought of a host key.
+/// The verdict on a host key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyVerdict {
-    /// It is the expected one.
+    /// The key is the expected one.
     Accept,
-    /// The host was never seen and may be remembered.
+    /// The host is new, and its key may be remembered.
     Remember,
-    /// The host was never seen.
+    /// The host is new.
     Unknown,
-    /// It is not the expected one.
+    /// The key is not the expected one.
     Mismatch {
-        /// Fingerprint, and where it is from.
+        /// Fingerprint, and its source.
         expected: String,
     },
 }
 
 impl KnownHosts {
-    /// Reads the text of the file of this name. Never fails: see the module.
+    /// Parses the content of the file of this name. Never fails: see the module.
     pub fn parse(file: &str, text: &str) -> Self {
         let entry = |line: &str| -> Option<Entry> {
             if line.starts_with('#') {
                 return None;
             }
-            // OpenSSH takes any run of blanks between fields; the parser of entries takes one space.
+            // OpenSSH accepts any blanks between fields; the parser of entries accepts one space.
             let fields: Vec<&str> = line.split_whitespace().collect();
             let kept = if line.starts_with('@') { 4 } else { 3 };
             fields.get(..kept)?.join(" ").parse().ok()
@@ -72,8 +72,8 @@ impl KnownHosts {
     }
 }
 
-/// Judges a key. A revoked key is never accepted, not even a pinned one; a host that is known by any key is
-/// never taken for a new one, whatever sort of key it shows.
+/// The verdict on a key. A revoked key is never accepted, not even a pinned one; a host with any known key is never
+/// treated as new, whatever type of key it presents.
 pub fn verdict(
     policy: &HostKeyPolicy,
     known: &KnownHosts,
@@ -83,14 +83,16 @@ pub fn verdict(
 ) -> KeyVerdict {
     let same = |line: &&Line| line.entry.public_key().key_data() == key.key_data();
     if let Some(line) = known.of(host, port, Some(Marker::Revoked)).find(same) {
-        return KeyVerdict::Mismatch { expected: format!("another (this one is revoked in {})", line.place) };
+        return KeyVerdict::Mismatch {
+            expected: format!("another key (this one is revoked in {})", line.place),
+        };
     }
     if let HostKeyPolicy::Pinned(text) = policy {
         return match PublicKey::from_openssh(text) {
             Ok(pinned) if pinned.key_data() == key.key_data() => KeyVerdict::Accept,
             Ok(pinned) => KeyVerdict::Mismatch { expected: format!("{} (pinned)", describe(&pinned)) },
             Err(error) => {
-                KeyVerdict::Mismatch { expected: format!("a pinned key that cannot be read ({error})") }
+                KeyVerdict::Mismatch { expected: format!("a pinned key that cannot be parsed ({error})") }
             }
         };
     }
@@ -105,13 +107,13 @@ pub fn verdict(
     }
 }
 
-/// Algorithm and fingerprint, as `ssh-keygen -l` gives it: `ssh-ed25519 SHA256:...`.
+/// Algorithm and fingerprint, as in `ssh-keygen -l`: `ssh-ed25519 SHA256:...`.
 pub fn describe(key: &PublicKey) -> String {
     format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256))
 }
 
-/// The host key algorithms to ask for, those that the host is known by first: else a host with several keys
-/// would show another one than was remembered.
+/// The host key algorithms to request, those of known keys first: otherwise a host with several keys would present
+/// another one than was remembered.
 pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> Vec<Algorithm> {
     let known: Vec<Algorithm> = match policy {
         HostKeyPolicy::Pinned(text) => {
@@ -119,7 +121,7 @@ pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: 
         }
         _ => known.of(host, port, None).map(|line| line.entry.public_key().algorithm()).collect(),
     };
-    // SHA-1 signatures (ssh-rsa) are left out: RFC 8332 keys are the same, with a sound signature.
+    // Without SHA-1 signatures (ssh-rsa): RFC 8332 uses the same keys with a secure signature.
     let mut all = vec![
         Algorithm::Ed25519,
         Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },

@@ -1,4 +1,4 @@
-//! Programs on this very machine, which is how the bootstrap node treats itself.
+//! Programs on the machine that metalform runs on: the bootstrap node does not connect to itself.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -8,12 +8,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::capture::{Capture, OUTPUT_LIMIT, Source};
+use super::capture::{Capture, OUTPUT_LIMIT, OutputStream};
 use super::error::TransportError;
 use super::shell::{Elevation, Frame};
-use super::{Output, Program, Progress, Replies, Transport};
+use super::{Input, LineSink, Output, Program, Replies, Transport};
 
-/// Runs programs as the user that runs us, who is root on a bootstrap node.
+/// Runs programs as the user that runs metalform: root on a bootstrap node.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalTransport;
 
@@ -23,21 +23,21 @@ impl Transport for LocalTransport {
         &self,
         program: &Program,
         replies: Replies,
-        progress: &mut Progress<'_>,
+        lines: &mut LineSink<'_>,
     ) -> Result<Output, TransportError> {
         let frame = Frame::new(&program.script, Elevation::None);
-        let mut capture = Capture::new(&frame, progress);
+        let mut capture = Capture::new(&frame, lines);
         let mut child = Command::new("sh")
             .args(["-c", &frame.command])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What a terminal sends to its foreground is not meant for it: who runs us decides when it stops.
+            // Signals from the terminal (Ctrl-C) are for metalform, which decides when the program stops.
             .process_group(0)
             .spawn()
             .map_err(no_shell)?;
         let mut running = EndOnDrop(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        exchange(&mut child, &frame, (&program.payload, replies), &mut capture).await?;
+        exchange(&mut child, &frame, Input { payload: &program.payload, replies }, &mut capture).await?;
         let status = child.wait().await.map_err(no_shell)?;
         running.0 = None;
         let status = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(128);
@@ -45,23 +45,23 @@ impl Transport for LocalTransport {
     }
 }
 
-/// Ends a program, with all that it has started, when its run is given up.
+/// Ends a program, with all processes of its group, when its run is dropped.
 struct EndOnDrop(Option<Pid>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // It may have ended by itself.
+            // The group may have ended already.
             let _ended = kill_process_group(group, Signal::TERM);
         }
     }
 }
 
-/// Feeds the child and reads both its streams until they end.
+/// Writes to the child and reads both its streams until they end.
 async fn exchange(
     child: &mut Child,
     frame: &Frame,
-    (payload, mut replies): (&[u8], Replies),
+    mut input: Input<'_>,
     capture: &mut Capture<'_>,
 ) -> Result<(), TransportError> {
     let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
@@ -71,8 +71,8 @@ async fn exchange(
     };
     let feed = async move {
         stdin.write_all(&frame.script).await?;
-        stdin.write_all(payload).await?;
-        while let Some(reply) = replies.recv().await {
+        stdin.write_all(input.payload).await?;
+        while let Some(reply) = input.replies.recv().await {
             stdin.write_all(&reply).await?;
         }
         Ok::<(), std::io::Error>(())
@@ -82,17 +82,17 @@ async fn exchange(
     let (mut out, mut err) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     while reading_out || reading_err {
         let (source, length) = tokio::select! {
-            // A program need not read its input: a broken pipe says no more than that.
+            // A program may leave its input unread: a broken pipe is no error.
             _ = &mut feed, if feeding => {
                 feeding = false;
                 continue;
             }
-            length = stdout.read(&mut out), if reading_out => (Source::Stdout, length.map_err(no_shell)?),
-            length = stderr.read(&mut err), if reading_err => (Source::Stderr, length.map_err(no_shell)?),
+            length = stdout.read(&mut out), if reading_out => (OutputStream::Stdout, length.map_err(no_shell)?),
+            length = stderr.read(&mut err), if reading_err => (OutputStream::Stderr, length.map_err(no_shell)?),
         };
         let (buffer, open) = match source {
-            Source::Stdout => (&out, &mut reading_out),
-            Source::Stderr => (&err, &mut reading_err),
+            OutputStream::Stdout => (&out, &mut reading_out),
+            OutputStream::Stderr => (&err, &mut reading_err),
         };
         *open = length > 0;
         capture.push(source, &buffer[..length]).map_err(|_too_much| TransportError::NoShell {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn status_output_and_payload_come_and_go_whole() {
+    async fn status_output_and_payload_are_complete() {
         let payload = vec![b'x'; 1 << 20];
         for (script, status, stdout, stderr) in [
             ("echo out; echo err >&2; exit 7", 7, &b"out\n"[..], &b"err\n"[..]),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_is_answered_while_it_runs() {
+    async fn a_program_is_replied_to_while_it_runs() {
         let program =
             Program { script: "read -r a; echo \"$a?\"; cat".to_owned(), payload: b"one\n".to_vec() };
         let (sender, replies) = tokio::sync::mpsc::unbounded_channel();
@@ -147,18 +147,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_run_that_is_given_up_ends_with_all_that_it_started() {
+    async fn a_dropped_run_ends_with_all_that_it_started() {
         let (up, seen) = tokio::sync::oneshot::channel();
         let program = Program { script: "sleep 60 & echo $!; wait".to_owned(), payload: Vec::new() };
         let mut up = Some(up);
-        let mut progress = |line: &str| {
+        let mut sink = |line: &str| {
             up.take().map(|up| up.send(line.to_owned()));
         };
         let id = tokio::select! {
-            output = LocalTransport.run(&program, &mut progress) => panic!("{output:?}"),
+            output = LocalTransport.run(&program, &mut sink) => panic!("{output:?}"),
             id = seen => id.unwrap(),
         };
-        // What has ended is gone, or waits for its parent to notice.
+        // A process that has ended is gone, or a zombie.
         let runs =
             || std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn progress_sees_whole_lines() {
+    async fn the_sink_receives_whole_lines() {
         let program = Program { script: "printf 'a\\nb'; printf 'c\\nd'".to_owned(), payload: Vec::new() };
         let mut lines = Vec::new();
         LocalTransport.run(&program, &mut |line| lines.push(line.to_owned())).await.unwrap();

@@ -1,10 +1,13 @@
-//! How a program reaches a host: over SSH, locally, or in a fake.
+//! Running programs on a host: over SSH, locally, or in a fake.
+//!
+//! [`pool::ConnectionPool`] makes every connection of a run.
 
 pub mod capture;
 pub mod error;
 pub mod fake;
 pub mod known_hosts;
 pub mod local;
+pub mod pool;
 pub mod secret;
 pub mod shell;
 pub mod ssh;
@@ -15,24 +18,24 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use self::error::TransportError;
 
-/// A program for the host's POSIX shell, and the bytes it reads from its standard input.
+/// A script for the host's POSIX shell, and the bytes it reads from its standard input.
 ///
-/// The shell gets the text by `eval`, so its length has no limit, and finds exactly `payload` on its
-/// standard input. The script runs only when all of it has arrived. The payload has no such guard: when
-/// the link breaks, standard input just ends early, so a script that stores what it reads must compare its
-/// size or digest before it puts it in place.
+/// The shell runs the script with `eval`, so its length has no limit, and its standard input is exactly `payload`.
+/// The script runs only when all of it has arrived. The payload has no such guard: when the connection breaks,
+/// standard input just ends early, so a script that stores what it reads must verify its size or digest before it
+/// puts it in place.
 ///
-/// A run ends when nothing holds its standard output open: what a script leaves in the background must
-/// have its output redirected.
+/// A run ends when no process holds its standard output open: what a script leaves in the background must have its
+/// output redirected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Shell text, run as root (with sudo where the target says so).
+    /// Shell text, run as root (with sudo where the target requires it).
     pub script: String,
     /// Follows the script on the same stream.
     pub payload: Vec<u8>,
 }
 
-/// What a program left.
+/// The result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Exit status; 128 + n when signal n ended it.
@@ -43,36 +46,44 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// Sees standard output as it arrives, in whole lines and without their line breaks.
+/// Receives standard output as it arrives, in whole lines and without their line breaks.
 ///
 /// A type of its own because `async_trait` would tie the lifetime of the lines to that of the whole run.
-pub type Progress<'a> = dyn FnMut(&str) + Send + 'a;
+pub type LineSink<'a> = dyn FnMut(&str) + Send + 'a;
 
-/// What a running program finds on its standard input after its payload. The input ends when the sender is
+/// What a running program reads from its standard input after its payload. The input ends when the sender is
 /// dropped.
 pub type Replies = UnboundedReceiver<Vec<u8>>;
 
-/// A way to run programs on one host.
+/// Standard input of a program, after its script.
+struct Input<'a> {
+    payload: &'a [u8],
+    replies: Replies,
+}
+
+/// Runs programs on one host.
+///
+/// Dropping a run gives it up: its channel is closed, and the program ends when it next writes.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Runs to the end. The program may be answered while it runs: `progress` sees what it says, and whoever
-    /// holds the sender of `replies` says what it reads next.
+    /// Runs a program to its end. The program can be replied to while it runs: `lines` receives what it prints, and the
+    /// sender of `replies` provides what it reads next.
     ///
     /// # Errors
-    /// Only when the host could not be reached or the link broke; a failing program is an [`Output`].
+    /// Only when the host was not reached or the connection broke; a program that fails is an [`Output`].
     async fn converse(
         &self,
         program: &Program,
         replies: Replies,
-        progress: &mut Progress<'_>,
+        lines: &mut LineSink<'_>,
     ) -> Result<Output, TransportError>;
 
-    /// Runs to the end a program that needs no answer: its input ends with its payload.
+    /// Runs a program to its end that reads only its payload.
     ///
     /// # Errors
     /// As [`Transport::converse`].
-    async fn run(&self, program: &Program, progress: &mut Progress<'_>) -> Result<Output, TransportError> {
+    async fn run(&self, program: &Program, lines: &mut LineSink<'_>) -> Result<Output, TransportError> {
         let (_, nothing) = unbounded_channel();
-        self.converse(program, nothing, progress).await
+        self.converse(program, nothing, lines).await
     }
 }

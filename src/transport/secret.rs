@@ -1,21 +1,21 @@
-//! What must not be shown: passphrases and passwords, and who is asked for them.
+//! Passphrases and passwords, and what prompts for them.
 
 use std::fmt;
 
 use async_trait::async_trait;
 use zeroize::Zeroizing;
 
-/// A passphrase or a password. Its memory is overwritten when it is dropped, and nothing prints it.
+/// A passphrase or a password. Its memory is overwritten when it is dropped, and `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes the text over.
+    /// Takes ownership of the string.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text, for those that must have it.
+    /// The secret itself.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -27,47 +27,47 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why nobody gave a secret.
+/// Why a prompt has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// Nobody can be asked.
-    #[error("there is no terminal to ask for it")]
+    /// There is no terminal.
+    #[error("no terminal to prompt on")]
     NoTerminal,
-    /// Whoever was asked gave nothing.
-    #[error("it was not given")]
+    /// The prompt was cancelled or answered with an empty line.
+    #[error("no answer to the prompt")]
     Refused,
     /// The terminal failed.
     #[error("the terminal: {0}")]
     Terminal(String),
 }
 
-/// Somebody who can be asked for a secret.
+/// Prompts for secrets.
 #[async_trait]
 pub trait Prompter: Send + Sync {
-    /// Asks for what `question` names, such as `passphrase of /root/.ssh/id_ed25519`. What is typed is not shown.
+    /// Prompts for what `question` names, such as `passphrase of /root/.ssh/id_ed25519`, without echo.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// When there is no answer.
     async fn ask(&self, question: &str) -> Result<Secret, PromptError>;
 }
 
-/// Where nobody is.
+/// A prompter without a terminal.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoPrompter;
 
 #[async_trait]
-impl Prompter for Nobody {
+impl Prompter for NoPrompter {
     async fn ask(&self, _: &str) -> Result<Secret, PromptError> {
         Err(PromptError::NoTerminal)
     }
 }
 
-/// Who has one answer to every question, such as a file that was named beforehand.
+/// A prompter with one answer to every question, such as the content of a file.
 #[derive(Debug, Clone)]
-pub struct Given(pub Secret);
+pub struct FixedPrompter(pub Secret);
 
 #[async_trait]
-impl Prompter for Given {
+impl Prompter for FixedPrompter {
     async fn ask(&self, _: &str) -> Result<Secret, PromptError> {
         Ok(self.0.clone())
     }

@@ -1,59 +1,48 @@
-//! The one command that every program is run by, and quoting.
+//! The command that runs every program.
 //!
-//! The command is short, fixed in form, and made so that login shells which are no POSIX shell (csh, fish)
-//! read it alike: it holds no backslash, no `!`, no line break, and single quotes only around whole words.
-//! The script itself travels on standard input, so nothing it contains is ever quoted.
+//! The command is short, fixed in form, and reads the same in login shells that are no POSIX shell (csh, fish): it
+//! contains no backslash, no `!`, no line break, and single quotes only around whole words. The script itself is sent on
+//! standard input, so nothing it contains is ever quoted.
 //!
 //! What the host's shell does, in this order:
-//! 1. writes the mark to standard error (and, below sudo, once more: so it is known which side of sudo spoke);
+//! 1. writes the mark to standard error (and below sudo once more, which tells the output of the two sides apart);
 //! 2. reads exactly the script, which ends in the mark, and stops if it did not arrive whole;
-//! 3. writes the mark to standard output, and evaluates the script, for which standard input is the payload.
+//! 3. writes the mark to standard output, and evaluates the script, whose standard input is the payload.
 //!
-//! `head -c` of GNU coreutils and of uutils reads no byte further than it is told to, on pipes and sockets.
+//! `head -c` of GNU coreutils and of uutils reads no byte more than its argument, on pipes and sockets.
 
 use sha2::{Digest, Sha256};
 
-/// Follows the mark where sudo asks: no other program prints that.
+/// Follows the mark in sudo's prompt: no other program prints that.
 const PROMPT: &str = "-password:";
-
-/// Text as one word of a POSIX shell (section 2.2.2 of its standard): bare where that is safe, else in
-/// single quotes.
-pub fn quote(text: &str) -> String {
-    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+:,./-".contains(&byte);
-    if !text.is_empty() && text.bytes().all(safe) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
 
 /// A script made ready to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// A line that no script contains, because it is made from the script's digest.
+    /// A line that no script contains, because it is derived from the script's digest.
     pub mark: String,
     /// For the login shell, or for `sh -c`.
     pub command: String,
-    /// What goes to standard input before the payload.
+    /// Sent to standard input before the payload.
     pub script: Vec<u8>,
-    /// Whether sudo stands between; then the mark comes twice on standard error, before and after it.
+    /// With sudo, the mark is printed twice on standard error, before and after sudo.
     pub elevation: Elevation,
 }
 
-/// How a script becomes root's.
+/// How a script is run as root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elevation {
-    /// Not: the login user is root, or what the script does needs no root.
+    /// Without sudo: the login user is root, or the script needs no root.
     None,
-    /// By sudo, which must not ask for anything.
+    /// With `sudo -n`, which never prompts.
     Sudo,
-    /// By sudo, which may ask for the login user's password with [`Frame::prompt`]. The script must not be sent before
-    /// the second mark: sudo would read it as further answers.
+    /// With sudo, which may prompt for the login user's password with [`Frame::prompt`]. The script must not be sent
+    /// before the second mark: sudo would read it as further answers.
     SudoWithPassword,
 }
 
 impl Frame {
-    /// Frames a script.
+    /// The mark and the command depend on the script and the elevation alone.
     pub fn new(script: &str, elevation: Elevation) -> Self {
         let digest = Sha256::digest(script.as_bytes());
         let mark = format!("metalform-{}", hex::encode(&digest[..8]));
@@ -74,7 +63,7 @@ impl Frame {
         Self { mark, command, script: script.into_bytes(), elevation }
     }
 
-    /// What sudo asks with.
+    /// sudo's prompt.
     pub fn prompt(&self) -> String {
         format!("{}{PROMPT}", self.mark)
     }
@@ -87,31 +76,6 @@ mod tests {
     use std::process::{Command, Output, Stdio};
 
     use super::*;
-
-    #[test]
-    fn words_are_quoted_only_when_they_must_be() {
-        for (text, quoted) in [
-            ("", "''"),
-            ("/etc/hosts", "/etc/hosts"),
-            ("a b", "'a b'"),
-            ("it's", r"'it'\''s'"),
-            ("$(reboot)", "'$(reboot)'"),
-            ("~root", "'~root'"),
-            ("a=b", "'a=b'"),
-            ("ä", "'ä'"),
-        ] {
-            assert_eq!(quote(text), quoted);
-        }
-    }
-
-    proptest::proptest! {
-        #![proptest_config(proptest::test_runner::Config::with_cases(64))]
-        #[test]
-        fn a_shell_reads_a_quoted_word_as_it_was(text in "[^\0]*") {
-            let out = Command::new("sh").arg("-c").arg(format!("printf %s {}", quote(&text))).output().unwrap();
-            proptest::prop_assert_eq!(String::from_utf8(out.stdout).unwrap(), text);
-        }
-    }
 
     /// Runs as a login shell would, with standard input as a pipe.
     fn by_pipe(frame: &Frame, payload: &[u8]) -> Output {

@@ -1,6 +1,7 @@
-//! Programs over SSH: one connection a host, made when it is first needed and made again when it broke, with
-//! one channel for each program.
+//! Programs over SSH: one connection a host, made when it is first needed and replaced when it broke, with one
+//! channel for each program.
 
+mod agent;
 mod bastion;
 mod client;
 mod connection;
@@ -9,6 +10,7 @@ mod host_key;
 mod key_file;
 mod login;
 mod offer;
+mod signing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,28 +21,28 @@ use russh::{Channel, Error};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::timeout;
 
-pub use self::client::{CONNECT_DEADLINE, KEEPALIVE, SshClient};
+pub use self::client::{CONNECT_DEADLINE, KEEPALIVE, STUCK, SshClient};
 use self::connection::Connection;
-use self::exchange::{Asked, End};
+use self::exchange::{ExchangeEnd, SudoLogin};
 use super::capture::{Capture, OUTPUT_LIMIT};
 use super::error::TransportError;
 use super::shell::{Elevation, Frame};
-use super::{Output, Program, Progress, Replies, Transport};
+use super::{Input, LineSink, Output, Program, Replies, Transport};
 use crate::model::ssh_target::SshTarget;
 
 /// One host, reached over SSH.
 ///
 /// # Guarantees
 /// A program is started at most once. A connection that turns out to be broken before the program was sent
-/// is replaced, once; one that breaks later is [`TransportError::Lost`], and the next run connects anew.
-/// Runs may overlap; they share the connection.
+/// is replaced, once; one that breaks later is [`TransportError::Lost`], and the next run connects again. Runs may
+/// overlap; they share the connection.
 pub struct SshTransport {
     target: SshTarget,
     client: Arc<SshClient>,
     connection: Mutex<Option<Arc<Connection>>>,
 }
 
-/// A channel that nothing was sent on yet, and what must live as long as it does.
+/// A channel on which nothing was sent yet, and what must live as long as it does.
 struct Session {
     channel: Channel<Msg>,
     connection: Arc<Connection>,
@@ -48,7 +50,7 @@ struct Session {
 }
 
 impl SshTransport {
-    /// Of a client of its own, with neither agent nor anybody to ask. `known_hosts` is the file of remembered host
+    /// With a client of its own, which has neither agent nor prompter. `known_hosts` is the file of remembered host
     /// keys, for the host and its bastions.
     pub fn new(target: SshTarget, known_hosts: PathBuf) -> Self {
         Self::of(Arc::new(SshClient::new(known_hosts)), target)
@@ -63,7 +65,7 @@ impl SshTransport {
         let (connection, fresh) = self.connect().await?;
         match self.open(&connection).await {
             Err(error) if !fresh && !error.is_permanent() => {
-                // Nothing was sent yet: the host has rebooted since, so this is no failure.
+                // Nothing was sent yet: the host may have rebooted since its last program.
                 self.forget(&connection).await;
                 let (connection, _) = self.connect().await?;
                 self.open(&connection).await
@@ -72,7 +74,7 @@ impl SshTransport {
         }
     }
 
-    /// The connection there is, or a new one; whoever comes while it is being made waits for it.
+    /// The existing connection, or a new one, and whether it is new. Concurrent calls wait for the same one.
     async fn connect(&self) -> Result<(Arc<Connection>, bool), TransportError> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.handle.is_closed()) {
@@ -85,10 +87,8 @@ impl SshTransport {
     }
 
     async fn open(&self, connection: &Arc<Connection>) -> Result<Session, TransportError> {
-        let permit = Arc::clone(&connection.sessions)
-            .acquire_owned()
-            .await
-            .expect("permits are to be had, because the semaphore is never closed");
+        let permit =
+            Arc::clone(&connection.sessions).acquire_owned().await.expect("the semaphore is never closed");
         let host = self.target.address();
         let opened = timeout(self.client.deadline, connection.handle.channel_open_session()).await;
         let channel = match opened {
@@ -122,7 +122,7 @@ impl Transport for SshTransport {
         &self,
         program: &Program,
         replies: Replies,
-        progress: &mut Progress<'_>,
+        lines: &mut LineSink<'_>,
     ) -> Result<Output, TransportError> {
         let session = self.session().await?;
         let password = self.client.sudo.as_ref().filter(|_| self.target.sudo);
@@ -132,20 +132,21 @@ impl Transport for SshTransport {
             (true, Some(_)) => Elevation::SudoWithPassword,
         };
         let frame = Frame::new(&program.script, elevation);
-        let mut capture = Capture::new(&frame, progress);
+        let mut capture = Capture::new(&frame, lines);
         let (host, user) = (self.target.address(), self.target.user.clone());
-        let asked = password.map(|password| Asked { password, user: &user, host: &host });
-        match exchange::run(session.channel, &frame, (&program.payload, replies), &mut capture, asked).await {
-            End::Exited(status) => capture.finish(status, &host, &user),
-            End::Sudo(reason) => Err(TransportError::SudoRefused { host, user, reason }),
-            End::Lost => {
+        let login = password.map(|password| SudoLogin { password, user: &user, host: &host });
+        let input = Input { payload: &program.payload, replies };
+        match exchange::run(session.channel, &frame, input, &mut capture, login).await {
+            ExchangeEnd::Exited(status) => capture.finish(status, &host, &user),
+            ExchangeEnd::SudoRefused(reason) => Err(TransportError::SudoRefused { host, user, reason }),
+            ExchangeEnd::Lost => {
                 self.forget(&session.connection).await;
                 Err(TransportError::Lost { host, reason: session.connection.ending() })
             }
-            End::Refused => {
-                Err(TransportError::NoShell { host, reason: "it refuses to run commands".to_owned() })
+            ExchangeEnd::NoCommands => {
+                Err(TransportError::NoShell { host, reason: "the server refuses to run commands".to_owned() })
             }
-            End::TooMuch => {
+            ExchangeEnd::OutputLimit => {
                 let reason = format!("more than {} MiB of output", OUTPUT_LIMIT >> 20);
                 Err(TransportError::NoShell { host, reason })
             }

@@ -1,4 +1,4 @@
-//! Where things lie on the bootstrap node.
+//! Paths on the bootstrap node.
 
 use std::path::PathBuf;
 
@@ -24,37 +24,37 @@ impl Layout {
         self.root.join(relative)
     }
 
-    /// What the operator writes.
+    /// The operator's `BootstrapConfiguration`.
     pub fn configuration(&self) -> PathBuf {
         self.path("etc/metalform/bootstrap.yaml")
     }
 
-    /// The authorities.
+    /// Directory of the CAs.
     pub fn pki(&self) -> PathBuf {
         self.path("etc/kubernetes/pki")
     }
 
-    /// The key that package indexes are signed with.
+    /// Private key that signs the package repositories.
     pub fn repository_key(&self) -> PathBuf {
         self.path("var/lib/metalform/repository.key")
     }
 
-    /// The key that secrets are encrypted with at rest.
+    /// Key that encrypts secrets at rest.
     pub fn encryption_key(&self) -> PathBuf {
         self.pki().join("encryption.key")
     }
 
-    /// The key that hosts are reached with.
+    /// Default private key for SSH to hosts.
     pub fn ssh_key(&self) -> PathBuf {
         self.path("etc/metalform/pki/ssh")
     }
 
-    /// The kubeconfig of the administrator.
+    /// Kubeconfig of the administrator.
     pub fn admin_conf(&self) -> PathBuf {
         self.path("etc/kubernetes/admin.conf")
     }
 
-    /// Certificate and key with which metalform talks to etcd.
+    /// Certificate and key of metalform as a client of etcd.
     pub fn etcd_client(&self) -> (PathBuf, PathBuf) {
         (self.pki().join("etcd/metalform.crt"), self.pki().join("etcd/metalform.key"))
     }
@@ -64,17 +64,13 @@ impl Layout {
         (self.path("var/lib/metalform/serve.crt"), self.path("var/lib/metalform/serve.key"))
     }
 
-    /// Signed indexes of the package repositories, laid over the bundle's.
+    /// Signed indexes of the package repositories, by their path in the bundle. They take precedence over the bundle's
+    /// files.
     pub fn signed_indexes(&self) -> PathBuf {
         self.path("var/lib/metalform/repository")
     }
 
-    /// The signed index of one repository.
-    pub fn signed_index(&self, codename: &str) -> PathBuf {
-        self.signed_indexes().join("dists").join(codename).join("InRelease")
-    }
-
-    /// Keys of hosts that were accepted.
+    /// Host keys that were accepted.
     pub fn known_hosts(&self) -> PathBuf {
         self.path("var/lib/metalform/known_hosts")
     }

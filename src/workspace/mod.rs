@@ -1,4 +1,9 @@
-//! Files of metalform on the bootstrap node: where they are, and the certificate authorities among them.
+//! Files of metalform on the bootstrap node: their paths, and the CAs among them.
 
+pub mod atomic_file;
+mod authority_files;
+pub mod file_version;
+mod issued;
 pub mod layout;
 pub mod trust;
+pub mod trust_file;

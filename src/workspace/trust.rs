@@ -1,312 +1,266 @@
-//! What the bootstrap node signs with, and what it issues for itself.
+//! The keys that the bootstrap node signs with, and what it issues for itself.
 //!
 //! # Guarantees
-//! An authority that exists is never replaced. What was issued is issued again when it is about to expire, or
-//! when the authority is not the one that issued it.
+//! - Only [`create`] writes. [`load`], [`files`], [`pending`] and [`missing`] only read, and [`Trust::in_memory`]
+//!   does not even read.
+//! - What is generated is never replaced, nor generated again for a cluster that exists: its loss is
+//!   [`TrustError::Lost`].
+//! - What is issued is issued again when it is about to expire, when its CA or key was replaced, or when it was
+//!   issued for another subject.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::net::IpAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rand::CryptoRng;
-use russh::keys::ssh_key::{Algorithm, LineEnding, PrivateKey};
+use russh::keys::ssh_key::{self, Algorithm, LineEnding, PrivateKey};
 
+use super::atomic_file::{self, FileError};
+use super::authority_files::{self, AuthorityFilesError};
+use super::issued::Issued;
+pub use super::issued::{API, IssueError};
 use super::layout::Layout;
+use super::trust_file::{Artifact, PRIVATE, PUBLIC};
+pub use super::trust_file::{Issuer, Subject, TrustFile};
 use crate::model::name::HostName;
-use crate::pki::authority::{Authority, AuthorityError};
-use crate::pki::encryption_key::encryption_key;
-use crate::pki::kubeconfig::{Credentials, Kubeconfig, TrustAnchor};
-use crate::pki::leaf::{Leaf, LeafPair, Usage};
-use crate::pki::openpgp::OpenPgpError;
-use crate::pki::serial::Serial;
-use crate::pki::store::{Authorities, StoreError};
+use crate::pki::authorities::{Authorities, Ca, GenerateError};
+use crate::pki::authority::Authority;
+use crate::pki::encryption_key::{encryption_key, is_encryption_key};
 
-/// Where every node finds the API: its own proxy.
-pub const API: &str = "https://127.0.0.1:7443";
-/// Days that a certificate is good for.
-const DAYS: u32 = 365;
-/// A certificate with less left than this is issued again.
-const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(24 * 90);
-
-/// Everything that is there once the phase holds.
+/// The secrets of a cluster.
 pub struct Trust {
-    /// What signs.
+    /// Everything that signs.
     pub authorities: Authorities,
-    /// What secrets are encrypted with at rest, base64.
+    /// Encrypts secrets at rest; base64.
     pub encryption_key: String,
 }
 
-/// Why the trust could not be made or read.
+/// Why the trust cannot be loaded or created.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// An authority's files.
+    /// A key that signs.
     #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A file of another sort.
-    #[error("{}: {reason}", path.display())]
-    File {
-        /// Its path.
+    Authorities(#[from] AuthorityFilesError),
+    /// Another file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Keys of a cluster that exists.
+    #[error(
+        "{} lost: {} shows that this cluster was created, and its keys are not generated again; restore from a backup of this node",
+        list(paths), evidence.display()
+    )]
+    Lost {
+        /// The files to restore.
+        paths: Vec<PathBuf>,
+        /// A file that was issued with the lost keys.
+        evidence: PathBuf,
+    },
+    /// The encryption key cannot be used.
+    #[error("{}: not a key of 32 octets in base64; restore it from a backup of this node", path.display())]
+    EncryptionKey {
+        /// Its file.
         path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
     },
-    /// A certificate for this machine.
-    #[error("the certificate {} cannot be issued", path.display())]
-    Issue {
-        /// Where it would be.
+    /// A key could not be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// A certificate or signature could not be issued.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    /// The SSH key could not be generated or read.
+    #[error("SSH key {}: {reason}", path.display())]
+    SshKey {
+        /// The private key.
         path: PathBuf,
-        /// Why.
-        source: AuthorityError,
+        /// From the library.
+        reason: ssh_key::Error,
     },
-    /// The signature of a package index.
-    #[error("the package index of {codename} cannot be signed")]
-    Sign {
-        /// Of the operating system.
-        codename: String,
-        /// Why.
-        source: OpenPgpError,
-    },
-    /// The key that hosts are reached with.
-    #[error("an SSH key cannot be made: {0}")]
-    SshKey(russh::keys::ssh_key::Error),
 }
 
-/// For whom it is issued.
+/// A file that [`create`] would write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
-    /// The bootstrap node.
-    pub name: HostName,
-    /// Its address on the control plane.
-    pub address: IpAddr,
-    /// Codename → the unsigned index of the bundle's repository (`Release`).
-    pub indexes: BTreeMap<String, String>,
+pub struct PendingFile {
+    /// The file.
+    pub file: TrustFile,
+    /// `does not exist`, `issued by another CA`.
+    pub reason: String,
 }
 
-/// Files that are missing or no longer good, by path.
-pub fn missing(layout: &Layout, subject: &Subject, now: Timestamp) -> BTreeSet<String> {
-    let mut missing = BTreeSet::new();
-    let pki = layout.pki();
-    let plain = [
-        "ca.crt",
-        "ca.key",
-        "etcd/ca.crt",
-        "etcd/ca.key",
-        "front-proxy-ca.crt",
-        "front-proxy-ca.key",
-        "sa.key",
-        "sa.pub",
-    ]
-    .map(|name| pki.join(name))
-    .into_iter()
-    .chain([layout.repository_key(), layout.encryption_key(), layout.ssh_key()]);
-    missing.extend(plain.filter(|path| !path.exists()));
-    for (certificate, _) in [layout.etcd_client(), layout.serve()] {
-        if !is_good(&certificate, now) {
-            missing.insert(certificate);
+impl Trust {
+    /// Generates the keys of a cluster in memory, for a dry run: no file is read or written.
+    ///
+    /// # Errors
+    /// When [`create`] could not generate the keys, or could not issue something for `subject`.
+    pub fn in_memory(
+        subject: &Subject,
+        now: Timestamp,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Self, TrustError> {
+        let authorities = Authorities::generate(now, rng)?;
+        let issued = Issued { authorities: &authorities, layout: &Layout::default(), subject, now };
+        for artifact in Artifact::all(subject) {
+            issued.contents(&artifact, rng)?;
         }
+        Ok(Self { authorities, encryption_key: encryption_key(rng) })
     }
-    if !embedded_is_good(&layout.admin_conf(), now) {
-        missing.insert(layout.admin_conf());
-    }
-    for (codename, index) in &subject.indexes {
-        if !is_signed(&layout.signed_index(codename), index) {
-            missing.insert(layout.signed_index(codename));
-        }
-    }
-    missing.into_iter().map(|path| path.display().to_string()).collect()
 }
 
-/// Makes what is missing, and reads what is there.
+/// Every file, in the order of creation.
+pub fn files(layout: &Layout, subject: &Subject) -> Vec<TrustFile> {
+    Artifact::all(subject).iter().flat_map(|artifact| artifact.files(layout)).collect()
+}
+
+/// The files of [`files`] that [`create`] would write, and why.
 ///
 /// # Errors
-/// At the first file that cannot be read or written; what was made before it remains.
+/// When keys are lost, do not belong together, or a file cannot be read.
+pub fn pending(layout: &Layout, subject: &Subject, now: Timestamp) -> Result<Vec<PendingFile>, TrustError> {
+    let artifacts = Artifact::all(subject);
+    check_not_lost(layout, &artifacts)?;
+    let absent = absent(layout)?;
+    let complete = artifacts.iter().filter(|artifact| artifact.is_irreplaceable()).all(|artifact| {
+        let mut secrets = artifact.files(layout).into_iter().filter(|file| file.sensitive);
+        secrets.all(|file| !absent.contains(&file.path))
+    });
+    let authorities = if complete { Some(authority_files::load(layout)?) } else { None };
+    let mut pending = Vec::new();
+    for artifact in &artifacts {
+        let fault = match &authorities {
+            _ if !artifact.is_issued() => None,
+            None => Some("does not exist".to_owned()),
+            Some(authorities) => Issued { authorities, layout, subject, now }.fault(artifact)?,
+        };
+        for file in artifact.files(layout) {
+            match &fault {
+                Some(reason) => pending.push(PendingFile { file, reason: reason.clone() }),
+                None if absent.contains(&file.path) => {
+                    pending.push(PendingFile { file, reason: "does not exist".to_owned() });
+                }
+                None => {}
+            }
+        }
+    }
+    Ok(pending)
+}
+
+/// The paths of [`pending`].
+///
+/// # Errors
+/// As [`pending`].
+pub fn missing(layout: &Layout, subject: &Subject, now: Timestamp) -> Result<BTreeSet<String>, TrustError> {
+    let pending = pending(layout, subject, now)?;
+    Ok(pending.into_iter().map(|pending| pending.file.path.display().to_string()).collect())
+}
+
+/// Writes the files of [`pending`]. The only function that creates a CA.
+///
+/// # Errors
+/// As [`pending`], and at the first file that cannot be written; those before it remain, and the next call
+/// completes them.
 pub fn create(
     layout: &Layout,
     subject: &Subject,
     now: Timestamp,
     rng: &mut impl CryptoRng,
 ) -> Result<Trust, TrustError> {
-    let authorities = Authorities::load_or_create(&layout.pki(), &layout.repository_key(), now, rng)?;
-    if !layout.encryption_key().exists() {
-        write(&layout.encryption_key(), encryption_key(rng).as_bytes(), 0o600)?;
+    let artifacts = Artifact::all(subject);
+    check_not_lost(layout, &artifacts)?;
+    let authorities = authority_files::create(layout, now, rng)?;
+    if atomic_file::read(&layout.encryption_key())?.is_none() {
+        atomic_file::create(&layout.encryption_key(), encryption_key(rng).as_bytes(), PRIVATE)?;
     }
-    if !layout.ssh_key().exists() {
-        ssh_key(&layout.ssh_key(), &subject.name, rng)?;
-    }
-    let (certificate, key) = layout.etcd_client();
-    if !is_good(&certificate, now) {
-        let leaf = leaf("metalform", None, Vec::new(), Usage::Client);
-        pair(&authorities.etcd, &leaf, (&certificate, &key), now, rng)?;
-    }
-    let (certificate, key) = layout.serve();
-    if !is_good(&certificate, now) {
-        let names = vec![subject.name.to_string(), subject.address.to_string(), "127.0.0.1".to_owned()];
-        let leaf = leaf("metalform-serve", None, names, Usage::Server);
-        pair(&authorities.kubernetes, &leaf, (&certificate, &key), now, rng)?;
-    }
-    if !embedded_is_good(&layout.admin_conf(), now) {
-        let leaf = leaf("kubernetes-admin", Some("system:masters"), Vec::new(), Usage::Client);
-        let issued = issue(&authorities.kubernetes, &leaf, &layout.admin_conf(), now, rng)?;
-        let kubeconfig = Kubeconfig {
-            cluster: "metalform".to_owned(),
-            server: API.to_owned(),
-            anchor: TrustAnchor::Embedded(authorities.kubernetes.certificate().to_owned()),
-            user: "kubernetes-admin".to_owned(),
-            credentials: Credentials::Embedded { certificate: issued.certificate, key: issued.key },
-        };
-        write(&layout.admin_conf(), kubeconfig.to_yaml().as_bytes(), 0o600)?;
-    }
-    for (codename, index) in &subject.indexes {
-        let path = layout.signed_index(codename);
-        if !is_signed(&path, index) {
-            let signed = authorities
-                .repository
-                .clear_sign(index, now)
-                .map_err(|source| TrustError::Sign { codename: codename.clone(), source })?;
-            write(&path, signed.as_bytes(), 0o644)?;
+    create_ssh_key(&layout.ssh_key(), &subject.name, rng)?;
+    let issued = Issued { authorities: &authorities, layout, subject, now };
+    for artifact in artifacts.iter().filter(|artifact| artifact.is_issued()) {
+        if issued.fault(artifact)?.is_none() {
+            continue;
+        }
+        // The key before its certificate.
+        for (file, content) in issued.contents(artifact, rng)?.iter().rev() {
+            atomic_file::write(&file.path, content.as_bytes(), file.mode)?;
         }
     }
-    load(layout, now, rng)
+    Ok(Trust { authorities, encryption_key: read_encryption_key(layout)? })
 }
 
-/// Reads what [`create`] made.
+/// Reads what [`create`] wrote. Creates nothing.
 ///
 /// # Errors
-/// When something is missing or of no use.
-pub fn load(layout: &Layout, now: Timestamp, rng: &mut impl CryptoRng) -> Result<Trust, TrustError> {
-    let authorities = Authorities::load_or_create(&layout.pki(), &layout.repository_key(), now, rng)?;
-    let encryption_key = read(&layout.encryption_key())?.trim().to_owned();
-    Ok(Trust { authorities, encryption_key })
+/// When a file does not exist or cannot be used; the error names it.
+pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
+    Ok(Trust { authorities: authority_files::load(layout)?, encryption_key: read_encryption_key(layout)? })
 }
 
-fn leaf(common_name: &str, organization: Option<&str>, names: Vec<String>, usage: Usage) -> Leaf {
-    Leaf {
-        common_name: common_name.to_owned(),
-        organization: organization.map(str::to_owned),
-        names,
-        usages: vec![usage],
-        days: DAYS,
+/// Reads one CA. Creates nothing.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_ca(layout: &Layout, ca: Ca) -> Result<Authority, TrustError> {
+    Ok(authority_files::load_ca(layout, ca)?)
+}
+
+/// Keys that are gone although something was issued with them: issuing begins when all of them are in place.
+fn check_not_lost(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustError> {
+    let mut issued =
+        artifacts.iter().filter(|artifact| artifact.is_issued()).flat_map(|one| one.files(layout));
+    let Some(evidence) = issued.find(|file| file.path.exists()) else { return Ok(()) };
+    let paths: Vec<PathBuf> = artifacts
+        .iter()
+        .filter(|artifact| artifact.is_irreplaceable())
+        .map(|artifact| artifact.files(layout))
+        .filter(|files| !files.iter().any(|file| file.path.exists()))
+        .flatten()
+        .map(|file| file.path)
+        .collect();
+    if paths.is_empty() { Ok(()) } else { Err(TrustError::Lost { paths, evidence: evidence.path }) }
+}
+
+/// Generated files that do not exist.
+fn absent(layout: &Layout) -> Result<BTreeSet<PathBuf>, AuthorityFilesError> {
+    let mut absent = authority_files::absent(layout)?;
+    let others = [Artifact::EncryptionKey, Artifact::SshKey];
+    let others = others.iter().flat_map(|artifact| artifact.files(layout)).map(|file| file.path);
+    absent.extend(others.filter(|path| !path.exists()));
+    Ok(absent)
+}
+
+fn read_encryption_key(layout: &Layout) -> Result<String, TrustError> {
+    let path = layout.encryption_key();
+    match atomic_file::read(&path)? {
+        None => Err(AuthorityFilesError::Absent { path }.into()),
+        Some(key) if is_encryption_key(key.trim()) => Ok(key.trim().to_owned()),
+        Some(_) => Err(TrustError::EncryptionKey { path }),
     }
 }
 
-fn issue(
-    authority: &Authority,
-    leaf: &Leaf,
-    path: &Path,
-    now: Timestamp,
-    rng: &mut impl CryptoRng,
-) -> Result<LeafPair, TrustError> {
-    let serial = Serial::random(rng);
-    authority
-        .issue_pair(leaf, now, serial)
-        .map_err(|source| TrustError::Issue { path: path.to_owned(), source })
-}
-
-/// The key first: a certificate that is there has its key.
-fn pair(
-    authority: &Authority,
-    leaf: &Leaf,
-    (certificate, key): (&Path, &Path),
-    now: Timestamp,
-    rng: &mut impl CryptoRng,
-) -> Result<(), TrustError> {
-    let issued = issue(authority, leaf, certificate, now, rng)?;
-    write(key, issued.key.as_bytes(), 0o600)?;
-    write(certificate, issued.certificate.as_bytes(), 0o644)
-}
-
-fn ssh_key(path: &Path, name: &HostName, rng: &mut impl CryptoRng) -> Result<(), TrustError> {
-    let mut key = PrivateKey::random(rng, Algorithm::Ed25519).map_err(TrustError::SshKey)?;
-    key.set_comment(format!("metalform@{name}"));
-    let public = key.public_key().to_openssh().map_err(TrustError::SshKey)?;
-    let private = key.to_openssh(LineEnding::LF).map_err(TrustError::SshKey)?;
-    write(&path.with_extension("pub"), format!("{public}\n").as_bytes(), 0o644)?;
-    write(path, private.as_bytes(), 0o600)
-}
-
-fn is_good(certificate: &Path, now: Timestamp) -> bool {
-    std::fs::read_to_string(certificate).is_ok_and(|pem| lasts(&pem, now))
-}
-
-fn embedded_is_good(kubeconfig: &Path, now: Timestamp) -> bool {
-    use base64::Engine as _;
-    let Ok(text) = std::fs::read_to_string(kubeconfig) else { return false };
-    text.lines()
-        .find_map(|line| line.trim().strip_prefix("client-certificate-data:"))
-        .and_then(|data| base64::engine::general_purpose::STANDARD.decode(data.trim().trim_matches('"')).ok())
-        .is_some_and(|pem| lasts(&String::from_utf8_lossy(&pem), now))
-}
-
-/// Whether a certificate is good for long enough.
-fn lasts(pem: &str, now: Timestamp) -> bool {
-    let Ok((_, block)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else { return false };
-    block.parse_x509().is_ok_and(|certificate| {
-        certificate.validity().not_after.timestamp() > (now + RENEW_BEFORE).as_second()
-    })
-}
-
-/// A clear-signed text (RFC 9580 section 7) holds the text itself, but for lines that begin with a dash.
-fn is_signed(path: &Path, index: &str) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|signed| signed.contains(index.trim_end()))
-}
-
-fn read(path: &Path) -> Result<String, TrustError> {
-    std::fs::read_to_string(path).map_err(|reason| TrustError::File { path: path.to_owned(), reason })
-}
-
-/// Writes beside, syncs, renames; the mode is right from the first instant.
-fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), TrustError> {
-    let failed = |reason| TrustError::File { path: path.to_owned(), reason };
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut beside = tempfile::Builder::new()
-        .prefix(".metalform-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    beside.as_file().set_permissions(Permissions::from_mode(mode)).map_err(failed)?;
-    beside.write_all(content).map_err(failed)?;
-    beside.as_file().sync_all().map_err(failed)?;
-    beside.persist(path).map_err(|error| failed(error.error))?;
+/// Writes the half that does not exist: the public key follows from the private one.
+fn create_ssh_key(path: &Path, name: &HostName, rng: &mut impl CryptoRng) -> Result<(), TrustError> {
+    let failed = |reason| TrustError::SshKey { path: path.to_owned(), reason };
+    let stored = atomic_file::read(path)?;
+    let key = match &stored {
+        Some(stored) => PrivateKey::from_openssh(stored).map_err(failed)?,
+        None => {
+            let mut key = PrivateKey::random(rng, Algorithm::Ed25519).map_err(failed)?;
+            key.set_comment(format!("metalform@{name}"));
+            key
+        }
+    };
+    let public_path = path.with_extension("pub");
+    if stored.is_none() || !public_path.exists() {
+        let public = key.public_key().to_openssh().map_err(failed)?;
+        atomic_file::write(&public_path, format!("{public}\n").as_bytes(), PUBLIC)?;
+    }
+    if stored.is_none() {
+        let private = key.to_openssh(LineEnding::LF).map_err(failed)?;
+        atomic_file::create(path, private.as_bytes(), PRIVATE)?;
+    }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::MetadataExt;
-
-    use super::*;
-
-    #[test]
-    fn what_is_missing_is_made_once_and_stays() {
-        let root = tempfile::tempdir().unwrap();
-        let layout = Layout::below(root.path());
-        let subject = Subject {
-            name: "bootstrap".parse().unwrap(),
-            address: "192.0.2.1".parse().unwrap(),
-            indexes: BTreeMap::from([("trixie".to_owned(), "Origin: metalform\nSuite: trixie\n".to_owned())]),
-        };
-        let now: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();
-        assert!(missing(&layout, &subject, now).len() > 10);
-        create(&layout, &subject, now, &mut rand::rng()).unwrap();
-        assert_eq!(missing(&layout, &subject, now), BTreeSet::new());
-        let before = std::fs::read(layout.admin_conf()).unwrap();
-        create(&layout, &subject, now, &mut rand::rng()).unwrap();
-        assert_eq!(std::fs::read(layout.admin_conf()).unwrap(), before);
-        for secret in [
-            layout.admin_conf(),
-            layout.ssh_key(),
-            layout.encryption_key(),
-            layout.serve().1,
-            layout.etcd_client().1,
-        ] {
-            assert_eq!(std::fs::metadata(&secret).unwrap().mode() & 0o777, 0o600, "{}", secret.display());
-        }
-        let later = now + SignedDuration::from_hours(24 * 300);
-        assert_eq!(missing(&layout, &subject, later).len(), 3, "three certificates are due for renewal");
-    }
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

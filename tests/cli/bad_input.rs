@@ -20,11 +20,11 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["apply", "--local", "--serial", "0"],
-        "invalid value '0' for '--serial <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+        "invalid value '0' for '--serial <N|P%>': expected a number of hosts or a percentage up to 100%",
     ),
     (
         &["apply", "--local", "--max-failures", "half"],
-        "invalid value 'half' for '--max-failures <N|P%>': give a number of hosts, or a whole percentage up to 100%",
+        "invalid value 'half' for '--max-failures <N|P%>': expected a number of hosts or a percentage up to 100%",
     ),
     (
         &["plan", "--local", "Bad_Name"],
@@ -37,7 +37,7 @@ const CASES: &[(&[&str], &str)] = &[
         "$DIR/malformed.yaml:2:12: unknown field \"adress\"; did you mean \"address\"?",
     ),
     (&["plan", "--roster", "$DIR/empty.yaml"], "no hosts in $DIR/empty.yaml"),
-    (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host of the roster is node-3"),
+    (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host matches node-3"),
     (
         &["plan", "--roster", "$DIR/roster.yaml", "--local"],
         "--local requires exactly one host, but 2 are selected",

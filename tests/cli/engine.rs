@@ -134,7 +134,7 @@ fn a_certificate_is_refused_before_anything_is_done() {
     );
     let ran = sandbox.engine("apply", &["signed"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, "node-1: changed=0 unchanged=0 failed  TIME\n"));
-    assert!(ran.stderr.contains("states/signed.yaml:4:5: certificate:$DIR/a.crt needs an authority"));
+    assert!(ran.stderr.contains("states/signed.yaml:4:5: certificate:$DIR/a.crt requires a CA"));
     assert!(!sandbox.path("target").exists());
 }
 
@@ -160,7 +160,7 @@ fn a_tree_is_checked_without_a_host() {
     let ran = sandbox.run(&with_roster);
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/templates/greeting.j2:1:4: `node.disks` is undefined
-    hint: it was rendered for the resource at states/files.yaml:7:13
+    hint: set disks in the vars of the host in the roster; it was rendered for the resource at states/files.yaml:7:13
     "#);
     sandbox.write(
         "tree/states/files.yaml",
@@ -172,7 +172,7 @@ fn a_tree_is_checked_without_a_host() {
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/states/files.yaml:3:5: unknown kind "fiel"; did you mean "file"?
-    error: $DIR/tree/states/files.yaml:4:5: file needs the field "content"
+    error: $DIR/tree/states/files.yaml:4:5: file requires the field "content"
     error: $DIR/tree/states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
     hint: put it in quotes: "0644"
     "#);
@@ -181,8 +181,8 @@ fn a_tree_is_checked_without_a_host() {
         "about: Wrong.\nresources:\n  - file: etc/motd\n    content: x\n  - route: 10.0.0.0/8\n    via: gate\n",
     );
     insta::assert_snapshot!(sandbox.run(&["check", "$DIR/tree"]).stderr, @r#"
-    error: $DIR/tree/states/files.yaml:3:5: "etc/motd" cannot be the name of a file: a path must be absolute
-    error: $DIR/tree/states/files.yaml:6:10: field "via" of route: it must be an IP address
+    error: $DIR/tree/states/files.yaml:3:5: invalid file name "etc/motd": must be an absolute path
+    error: $DIR/tree/states/files.yaml:6:10: field "via" of route: must be an IP address
     "#);
 }
 
@@ -214,7 +214,7 @@ fn a_batch_begins_only_when_the_one_before_ended_well() {
         failed.stdout,
         "a: unreachable  TIME\nb: not started\nc: not started\n3 hosts: 1 unreachable, 2 not started\n"
     );
-    let last = "error: not started: 1 failed, where 0 may (--max-failures): b, c";
+    let last = "error: not started: 1 failed, more than --max-failures=0 allows: b, c";
     assert!(failed.stderr.lines().any(|line| line == last), "{}", failed.stderr);
     let patient =
         sandbox.run(&[&arguments[..], &["--unreachable", "fail", "--max-failures", "50%"]].concat());

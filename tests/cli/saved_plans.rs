@@ -59,9 +59,9 @@ fn a_kept_plan_is_applied_once() {
     let again = apply(&sandbox);
     assert_eq!((again.code, again.stdout.as_str()), (7, ""));
     insta::assert_snapshot!(again.stderr, @r"
-    error: node-1: file:$DIR/first is what it should be already, and the plan changes it: the host has changed since
-    error: node-1: file:$DIR/secret is what it should be already, and the plan changes it: the host has changed since
-    error: node-1: symlink:$DIR/link is what it should be already, and the plan changes it: the host has changed since
+    error: node-1: file:$DIR/first already matches, but the plan changes it: host drifted since the plan was made
+    error: node-1: file:$DIR/secret already matches, but the plan changes it: host drifted since the plan was made
+    error: node-1: symlink:$DIR/link already matches, but the plan changes it: host drifted since the plan was made
     hint: nothing was changed on any host; make a new plan and review it
     ");
 }
@@ -74,12 +74,14 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
     let moves: [Move; 6] = [
         (
             |sandbox| sandbox.write("first", "by hand\n"),
-            &["node-1: file:$DIR/first needs another change than the plan has: the host has changed since"],
+            &[
+                "node-1: file:$DIR/first requires another change than the plan has: host drifted since the plan was made",
+            ],
         ),
         (
             |sandbox| roster(sandbox, "goodbye"),
             &[
-                "node-1: file:$DIR/first should be something else than when the plan was made: the states or their values have changed",
+                "node-1: file:$DIR/first has another desired state than in the plan: states or values changed since it was made",
             ],
         ),
         (
@@ -91,8 +93,8 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
                 sandbox.write("tree/states/files.yaml", &text);
             },
             &[
-                "node-1: symlink:$DIR/link is in the plan, and no longer in the states",
-                "node-1: symlink:$DIR/new is not in the plan: the states or their values have changed since",
+                "node-1: symlink:$DIR/link is in the plan, but not in the states any more",
+                "node-1: symlink:$DIR/new is not in the plan: states or values changed since it was made",
             ],
         ),
         (
@@ -120,7 +122,7 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
                 let other = if text[at..].starts_with('0') { "1" } else { "0" };
                 sandbox.write("saved", &format!("{}{other}{}", &text[..at], &text[at + 1..]));
             },
-            &["node-1: it is another machine than the one that the plan was made for"],
+            &["node-1: this is not the machine that the plan was made for"],
         ),
     ];
     for (change, expected) in moves {

@@ -1,40 +1,40 @@
-//! One plain resource of each kind. `#` in a text is a number, so that no two are about the same thing; `@` is a
-//! directory of the test.
+//! One plain resource of each kind. `#` in a string is replaced by a number, so that no two manage the same thing, and
+//! `@` by a directory of the test.
 
 use metalform::resource::Resource;
 use metalform::resource::contract::ensure::Ensure;
-use metalform::resource::fields::given::FieldError;
+use metalform::resource::contract::kind::Kind;
+use metalform::resource::fields::field_error::FieldError;
 use serde_json::{Map, Value};
 
 use crate::play::Host;
 
-/// A resource as a state file has it.
+/// A resource as in a state file.
 pub struct Plain {
-    pub kind: &'static str,
+    pub kind: Kind,
     pub name: String,
     pub fields: Map<String, Value>,
 }
 
 impl Plain {
-    /// Without what is only for one that should be present.
     pub fn parse(&self, ensure: Ensure) -> Result<Resource, FieldError> {
         Resource::parse(self.kind, &self.name, self.fields.clone(), ensure, false)
     }
 }
 
 pub struct Base {
-    pub kind: &'static str,
+    pub kind: Kind,
     pub name: &'static str,
     /// JSON.
     pub fields: &'static str,
-    /// Fields that are shell text by their meaning.
+    /// Fields that are shell scripts.
     pub shell: &'static [&'static str],
-    /// Its steps need what the test's commands do not play.
+    /// Its steps need more than the commands of the test simulate.
     pub may_fail: bool,
 }
 
 impl Base {
-    const fn new(kind: &'static str, name: &'static str, fields: &'static str) -> Self {
+    const fn new(kind: Kind, name: &'static str, fields: &'static str) -> Self {
         Self { kind, name, fields, shell: &[], may_fail: false }
     }
 
@@ -62,56 +62,51 @@ const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QE
 const SHA256: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 pub const BASES: &[Base] = &[
-    // What is downloaded is not there.
-    Base::new("archive", "@/a#", r#"{"url": "http://192.0.2.1/a.tar", "sha256": "SHA256"}"#).that_may_fail(),
-    Base::new("binary", "@/b#", r#"{"url": "http://192.0.2.1/b", "sha256": "SHA256"}"#).that_may_fail(),
-    Base::new("authorized_key", "Key #", r#"{"user": "u#", "key": "A KEY"}"#).that_may_fail(),
+    // The download does not exist.
+    Base::new(Kind::Archive, "@/a#", r#"{"url": "http://192.0.2.1/a.tar", "sha256": "SHA256"}"#).that_may_fail(),
+    Base::new(Kind::Binary, "@/b#", r#"{"url": "http://192.0.2.1/b", "sha256": "SHA256"}"#).that_may_fail(),
+    Base::new(Kind::AuthorizedKey, "Key #", r#"{"user": "u#", "key": "A KEY"}"#).that_may_fail(),
     Base::new(
-        "certificate",
+        Kind::Certificate,
         "@/c#.crt",
         r#"{"key": "@/c#.key", "authority": "x", "common_name": "x", "usages": ["server"]}"#,
     )
     .that_may_fail(),
     Base {
         shell: &["run", "unless", "only_if"],
-        ..Base::new("command", "Say #", r#"{"run": ":", "creates": "@/never#"}"#)
+        ..Base::new(Kind::Command, "Say #", r#"{"run": ":", "creates": "@/never#"}"#)
     },
-    Base::new("directory", "@/d#", "{}"),
-    Base::new("file", "@/f#", r#"{"content": "x"}"#),
-    // The test's commands make no account and mount nothing, so what follows from that is missed.
-    Base::new("group", "g#", "{}").that_may_fail(),
-    Base::new("host_entry", "10.2.3.#", r#"{"names": ["h#"]}"#),
-    Base::new("image", "registry.example/i#:1", "{}"),
-    Base::new("kmod", "m#", "{}"),
+    Base::new(Kind::Directory, "@/d#", "{}"),
+    Base::new(Kind::File, "@/f#", r#"{"content": "x"}"#),
+    // The commands of the test create no account and mount nothing.
+    Base::new(Kind::Group, "g#", "{}").that_may_fail(),
+    Base::new(Kind::HostEntry, "10.2.3.#", r#"{"names": ["h#"]}"#),
+    Base::new(Kind::Image, "registry.example/i#:1", "{}"),
+    Base::new(Kind::Kmod, "m#", "{}"),
     Base::new(
-        "kubeconfig",
+        Kind::Kubeconfig,
         "@/k#",
         r#"{"server": "https://127.0.0.1:7443", "ca": "@/ca", "certificate": "@/k#.crt", "key": "@/k#.key", "authority": "kubernetes", "common_name": "x"}"#,
     )
     .that_may_fail(),
-    Base::new("line", "Line #", r#"{"path": "@/lines#", "text": "x", "create": true}"#),
-    Base::new("mount", "@/m#", r#"{"device": "tmpfs", "type": "tmpfs"}"#).that_may_fail(),
-    Base::new("package", "p#", "{}"),
+    Base::new(Kind::Line, "Line #", r#"{"path": "@/lines#", "text": "x", "create": true}"#),
+    Base::new(Kind::Mount, "@/m#", r#"{"device": "tmpfs", "type": "tmpfs"}"#).that_may_fail(),
+    Base::new(Kind::Package, "p#", "{}"),
     Base::new(
-        "package_repository",
+        Kind::PackageRepository,
         "r#",
         r#"{"uri": "http://192.0.2.1/", "suite": "s", "components": ["main"], "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----"}"#,
     ),
-    Base::new("reboot", "Reboot #", r#"{"when_file": "@/never"}"#).that_may_fail(),
-    Base::new("route", "10.1.#.0/24", r#"{"device": "eth0"}"#),
-    Base::new("service", "s#", "{}"),
-    Base::new("static_pod", "p#", r#"{"content": "x"}"#),
-    Base::new("swap", "off", "{}").that_may_fail(),
-    Base::new("symlink", "@/l#", r#"{"target": "x"}"#),
-    // A parameter that is not there cannot be set.
-    Base::new("sysctl", "net.v#", r#"{"value": "1"}"#).that_may_fail(),
-    Base::new("template", "@/t#", r#"{"content": "x"}"#),
-    Base::new("unit", "u#.service", r#"{"content": "[Service]\nExecStart=/bin/true\n"}"#),
-    Base::new("user", "u#", "{}").that_may_fail(),
-    Base::new("wait", "Wait #", r#"{"file": "@", "deadline": 1}"#).that_may_fail(),
+    Base::new(Kind::Reboot, "Reboot #", r#"{"when_file": "@/never"}"#).that_may_fail(),
+    Base::new(Kind::Route, "10.1.#.0/24", r#"{"device": "eth0"}"#),
+    Base::new(Kind::Service, "s#", "{}"),
+    Base::new(Kind::StaticPod, "p#", r#"{"content": "x"}"#),
+    Base::new(Kind::Swap, "off", "{}").that_may_fail(),
+    Base::new(Kind::Symlink, "@/l#", r#"{"target": "x"}"#),
+    // A parameter that does not exist cannot be set.
+    Base::new(Kind::Sysctl, "net.v#", r#"{"value": "1"}"#).that_may_fail(),
+    Base::new(Kind::Template, "@/t#", r#"{"content": "x"}"#),
+    Base::new(Kind::Unit, "u#.service", r#"{"content": "[Service]\nExecStart=/bin/true\n"}"#),
+    Base::new(Kind::User, "u#", "{}").that_may_fail(),
+    Base::new(Kind::Wait, "Wait #", r#"{"file": "@", "deadline": 1}"#).that_may_fail(),
 ];
-
-/// Those of kinds that there are.
-pub fn bases() -> impl Iterator<Item = &'static Base> {
-    BASES.iter().filter(|base| metalform::resource::fields(base.kind).is_some())
-}

@@ -1,4 +1,4 @@
-//! A host of the test: real shells and coreutils, a root of its own, and commands that only note their arguments.
+//! A test host: real shells and coreutils, a root directory of its own, and commands that only record their arguments.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ use std::process::{Command, Stdio};
 
 use metalform::transport::{Output, Program};
 
-/// Part of every hostile text: whatever has it must have all of the text.
+/// Part of every hostile string: a file or argument with it must contain the whole string.
 pub const MARK: &str = "mark";
 
-/// POSIX shells that hosts have.
+/// POSIX shells of supported hosts.
 pub const SHELLS: [&str; 3] = ["dash", "bash --posix", "busybox sh"];
 
-/// What would act on the machine, and `canary`, which nobody calls.
+/// Commands that would change the machine, and `canary`, which is never called.
 const PLAYED: &[&str] = &[
     "apt-get",
     "authconfig",
@@ -54,7 +54,7 @@ const PLAYED: &[&str] = &[
     "wget",
 ];
 
-/// systemctl prints a block for each unit asked for; all others print nothing and succeed.
+/// systemctl prints a block for each unit; all others print nothing and succeed.
 const PLAY: &str = r#"#!/bin/sh
 printf '%s\0' "$#" "${0##*/}" "$@" >>"$RECORD"
 [ "${0##*/} $1" = "systemctl show" ] || exit 0
@@ -65,22 +65,22 @@ while [ $# -gt 1 ]; do
 done
 "#;
 
-/// Where programs would reach the machine itself; the same below the host's root.
+/// Directories of the machine, which are moved below the root of the host.
 const PLACES: [&str; 10] =
     ["/etc/", "/var/", "/usr/", "/proc/", "/sys/", "/run/", "/lib/", "/home/", "/root/", "/boot/"];
 
-/// Nobody: what goes wrong in a program can then do no harm.
+/// The user `nobody`, so that a faulty program cannot change the machine.
 const NOBODY: u32 = 65534;
 
 pub struct Host {
     directory: tempfile::TempDir,
 }
 
-/// What a program left.
+/// The output of a program.
 pub struct Left(pub Output);
 
 impl Left {
-    /// The apply program came to its end.
+    /// Whether the apply program ran to its end.
     pub fn ended(&self) -> bool {
         String::from_utf8_lossy(&self.0.stdout)
             .lines()
@@ -130,7 +130,7 @@ impl Host {
             fs::set_permissions(host.path("bin").join(name), fs::Permissions::from_mode(0o755)).unwrap();
         };
         PLAYED.iter().for_each(|name| executable(name, PLAY));
-        // Answers speak of the machine's own places again.
+        // Answers contain the paths of the machine again.
         let base64 = format!(
             "#!/bin/sh\ncase \"$*\" in *d*) exec /usr/bin/base64 \"$@\" ;; esac\nsed 's#{}/#/#g' | /usr/bin/base64 \"$@\"\n",
             host.path("root").display()
@@ -164,7 +164,7 @@ impl Host {
         self.path("files")
     }
 
-    /// Runs a program as a host does, as nobody where the test is run by root.
+    /// Runs a program as a host does, as the user `nobody` where the test runs as root.
     pub fn run(&self, shell: &str, program: &Program) -> Left {
         let script = self.path("script");
         fs::write(&script, self.relocated(&program.script)).unwrap();
@@ -191,7 +191,7 @@ impl Host {
             .spawn()
             .unwrap();
         let (mut stdin, payload) = (child.stdin.take().unwrap(), program.payload.clone());
-        // A program that fails leaves the rest of its payload unread.
+        // A program that fails does not read all of its payload.
         let writer = std::thread::spawn(move || drop(stdin.write_all(&payload)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
@@ -217,7 +217,7 @@ impl Host {
         text
     }
 
-    /// No word was broken up, nothing was run that nobody asked for, and nothing lies where it should not.
+    /// No word was split, no other command ran, and no file was created elsewhere.
     pub fn expect_harmless(&self, text: &str, said: &str) {
         for call in self.calls() {
             assert!(call[0] != "canary", "canary was run\n{said}");
@@ -239,7 +239,7 @@ impl Host {
         }
     }
 
-    /// The arguments of every command that was played, its name first.
+    /// The arguments of every recorded command, its name first.
     fn calls(&self) -> Vec<Vec<String>> {
         let record = fs::read(self.path("record")).unwrap();
         let mut words =

@@ -1,34 +1,36 @@
-//! A text in every place of every kind, one place at a time.
+//! A string in every place of every kind, one place at a time.
 
 use metalform::resource::Resource;
 use metalform::resource::contract::ensure::Ensure;
-use metalform::resource::fields::field::FieldSort;
-use metalform::resource::fields::given::FieldError;
-use metalform::resource::kinds;
+use metalform::resource::contract::kind::Kind;
+use metalform::resource::contract::resource_id::ResourceId;
+use metalform::resource::fields;
+use metalform::resource::fields::field_error::FieldError;
+use metalform::resource::fields::field_spec::FieldType;
 use serde_json::{Value, json};
 
-use crate::bases::{Plain, bases};
+use crate::bases::{BASES, Plain};
 use crate::play::Host;
 
-/// A resource with the text in one place.
+/// A resource with the string in one place.
 pub struct Variant {
     plain: Plain,
     place: String,
     pub may_fail: bool,
-    /// Its name is a path of the test's own.
+    /// Its name is a path in the directory of the test.
     is_path: bool,
 }
 
 impl Variant {
     pub fn title(&self) -> String {
-        format!("{} with {} of {:?}", self.plain.name.escape_debug(), self.place, self.plain.kind)
+        format!("{} with {} of {}", self.plain.name.escape_debug(), self.place, self.plain.kind)
     }
 
-    pub fn id(&self) -> String {
-        format!("{}:{}", self.plain.kind, self.plain.name)
+    pub fn id(&self) -> ResourceId {
+        ResourceId { kind: self.plain.kind, name: self.plain.name.clone() }
     }
 
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> Kind {
         self.plain.kind
     }
 
@@ -36,7 +38,7 @@ impl Variant {
         self.plain.parse(ensure)
     }
 
-    /// Where its name is a path: that there is something, or nothing any more, and with what content.
+    /// Where its name is a path: it exists with the right content, or does not exist.
     pub fn expect_done(&self, ensure: Ensure, said: &str) {
         if !self.is_path || self.may_fail {
             return;
@@ -54,14 +56,13 @@ impl Variant {
     }
 }
 
-/// Everything that can be made of a text.
+/// The string in every place.
 pub fn variants(host: &Host, text: &str) -> Vec<Variant> {
     let below = format!("{}/{text}", host.files().display());
     let mut variants = Vec::new();
-    for base in bases() {
-        let spec = kinds().iter().find(|spec| spec.name == base.kind).unwrap();
-        let is_path =
-            base.name.starts_with('@') && matches!(base.kind, "directory" | "file" | "symlink" | "template");
+    for base in BASES {
+        let is_path = base.name.starts_with('@')
+            && matches!(base.kind, Kind::Directory | Kind::File | Kind::Symlink | Kind::Template);
         let mut add = |place: &str, change: &dyn Fn(&mut Plain, usize)| {
             let number = variants.len();
             let mut plain = base.resource(host, number);
@@ -71,17 +72,17 @@ pub fn variants(host: &Host, text: &str) -> Vec<Variant> {
         add("the name", &|plain, number| {
             let directory = host.files().join(number.to_string());
             plain.name = match base.name.starts_with('@') {
-                // In a directory of its own, which is part of what is asked for.
+                // In a directory of its own, which is part of the desired path.
                 true => format!("{}/{text}", directory.display()),
                 false => text.to_owned(),
             };
         });
-        for field in spec.fields.iter().filter(|field| !base.shell.contains(&field.name)) {
-            let values: Vec<Value> = match field.sort {
-                FieldSort::Text | FieldSort::Any => vec![json!(text), json!(below)],
-                FieldSort::TextList => vec![json!([text]), json!(["x", below])],
-                FieldSort::TextMap => vec![json!({text: "x"}), json!({"x": text})],
-                FieldSort::Mode | FieldSort::Integer | FieldSort::Boolean => Vec::new(),
+        for field in fields(base.kind).iter().filter(|field| !base.shell.contains(&field.name)) {
+            let values: Vec<Value> = match field.takes {
+                FieldType::String | FieldType::Any => vec![json!(text), json!(below)],
+                FieldType::StringList => vec![json!([text]), json!(["x", below])],
+                FieldType::StringMap => vec![json!({text: "x"}), json!({"x": text})],
+                FieldType::Mode | FieldType::Integer | FieldType::Boolean => Vec::new(),
             };
             for value in values {
                 add(field.name, &|plain, _| {

@@ -1,4 +1,4 @@
-//! What a host answered, in the short form of the case files.
+//! Answers of a host, in the short form of the case files.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ struct PackageForm {
     held: bool,
 }
 
-/// What is not said is that of a running service, enabled.
+/// Defaults are those of a running, enabled service.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct UnitForm {
@@ -51,7 +51,7 @@ impl Default for UnitForm {
     }
 }
 
-/// There is such a user when it has a uid. What is not said is that of somebody of the host.
+/// The user exists where it has a uid. Defaults are those of a local user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct UserForm {
@@ -74,7 +74,7 @@ impl Default for UserForm {
     }
 }
 
-/// There is such a group when it has a gid.
+/// The group exists where it has a gid.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct GroupForm {
@@ -92,7 +92,7 @@ struct PasswordForm {
     has_hash: bool,
 }
 
-/// What is not said of the home is that it is there, and empty.
+/// By default the home exists and is empty.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct KeysForm {
@@ -114,9 +114,9 @@ impl Default for KeysForm {
 struct MountForm {
     source: String,
     device: Option<String>,
-    wanted_device: Option<String>,
+    expected_device: Option<String>,
     #[serde(rename = "type")]
-    sort: String,
+    fs_type: String,
     options: BTreeSet<String>,
 }
 
@@ -138,8 +138,8 @@ fn keys_state(form: KeysForm) -> KeysState {
 }
 
 fn mount_state(form: MountForm) -> MountState {
-    let MountForm { source, device, wanted_device, sort, options } = form;
-    MountState { device: device.unwrap_or_else(|| source.clone()), source, wanted_device, sort, options }
+    let MountForm { source, device, expected_device, fs_type, options } = form;
+    MountState { device: device.unwrap_or_else(|| source.clone()), source, expected_device, fs_type, options }
 }
 
 fn form<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
@@ -198,7 +198,7 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
     }
 }
 
-/// As a host would answer: the content comes only when it was asked for and differs.
+/// As a host answers: the content is present only where it is requested and differs.
 fn path_state(value: &Value, unless_sha256: Option<&str>) -> PathState {
     match value.as_str() {
         Some("absent") => return PathState::Absent,

@@ -1,4 +1,4 @@
-//! One case file, and what the resource under test makes of it.
+//! A case file and the verdict of its resource.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use metalform::resource::Resource;
 use metalform::resource::contract::change::{Change, Difference, Verdict};
 use metalform::resource::contract::context::Context;
-use metalform::resource::contract::download::Download;
 use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::kind::Kind;
 use metalform::resource::contract::pending::Pending;
 use metalform::resource::contract::probe::{Observed, Probe};
+use metalform::resource::contract::remote_file::RemoteFile;
 use metalform::resource::contract::step::{Access, Step};
-use metalform::resource::fields::given::FieldError;
+use metalform::resource::fields::field_error::FieldError;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -26,10 +27,10 @@ pub const NOW: &str = "2026-11-21T00:00:00Z";
 pub struct Case {
     /// As in a state file, with the shared keys `ensure` and `sensitive`.
     resource: Map<String, Value>,
-    /// By the text of a probe (`path /etc/hosts`); guards are numbered in the order asked (`guard 1`).
+    /// By the display form of a probe (`path /etc/hosts`); guards are numbered in their order (`guard 1`).
     #[serde(default)]
     observed: Map<String, Value>,
-    /// Ids of earlier resources with changes; `absent file:/a` when it goes.
+    /// Ids of earlier resources with changes; `absent file:/a` where it is removed.
     #[serde(default)]
     pending: Vec<String>,
     /// What earlier resources will have written, by path, or `~user` for the user's keys.
@@ -66,17 +67,17 @@ impl Case {
         self.resource.get("ensure").is_some_and(|ensure| ensure == "absent")
     }
 
-    fn parse(&self, kind: &str) -> Result<Resource, FieldError> {
+    fn parse(&self, kind: Kind) -> Result<Resource, FieldError> {
         let mut fields = self.resource.clone();
-        let name = fields.remove(kind).and_then(|name| name.as_str().map(str::to_owned)).unwrap();
+        let name = fields.remove(kind.name()).and_then(|name| name.as_str().map(str::to_owned)).unwrap();
         let ensure =
             fields.remove("ensure").map_or(Ensure::Present, |value| serde_json::from_value(value).unwrap());
         let sensitive = fields.remove("sensitive").is_some_and(|value| value.as_bool().unwrap());
         Resource::parse(kind, &name, fields, ensure, sensitive)
     }
 
-    /// What a case in the folder of this kind comes to.
-    pub fn decide(&self, kind: &str, authorities: &Authorities) -> Expect {
+    /// The verdict of a case of this kind.
+    pub fn decide(&self, kind: Kind, authorities: &Authorities) -> Expect {
         let resource = match self.parse(kind) {
             Ok(resource) => resource,
             Err(error) => return Expect::FieldError { reason: error.to_string() },
@@ -102,8 +103,8 @@ impl Case {
         let mut pending = Pending::hiding(self.secret.iter().map(String::as_str));
         for id in &self.pending {
             match id.strip_prefix("absent ") {
-                Some(id) => pending.record(id, Ensure::Absent, &Change::default()),
-                None => pending.record(id, Ensure::Present, &Change::default()),
+                Some(id) => pending.record(id.parse().unwrap(), Ensure::Absent, &Change::default()),
+                None => pending.record(id.parse().unwrap(), Ensure::Present, &Change::default()),
             }
         }
         for (path, text) in &self.written {
@@ -111,17 +112,17 @@ impl Case {
                 let (user, content) = (user.to_owned(), text.clone().into_bytes());
                 let step = Step::WriteAuthorizedKeys { user, found: None, content };
                 let change = Change { differences: Vec::new(), steps: vec![step] };
-                pending.record("authorized_key:an earlier one", Ensure::Present, &change);
+                pending.record("authorized_key:an earlier one".parse().unwrap(), Ensure::Present, &change);
                 continue;
             }
             let step = Step::WriteFile {
                 path: path.clone(),
                 content: text.clone().into_bytes(),
-                access: Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 },
+                access: Access::root(0o644),
                 sensitive: false,
             };
             let change = Change { differences: Vec::new(), steps: vec![step] };
-            pending.record("line:an earlier one", Ensure::Present, &change);
+            pending.record("line:an earlier one".parse().unwrap(), Ensure::Present, &change);
         }
         pending
     }
@@ -161,7 +162,7 @@ fn access_text(access: &Access) -> String {
     format!("{}:{} {:04o}", access.owner, access.group, access.mode)
 }
 
-fn download_text(from: &Download) -> String {
+fn download_text(from: &RemoteFile) -> String {
     let ca = from.ca.as_ref().map(|ca| format!(" by {ca}")).unwrap_or_default();
     format!("{}{ca} {}", from.url, &from.sha256[..8])
 }

@@ -1,4 +1,4 @@
-//! The shell texts that kinds write, run for real with `/etc` moved into a temporary directory.
+//! The shell scripts of kinds, run with `/etc` in a temporary directory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,13 +8,14 @@ use metalform::resource::Resource;
 use metalform::resource::contract::change::Verdict;
 use metalform::resource::contract::context::Context;
 use metalform::resource::contract::ensure::Ensure;
+use metalform::resource::contract::kind::Kind;
 use metalform::resource::contract::pending::Pending;
 use metalform::resource::contract::probe::{Answer, Observed, PathState, Probe, UnitState};
 use metalform::resource::contract::step::Step;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn resource(kind: &str, name: &str, fields: &Value, ensure: Ensure) -> Resource {
+fn resource(kind: Kind, name: &str, fields: &Value, ensure: Ensure) -> Resource {
     Resource::parse(kind, name, fields.as_object().unwrap().clone(), ensure, false).unwrap()
 }
 
@@ -89,7 +90,7 @@ fn other_package_sources_go_and_come_back() {
         "uri": "http://repository.example/", "suite": "./", "exclusive": true,
         "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
     });
-    let only = resource("package_repository", "metalform", &fields, Ensure::Present);
+    let only = resource(Kind::PackageRepository, "metalform", &fields, Ensure::Present);
     host.write("etc/apt/sources.list", "# nothing here\n\n");
     host.write("etc/apt/sources.list.d/metalform.sources", "Types: deb\n");
     assert_eq!(host.apply(&only), None, "a list of comments may stay");
@@ -102,7 +103,7 @@ fn other_package_sources_go_and_come_back() {
     assert!(host.path("etc/apt/sources.list.d/metalform.sources").exists());
     assert_eq!(host.apply(&only), None);
 
-    let removed = resource("package_repository", "metalform", &fields, Ensure::Absent);
+    let removed = resource(Kind::PackageRepository, "metalform", &fields, Ensure::Absent);
     assert_eq!(host.apply(&removed), Some(0));
     assert!(others.iter().all(|other| host.path(other).exists()));
     assert_eq!(host.apply(&removed), None);
@@ -115,7 +116,7 @@ fn other_sources_of_dnf_go_and_come_back() {
         "format": "rpm", "uri": "http://repository.example/", "exclusive": true,
         "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
     });
-    let only = resource("package_repository", "metalform", &fields, Ensure::Present);
+    let only = resource(Kind::PackageRepository, "metalform", &fields, Ensure::Present);
     for name in ["metalform", "base", "it's"] {
         host.write(&format!("etc/yum.repos.d/{name}.repo"), "[x]\n");
     }
@@ -125,7 +126,7 @@ fn other_sources_of_dnf_go_and_come_back() {
         !host.path("etc/yum.repos.d/base.repo").exists() && !host.path("etc/yum.repos.d/it's.repo").exists()
     );
     assert_eq!(host.apply(&only), None);
-    let removed = resource("package_repository", "metalform", &fields, Ensure::Absent);
+    let removed = resource(Kind::PackageRepository, "metalform", &fields, Ensure::Absent);
     assert_eq!(host.apply(&removed), Some(0));
     assert!(
         host.path("etc/yum.repos.d/base.repo").exists() && host.path("etc/yum.repos.d/it's.repo").exists()
@@ -148,7 +149,7 @@ fn a_restart_that_a_killed_run_owes_is_found_by_the_next() {
     host.write("etc/it's a file", "");
     host.write("var/lib/dpkg/info/containerd:amd64.list", "");
     let ids = json!({"restart_when_changed": ["template:/etc/it's a file", "package:containerd", "file:/etc/none"]});
-    let service = resource("service", "containerd", &ids, Ensure::Present);
+    let service = resource(Kind::Service, "containerd", &ids, Ensure::Present);
     let owed = |file_age, package_age| {
         set_age(&host.path("etc/it's a file"), file_age);
         set_age(&host.path("var/lib/dpkg/info/containerd:amd64.list"), package_age);

@@ -1,7 +1,7 @@
-//! `tests/bad/`: files as people get them wrong, each with what `metalform check` says of it in a file beside it.
+//! `tests/bad/`: files with typical mistakes, each with the expected output of `metalform check` beside it.
 //!
-//! `UPDATE_EXPECTED=1 cargo test` writes what is expected anew; read the difference before keeping it. What is
-//! expected of `tests/bad/state` is held by `src/state/cases.rs`, with kinds that do not change.
+//! `UPDATE_EXPECTED=1 cargo test` rewrites the expectations; read the diff before you keep it. Those of `tests/bad/state`
+//! are checked by `src/state/cases.rs`, with kinds that do not change.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What `metalform check PATH`, run in a directory, says on standard error.
+/// Standard error of `metalform check PATH`, run in a directory.
 fn said(directory: &Path, path: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_metalform"))
         .args(["check", path])
@@ -39,7 +39,7 @@ fn assert_form(path: &str, stderr: &str) {
         let mut parts = error.splitn(4, ':');
         let file = parts.next().unwrap();
         let numbers: Vec<u64> = parts.by_ref().take(2).filter_map(|part| part.parse().ok()).collect();
-        // A file that is not there, or that nothing leads to, has no lines.
+        // A file that is missing or unused has no lines.
         let of_file = error.ends_with("this file is missing")
             || error.contains("no role has this state")
             || error.contains("this is not a state file");
@@ -71,11 +71,11 @@ fn bad_rosters_and_configurations_are_refused_as_expected() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The trees of `tests/bad/state`, as directories that an operator would have.
+/// The trees of `tests/bad/state`, as directories.
 #[test]
-fn bad_states_and_templates_are_refused_in_lines_with_their_place() {
+fn bad_states_and_templates_are_refused_in_lines_with_a_location() {
     for folder in entries(&bad("state")) {
-        // These are right but for the values of some host.
+        // The others are wrong only with the values of a host.
         if folder.join("values.json").exists() {
             continue;
         }
@@ -102,7 +102,7 @@ fn bad_states_and_templates_are_refused_in_lines_with_their_place() {
 }
 
 #[test]
-fn files_that_no_person_wrote_are_refused_at_once() {
+fn absurdly_large_files_are_refused_at_once() {
     let tree = tempfile::tempdir().unwrap();
     let states = tree.path().join("states");
     std::fs::create_dir(&states).unwrap();
@@ -111,7 +111,7 @@ fn files_that_no_person_wrote_are_refused_at_once() {
     let wide = format!("about: x\nresources:\n{}", "  - package: a\n    version: 1\n".repeat(400_000));
     let line = format!("about: {}\nresources: []\n", "x".repeat(3 << 20));
     for (name, text, expected) in [
-        ("wide", wide, "states/a.yaml:1:1: this file has 11 MiB; more than 4 are not read"),
+        ("wide", wide, "states/a.yaml:1:1: this file is 11 MiB large; the limit is 4 MiB"),
         ("deep", deep, "states/a.yaml:2:"),
         ("line", line, ""),
     ] {

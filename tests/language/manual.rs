@@ -1,4 +1,4 @@
-//! The reference of kinds: complete, up to date, and with examples that would be taken.
+//! The reference of kinds: complete, up to date, with examples that are valid.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,20 +25,20 @@ pub fn state(resource: &str) -> String {
 #[test]
 fn every_kind_has_a_page_with_an_example() {
     for kind in kinds() {
-        let (name, page) = (kind.name, docs::manual(kind.name));
+        let (name, page) = (kind.kind.name(), docs::manual(kind.kind.name()));
         assert!(example(name).starts_with(&format!("- {name}: ")), "src/cli/manual/{name}.md has no example");
         for part in ["\nAbsent: ", "\nRefused: "] {
-            assert!(page.contains(part), "src/cli/manual/{name}.md does not say what is{part}");
+            assert!(page.contains(part), "src/cli/manual/{name}.md has no section{part}");
         }
     }
 }
 
 #[test]
-fn every_example_is_one_that_metalform_takes() {
+fn every_example_is_valid() {
     for kind in kinds() {
         let root = tempfile::tempdir().unwrap();
-        let text = state(&example(kind.name));
-        // Nothing stands before the example that a service could react to.
+        let text = state(&example(kind.kind.name()));
+        // There is no earlier resource that a service could react to.
         let text: String = text
             .lines()
             .filter(|line| !line.contains("_when_changed"))
@@ -60,13 +60,13 @@ fn every_example_is_one_that_metalform_takes() {
         let values = metalform::render::values_of(&serde_json::json!({}));
         let compiled = compile(&library, &library.states_of(&["node"]).unwrap(), kinds(), &values).unwrap();
         HostStates::new(compiled, BTreeMap::new(), "2026-01-01T00:00:00Z".parse().unwrap())
-            .unwrap_or_else(|faults| panic!("{}: {}\n{text}", kind.name, faults[0]));
+            .unwrap_or_else(|faults| panic!("{}: {}\n{text}", kind.kind, faults[0]));
     }
 }
 
-/// `UPDATE_EXPECTED=1 cargo test --test language` writes it anew.
+/// `UPDATE_EXPECTED=1 cargo test --test language` regenerates it.
 #[test]
-fn the_page_that_the_readme_links_is_what_is_printed() {
+fn the_committed_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/kinds.md");
     let page = docs::page(kinds());
     if std::env::var_os("UPDATE_EXPECTED").is_some() {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use metalform::model::ssh_target::SshTarget;
 use metalform::transport::error::TransportError;
-use metalform::transport::secret::{Given, PromptError, Prompter, Secret};
+use metalform::transport::secret::{FixedPrompter, PromptError, Prompter, Secret};
 
 use crate::openssh::{Sshd, keygen};
 use crate::site::Site;
@@ -158,11 +158,11 @@ async fn a_passphrase_is_asked_for_once_and_only_when_the_host_would_take_the_ke
     assert!(nobody.is_permanent());
     assert_eq!(
         nobody.to_string(),
-        format!("private key {} needs its passphrase: there is no terminal to ask for it", key.display())
+        format!("private key {} requires a passphrase: no terminal to prompt on", key.display())
     );
-    let wrong = site.client().with_prompter(Arc::new(Given(Secret::new("wrong"))));
+    let wrong = site.client().with_prompter(Arc::new(FixedPrompter(Secret::new("wrong"))));
     let error = run(&site.connect_with(wrong, target(&[&key])), "true").await.unwrap_err();
-    assert!(error.to_string().contains("its passphrase is another one"), "{error}");
+    assert!(error.to_string().contains("wrong passphrase"), "{error}");
     // An agent that has it needs no passphrase.
     let agent = Agent::start(&site).await;
     let plain = at(&site, "plain");

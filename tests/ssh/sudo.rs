@@ -57,12 +57,11 @@ async fn a_wrong_password_is_tried_once_in_all_and_is_a_permanent_error() {
     let given = [one.sudo_answers(), other.sudo_answers()].concat();
     assert_eq!(given, ["wrong"]);
     assert_eq!(
-        reasons.iter().filter(|reason| *reason == "it does not take the password").count(),
+        reasons.iter().filter(|reason| *reason == "sudo refuses the password").count(),
         1,
         "{reasons:?}"
     );
-    let spared =
-        reasons.iter().filter(|reason| reason.contains("did not take the one that was given")).count();
+    let spared = reasons.iter().filter(|reason| reason.contains("refused the one that was given")).count();
     assert_eq!(spared, 2, "{reasons:?}");
 }
 

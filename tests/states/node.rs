@@ -1,4 +1,4 @@
-//! Nodes of every role on every sort of host, and what their states come to.
+//! Nodes of every role on every type of host, and their compiled states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use metalform::engine::Desired;
 use metalform::engine::states::HostStates;
 use metalform::etcd::member::{Health, Member, Membership};
-use metalform::model::node::Taint;
+use metalform::model::api_contract::{API_SERVER, SSH_HOST};
+use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec, NodeTaints, Taint};
 use metalform::model::role::Role;
 use metalform::operation::layer::Layer;
-use metalform::operation::phases::control_plane::API_SERVER;
 use metalform::operation::survey::Survey;
-use metalform::operation::values::{Given, values};
+use metalform::operation::values::{ClusterInputs, values};
 use metalform::operation::world::{NodeView, Peer, World};
 use metalform::render::{Value, values_of};
 use metalform::resource;
@@ -19,7 +19,7 @@ use metalform::state::{Compiled, Library, StateName, compile};
 
 const FLAVOURS: [&str; 3] = ["debian-12-machine", "debian-13-container", "debian-13-machine"];
 
-/// What a node is for, and what it is called here.
+/// Roles, and the name of the combination in snapshots.
 const NODES: [(&str, &[Role]); 6] = [
     ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]),
     ("master-and-etcd", &[Role::Master, Role::Etcd]),
@@ -64,6 +64,7 @@ fn world(joined: bool) -> World {
         machine_id: "other".to_owned(),
         control_plane_ip: Some("192.0.2.12".parse().unwrap()),
         api_server: true,
+        ..Peer::default()
     };
     World {
         survey: Some(Survey { joined, ..Survey::default() }),
@@ -111,7 +112,11 @@ impl Node {
             value: String::new(),
             effect: "NoSchedule".to_owned(),
         };
-        let given = Given { cluster: &cluster, taints: &[taint], join_token: "SECRET.TOKEN" };
+        let annotations = [(SSH_HOST.to_owned(), "192.0.2.11".to_owned())].into();
+        let metadata = NodeMetadata { name: Some("node".to_owned()), annotations, ..NodeMetadata::default() };
+        let manifest = NodeManifest { metadata, spec: NodeTaints { taints: vec![taint] } };
+        let spec = NodeSpec::parse(&manifest).unwrap();
+        let given = ClusterInputs { cluster: &cluster, spec: &spec, join_token: "SECRET.TOKEN" };
         values_of(&values(&goal, &facts, &world(joined), layer, given))
     }
 

@@ -179,6 +179,7 @@ impl Cluster {
                         .get(CONTROL_PLANE_IP)
                         .and_then(|ip| ip.parse::<IpAddr>().ok()),
                     api_server: node.annotations.contains_key(API_SERVER),
+                    ..Peer::default()
                 };
                 (name.clone(), peer)
             })

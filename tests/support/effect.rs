@@ -119,7 +119,7 @@ impl FakeSite {
                 }
             }
             if began.elapsed() > LEASE_LIMIT {
-                return Err(Trouble::Lease(LeaseError::Taken { who: "somebody".to_owned() }));
+                return Err(Trouble::Lease(LeaseError::Taken { by: "somebody".to_owned() }));
             }
             sleep(Duration::from_millis(200)).await;
         }

@@ -127,8 +127,8 @@ impl Etcd {
     }
 
     pub fn change(&mut self, change: &Change, now: Instant) -> Result<(), ActError> {
-        let not_yet = |said: &str| ActError::NotYet { said: format!("etcdserver: {said}") };
-        let overtaken = |said: &str| ActError::Overtaken { said: format!("etcdserver: {said}") };
+        let not_yet = |said: &str| ActError::NotYet { message: format!("etcdserver: {said}") };
+        let overtaken = |said: &str| ActError::Overtaken { message: format!("etcdserver: {said}") };
         if !self.has_quorum() {
             return Err(not_yet("no leader"));
         }

@@ -2,7 +2,7 @@
 
 use metalform::engine::host::HostError;
 use metalform::etcd::act::ActError;
-use metalform::kube_api::client::{ApiError, Attempt};
+use metalform::kube_api::client::{ApiCall, ApiError};
 use metalform::operation::phase::Action;
 use metalform::operation::site::Trouble;
 use metalform::transport::error::TransportError;
@@ -36,11 +36,11 @@ pub fn failing(action: &Action, host: &str) -> Trouble {
     match action {
         Action::Apply(_) | Action::SetAsideMemberData | Action::RestartKubelet => lost(host),
         Action::ChangeMembership(_) => {
-            Trouble::EtcdAct(ActError::NotYet { said: "leader changed".to_owned() })
+            Trouble::EtcdAct(ActError::NotYet { message: "leader changed".to_owned() })
         }
         _ => {
-            let attempt = Attempt { verb: "change", object: "it".to_owned() };
-            Trouble::Api(ApiError::Unreachable { attempt, reason: "the connection broke".to_owned() })
+            let call = ApiCall { verb: "change", object: "it".to_owned() };
+            Trouble::Api(ApiError::Unreachable { call, reason: "the connection broke".to_owned() })
         }
     }
 }

@@ -16,6 +16,7 @@ pub fn networks() -> Networks {
     Networks {
         control_plane: vec!["192.0.2.0/24".parse().unwrap()],
         workload_plane: WorkloadPlane { cidrs: vec!["198.51.100.0/24".parse().unwrap()], mtu: 1460 },
+        node_ports: vec!["198.51.100.0/24".parse().unwrap()],
         pods: "10.233.0.0/16".parse().unwrap(),
         services: "10.96.0.0/12".parse().unwrap(),
         api_service_ip: "10.96.0.1".parse().unwrap(),
@@ -40,8 +41,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>, number: usize) -> Goal {
         first: roles.contains(&Role::Bootstrap),
         control_plane_ip: address(number),
         networks: networks(),
-        codenames: BTreeSet::from(["bookworm".to_owned(), "trixie".to_owned()]),
-        architectures: BTreeSet::from(["amd64".to_owned()]),
+        platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
         authority: Some(AUTHORITY.to_owned()),
         clock: 1_767_225_600,
     }

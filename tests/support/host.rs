@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use metalform::model::cluster::Cluster;
 use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
+use metalform::model::values::Values;
 use metalform::operation::layer::Layer;
 use metalform::operation::survey::Survey;
-use metalform::operation::values::Values;
 use metalform::operation::world::LayerPlan;
 use metalform::state::{Library, Tree};
 use tokio::time::Instant;
@@ -99,7 +100,7 @@ impl Host {
         self.since.get(thing).copied()
     }
 
-    pub fn plan(&self, layer: &Layer, values: &Values<'_>) -> LayerPlan {
+    pub fn plan(&self, layer: &Layer, values: &Values<'_, Cluster>) -> LayerPlan {
         let wanted = self.wanted(layer, values);
         let unchanged = wanted.iter().filter(|(id, content)| self.things.get(id) == content.as_ref()).count();
         let differing = wanted.into_iter().filter(|(id, content)| self.things.get(id) != content.as_ref());
@@ -111,7 +112,13 @@ impl Host {
     }
 
     /// Makes it so, to the end or until `only` things were changed.
-    pub fn apply(&mut self, layer: &Layer, values: &Values<'_>, only: Option<usize>, now: Instant) -> usize {
+    pub fn apply(
+        &mut self,
+        layer: &Layer,
+        values: &Values<'_, Cluster>,
+        only: Option<usize>,
+        now: Instant,
+    ) -> usize {
         let mut changed = 0;
         for (id, content) in self.wanted(layer, values) {
             if self.things.get(&id) == content.as_ref() {
@@ -130,7 +137,7 @@ impl Host {
         changed
     }
 
-    fn wanted(&self, layer: &Layer, values: &Values<'_>) -> Vec<(String, Option<String>)> {
+    fn wanted(&self, layer: &Layer, values: &Values<'_, Cluster>) -> Vec<(String, Option<String>)> {
         let mut wanted: Vec<(String, Option<String>)> = Vec::new();
         for (id, content) in layer.states(&self.states).iter().flat_map(|state| things(state, values)) {
             if wanted.iter().all(|(other, _)| *other != id) {
@@ -141,16 +148,22 @@ impl Host {
     }
 }
 
+/// The nodes whose API server a proxy uses, as in `templates/haproxy`.
+pub fn api_servers(values: &Values<'_, Cluster>) -> String {
+    let nodes = values.peers.values().chain([&values.node.node]);
+    let names: BTreeSet<&str> = nodes.filter(|node| node.api_server).map(|node| node.name.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(" ")
+}
+
 /// What a state comes to, as far as anything here depends on it.
-fn things(state: &str, values: &Values<'_>) -> Vec<(String, Option<String>)> {
+fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<String>)> {
     let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
     let node = &values.node;
     match state {
         "apiserver-proxy" => {
-            let masters: Vec<&str> = values.peers.masters.iter().map(|one| one.name.as_str()).collect();
-            vec![thing(AUTHORITY, given::AUTHORITY), thing(PROXY, &masters.join(" "))]
+            vec![thing(AUTHORITY, given::AUTHORITY), thing(PROXY, &api_servers(values))]
         }
-        "pod-network" => vec![thing(NETWORK, &node.pod_cidr)],
+        "pod-network" => vec![thing(NETWORK, node.pod_cidr.as_deref().unwrap_or_default())],
         "kubelet" => {
             let token = node.join_token.as_ref().map(|token| thing(TOKEN, token));
             token.into_iter().chain([thing(KUBELET, "")]).collect()
@@ -158,9 +171,10 @@ fn things(state: &str, values: &Values<'_>) -> Vec<(String, Option<String>)> {
         "kubelet-joined" if node.join_token.is_none() => vec![(TOKEN.to_owned(), None)],
         "kubelet-joined" => Vec::new(),
         "etcd-member" => {
-            vec![thing(ETCD, &format!("{} {}", node.etcd.initial_cluster, node.etcd.initial_cluster_state))]
+            let etcd = node.etcd.as_ref().unwrap();
+            vec![thing(ETCD, &format!("{} {}", etcd.initial_cluster, etcd.initial_cluster_state))]
         }
-        "kube-apiserver" => vec![thing(APISERVER, &node.etcd.endpoints.join(" "))],
+        "kube-apiserver" => vec![thing(APISERVER, &node.etcd.as_ref().unwrap().endpoints.join(" "))],
         "kube-controller-manager" | "kube-scheduler" => vec![thing(&format!("static_pod:{state}"), "")],
         other => vec![thing(&format!("state:{other}"), "")],
     }

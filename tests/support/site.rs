@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use metalform::kube_api::client::{ApiError, Attempt};
+use metalform::kube_api::client::{ApiCall, ApiError};
+use metalform::model::api_contract::SSH_HOST;
 use metalform::model::cluster;
+use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
+use metalform::model::values::Values;
 use metalform::operation::goal::Goal;
 use metalform::operation::layer::Layer;
 use metalform::operation::phase::{Action, Look};
 use metalform::operation::site::{Done, Site, Trouble};
-use metalform::operation::values::{Given, Values, values};
+use metalform::operation::values::{ClusterInputs, values};
 use metalform::operation::world::{Proxies, Seen, World};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -20,7 +23,17 @@ use tokio::time::Instant;
 use super::cluster::Cluster;
 use super::fault::{Fault, Faults, failing, lost};
 use super::given;
-use super::host::PROXY;
+use super::host::{PROXY, api_servers};
+
+/// A manifest without labels and taints.
+fn spec() -> &'static NodeSpec {
+    static SPEC: LazyLock<NodeSpec> = LazyLock::new(|| {
+        let annotations = [(SSH_HOST.to_owned(), "192.0.2.11".to_owned())].into();
+        let metadata = NodeMetadata { name: Some("node".to_owned()), annotations, ..NodeMetadata::default() };
+        NodeSpec::parse(&NodeManifest { metadata, ..NodeManifest::default() }).unwrap()
+    });
+    &SPEC
+}
 
 pub type Shared = Arc<Mutex<Cluster>>;
 
@@ -57,8 +70,8 @@ impl FakeSite {
     pub fn api(&self, verb: &'static str) -> Result<(), Trouble> {
         let answer = self.lock().api(Instant::now());
         answer.map_err(|reason| {
-            let attempt = Attempt { verb, object: "it".to_owned() };
-            Trouble::Api(ApiError::Unreachable { attempt, reason })
+            let call = ApiCall { verb, object: "it".to_owned() };
+            Trouble::Api(ApiError::Unreachable { call, reason })
         })
     }
 
@@ -68,14 +81,19 @@ impl FakeSite {
         if host.on && host.reached { Ok(()) } else { Err(lost(self.name())) }
     }
 
-    pub fn values<'a>(&'a self, layer: &Layer, world: &'a World, token: &'a str) -> Values<'a> {
+    pub fn values<'a>(
+        &'a self,
+        layer: &Layer,
+        world: &'a World,
+        token: &'a str,
+    ) -> Values<'a, cluster::Cluster> {
         let facts = world.facts.as_ref().expect("a plan comes after the facts");
         values(
             &self.goal,
             facts,
             world,
             layer,
-            Given { cluster: &self.given, taints: &[], join_token: token },
+            ClusterInputs { cluster: &self.given, spec: spec(), join_token: token },
         )
     }
 
@@ -97,10 +115,8 @@ impl FakeSite {
                 peers: Some(cluster.peers(name)),
                 ..World::default()
             };
-            let given = Given { cluster: &self.given, taints: &[], join_token: "" };
-            let wanted = values(&goal, &host.facts, &theirs, &Layer::Proxy, given).peers.masters;
-            let wanted: Vec<&str> = wanted.iter().map(|master| master.name.as_str()).collect();
-            let wanted = wanted.join(" ");
+            let inputs = ClusterInputs { cluster: &self.given, spec: spec(), join_token: "" };
+            let wanted = api_servers(&values(&goal, &host.facts, &theirs, &Layer::Proxy, inputs));
             if !host.on || !host.reached {
                 stale.push((name.clone(), Err("no SSH connection".to_owned())));
             } else if host.things.get(PROXY) != Some(&wanted) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use metalform::model::cluster::{Cluster, KubernetesOptions, Repository, Secrets};
+use metalform::model::platform::PackageFormat;
 
 use super::given::networks;
 
@@ -32,6 +33,8 @@ pub fn cluster() -> Cluster {
         ]),
         kubernetes: KubernetesOptions::default(),
         repository: Repository {
+            format: PackageFormat::Deb,
+            suite: "debian-13".to_owned(),
             uri: "https://192.0.2.11:8443/apt".to_owned(),
             key: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nREPOSITORY\n-----END PGP PUBLIC KEY BLOCK-----\n"
                 .to_owned(),

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """What a lab must not change on this machine, and must not leave behind.
 
-Other work goes on on the machine, so only its foundations, and what carries the
-lab's prefix, are looked at.
+The machine does other work meanwhile, so only its mounts, links, routes and kernel settings are
+observed, and whatever has the lab's prefix.
 
-    machine.py record FILE       note how the machine is
-    machine.py compare FILE      exit 1, and tell, if it is not so any more
+    machine.py record FILE       write an observation of the machine to FILE
+    machine.py compare FILE      exit 1 if the machine differs from it, and print how
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What was measured, and where: versions of everything that has a say in the figures."""
+"""What was measured, and where: versions of everything that affects the figures."""
 
 import platform
 import subprocess

@@ -87,7 +87,7 @@ def _bytes(figures):
 
 
 def _fleet(fleet):
-    """What `cargo bench --bench fleet -- --json` said of itself; it holds its own bounds."""
+    """What `cargo bench --bench fleet -- --json` printed; it checks its own bounds."""
     if not fleet:
         return [Bound("simulated hosts: time linear, memory under 200 MB", "", "not measured", None)]
     return [Bound(f"simulated hosts: {one['about']}", one["limit"], one["measured"], one["met"]) for one in fleet["bounds"]]

@@ -25,7 +25,7 @@ _FLEET = "fleet"
 
 def main(words):
     arguments = _parser().parse_args(words)
-    # Being told to stop must not leave the hosts up.
+    # SIGTERM must not leave the hosts up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""The columns: what stands beside what. Each is a command that the operator would type, and how it tells its changes."""
+"""The columns: what is compared. Each is a command that the operator would type, and how it reports its changes."""
 
 import dataclasses
 import glob
@@ -27,7 +27,7 @@ class Invocation:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """`invoke(mode, hosts)` gives the command; `changes(output)` how many changes it tells of, None if it does not say."""
+    """`invoke(mode, hosts)` gives the command; `changes(output)` how many changes it reports, None if it does not."""
 
     name: str
     about: str
@@ -37,7 +37,7 @@ class Column:
     venv: str = None
     # Whether this is what its users get. What is patched is no rival.
     rival: bool = False
-    # Whether it only says how fast anything can be.
+    # Whether it is only the bound of how fast anything can be.
     is_floor: bool = False
 
 
@@ -117,7 +117,7 @@ def _salt_changes(output):
 
 def _pyinfra(*options):
     def invoke(mode, hosts):
-        # One option a host: a list with commas means nobody, and succeeds.
+        # One option a host: a list with commas selects no host, and succeeds.
         limits = [word for host in hosts for word in ("--limit", host)]
         words = [os.path.join(VENVS, "pyinfra/bin/pyinfra"), "-y" if mode == "apply" else "--dry"]
         return Invocation([*words, *options, *limits, "inventory.py", "deploy.py"], directory=os.path.join(HERE, "pyinfra"))

@@ -1,6 +1,6 @@
 """The whole workload as one shell script a host: the lower bound of the comparison, and the judge of every engine.
 
-With MODE=apply it repairs what it finds; with MODE=check it says what is not as it should be, and exits 1. Contents
+With MODE=apply it repairs what it finds; with MODE=check it prints what differs, and exits 1. Contents
 are rendered here, before any clock runs, by the reference implementation of the templates' language.
 """
 

@@ -21,7 +21,7 @@ def addresses():
 
 
 def write_inventories():
-    """All but the keys of the hosts, which `write_known_hosts` notes whenever hosts were made anew."""
+    """All but the keys of the hosts, which `write_known_hosts` writes whenever hosts were replaced."""
     resources, nodes = workload()
     os.makedirs(state("home"), exist_ok=True)
     _ssh()

@@ -12,7 +12,7 @@ PUBLISHED = os.path.join(HERE, "results")
 CACHE = os.path.join(os.environ["METALFORM_CACHE"], "engines")
 VENVS = os.path.join(CACHE, "venvs")
 RESULTS = os.path.join(CACHE, "results")
-# What is made anew for each run of the benchmark: inventories, the floor's scripts, logs.
+# Made again for each run of the benchmark: inventories, the floor's scripts, logs.
 STATE = os.path.join(CACHE, "state")
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(os.environ["METALFORM_CACHE"], "target"))
 

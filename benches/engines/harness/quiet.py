@@ -1,4 +1,4 @@
-"""Whether the machine is ours: a figure that somebody else's work has made is none."""
+"""Whether the machine does nothing else: other work would falsify the figures."""
 
 import os
 import time
@@ -19,12 +19,12 @@ class Patience:
 
     def wait(self):
         """Until little has run for a second."""
-        began, calm, told = time.monotonic(), 0, False
+        began, calm, reported = time.monotonic(), 0, False
         while calm < 2 and (waited := time.monotonic() - began) < self.seconds:
             load = _load()
             calm = calm + 1 if load < _CALM else 0
-            if not told and waited > 20:
-                told = True
+            if not reported and waited > 20:
+                reported = True
                 self.say(f"waiting until the machine is quiet (load {load:.0%})")
         # The second that it takes to see a quiet machine is no waiting.
         self.seconds -= max(0.0, time.monotonic() - began - 2)

@@ -7,7 +7,7 @@ HOSTS = ("b1", "b2", "b3", "b4")
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """`clean` hosts are made anew before each run; others are as they should be already."""
+    """`clean` hosts are replaced before each run; others match the workload already."""
 
     name: str
     title: str

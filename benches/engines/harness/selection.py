@@ -13,14 +13,14 @@ class Selection:
     cells: dict
     columns: list
     repetitions: int
-    # Whether somebody asked for less than there is, so that this cannot be what the project publishes.
+    # Whether it is a part only, which is not published.
     partial: bool
 
 
 def choose(columns, *, names, scenarios, repetitions, full):
     """By default the other engines are measured where a bound names them, which is half of the time; `full` is all.
 
-    Columns asked for by name are measured in every scenario. The floor always is.
+    Columns that are named are measured in every scenario. The floor always is.
     """
     wanted = _known("column", names, [column.name for column in columns])
     chosen = _known("scenario", scenarios, [scenario.name for scenario in SCENARIOS])

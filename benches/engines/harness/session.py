@@ -86,9 +86,9 @@ class Session:
             return
         changes = column.changes(run.output)
         if changes is None:
-            raise BenchError(f"{column.name} does not say how much it changed:\n{run.output[-2000:]}")
+            raise BenchError(f"{column.name} does not report how much it changed:\n{run.output[-2000:]}")
         if changes and not scenario.clean:
-            raise BenchError(f"{column.name} tells of {changes} changes on hosts that are right:\n{run.output[-2000:]}")
+            raise BenchError(f"{column.name} reports {changes} changes on hosts that match already:\n{run.output[-2000:]}")
         found = measure.run(self.judge.invoke("check", scenario.hosts), scenario.hosts)
         if found.code != 0 or found.output:
             raise BenchError(f"after {scenario.name} by {column.name} the hosts are not right:\n{found.output[-2000:]}")
@@ -101,9 +101,9 @@ class Session:
                     wanted[column.name] = (column, scenario.hosts)
         wanted["floor"] = (self.judge, HOSTS)
         for _ in range(_ROUNDS):
-            told = {name: column.changes(self._apply(column, hosts).output) for name, (column, hosts) in wanted.items() if hosts}
-            self.say("before the no-ops, changes: " + ", ".join(f"{name} {count}" for name, count in told.items()))
-            if not any(told.values()):
+            counts = {name: column.changes(self._apply(column, hosts).output) for name, (column, hosts) in wanted.items() if hosts}
+            self.say("before the no-ops, changes: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+            if not any(counts.values()):
                 return
         raise BenchError("the engines do not agree on what is right")
 

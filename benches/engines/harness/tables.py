@@ -12,12 +12,12 @@ def markdown(figures):
 
 def _head(figures):
     versions = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
-    haste = " Made in haste: others may have been at work." if figures["hasty"] else ""
+    haste = " Made with --hasty: other work may have run meanwhile." if figures["hasty"] else ""
     return [
         "# metalform beside other agentless engines",
         "",
         f"One run of `make bench-engines`, {figures['began']}: medians of {figures['repetitions']}, on a machine with"
-        f" {figures['processors']} processors that is client and hosts at once. The [README](../README.md) says what is"
+        f" {figures['processors']} processors that is client and hosts at once. The [README](../README.md) explains what is"
         f" measured, and what to beware of.{haste}",
         "",
         f"{versions}.",

@@ -9,17 +9,17 @@ import subprocess
 from .failure import BenchError
 from .place import HERE, VENVS, write
 
-# What the versions that are pinned run on: ansible-core 2.21 wants 3.12 or newer.
+# The Pythons that the pinned versions run on: ansible-core 2.21 requires 3.12 or later.
 _PYTHONS = ("3.13", "3.14", "3.12")
 
 
 def ensure(names, say):
-    """Makes or mends those that are not as their requirements say. pip takes packages from where it is told to."""
+    """Creates or repairs those that differ from their requirements. pip's own configuration names the index."""
     for name in names:
         path, requirements = os.path.join(VENVS, name), os.path.join(HERE, "requirements", f"{name}.txt")
         with open(requirements, "rb") as file:
             digest = hashlib.sha256(file.read()).hexdigest()
-        # Written last, so that an installation that was cut short is begun anew.
+        # Written last, so that an interrupted installation starts again.
         note = os.path.join(path, "requirements.sha256")
         if os.path.exists(note) and _text(note) == digest:
             continue
@@ -38,8 +38,8 @@ def version(name, package):
 
 
 def _python():
-    if asked := os.environ.get("PYTHON"):
-        return asked
+    if given := os.environ.get("PYTHON"):
+        return given
     for wanted in _PYTHONS:
         installed = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{wanted}.*/bin/python{wanted}"))
         for path in (f"/usr/bin/python{wanted}", f"/usr/local/bin/python{wanted}", *sorted(installed)):

@@ -95,7 +95,7 @@ def _carry(far, near, delay):
 
 
 def main(words):
-    # Whoever started this is waiting for it; without them it has no use.
+    # The process that started this waits for it; without it this has no use.
     _LIBC.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
     _LIBC.prctl(_PR_SET_TIMERSLACK, 1000, 0, 0, 0)
     cgroup.enter(FAR)

@@ -12,7 +12,7 @@ as_user() {
     if [ "$(id -u)" = "$uid" ]; then "$@"; else setpriv --reuid "$uid" --regid "$gid" --clear-groups -- "$@"; fi
 }
 
-# bytes of a line user:hash, which stays out of argument lists
+# bytes of a line user:hash, which must not appear in argument lists
 password() {
     line=$(head -c "$1" <&3)
     [ "${#line}" = "$1" ] || { echo "only ${#line} of $1 bytes arrived"; return 1; }

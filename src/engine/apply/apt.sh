@@ -1,19 +1,19 @@
-# Package functions, apt. Configuration files that the states write stay as they are (confdef, confold).
-# unsafe-io: dpkg does not sync every file; one sync of the whole after the transaction is as safe against a
-# power cut later on, and takes a fraction of the time. A cut during it is met by the next run.
+# Package functions, apt. Configuration files that the states write are kept (confdef, confold). unsafe-io: dpkg does
+# not sync every file; one sync of everything after the transaction protects against a later power failure as well, and
+# takes a fraction of the time. The next run repairs a transaction that a power failure interrupted.
 
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none
 
-# Another's lock is waited for this long, seconds.
+# How long a lock of another process is waited for, in seconds.
 patience=120
 
-# A command, and again as long as another process holds a lock that it needs; the operator is told who. apt's own
-# DPkg::Lock::Timeout tells nobody, and is not for the lock of its lists.
+# Runs a command, and runs it again while another process holds a lock that it requires; reports that process. apt's own
+# DPkg::Lock::Timeout reports nothing, and does not cover the lock of its lists.
 patiently() {
-    waited=0 told=
+    waited=0 reported=
     while :; do
         before=$(stat -c %s -- "$log")
-        # Neither the payload nor the way out is for what it starts.
+        # Without the descriptors of the payload and of the progress lines.
         "$@" 3<&- 4>&- && return
         status=$?
         holder=$(tail -c "+$((before + 1))" -- "$log" | sed -n \
@@ -24,8 +24,8 @@ patiently() {
             echo "$holder; waited for $patience s"
             return "$status"
         fi
-        [ "$holder" = "$told" ] || say wait "$task" "$(printf %s "$holder" | base64 -w0)" >&4
-        told=$holder waited=$((waited + 1))
+        [ "$holder" = "$reported" ] || say wait "$task" "$(printf %s "$holder" | base64 -w0)" >&4
+        reported=$holder waited=$((waited + 1))
         sleep 1
     done
 }
@@ -38,9 +38,8 @@ apt_get() {
 
 refresh_index() { apt_get update; }
 
-# Packages must not start services that are not configured yet: the states start them. The policy
-# (invoke-rc.d(8)) holds only while this process lives, so that a killed run does not leave it behind; one
-# that somebody else has made is respected.
+# Packages must not start services that are not configured yet: the states start them. The policy (invoke-rc.d(8))
+# applies only while this process lives, so that a killed run has no effect later; an existing policy is kept.
 policy=/usr/sbin/policy-rc.d
 is_ours() { case $(cat "$policy" 2>/dev/null) in *"written by metalform"*) ;; *) return 1 ;; esac; }
 forbid_starts() {
@@ -50,7 +49,7 @@ forbid_starts() {
 }
 allow_starts() { if is_ours; then rm -f "$policy"; fi; }
 
-# apt-get arguments; a dpkg that was killed last time is brought to its end first
+# apt-get arguments; completes the work of a dpkg that was killed before
 transaction() {
     apt_get "$@" && return
     status=$?

@@ -1,14 +1,14 @@
-//! One command for many resources of a sort. When it fails they are done one by one, which names the culprit.
+//! One command for many resources of a kind. When it fails they are applied one by one, which finds the one that fails.
 
 use std::collections::BTreeMap;
 
 use super::Task;
 use super::steps::{owner, systemctl};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::step::{Step, UnitVerb};
 
-/// Commands that make all directories of `tasks`, to be joined by `&&`. Until its owner is set a directory is
-/// root's alone.
+/// Commands that make all directories of `tasks`, to be joined by `&&`. Only root can access a directory until its owner
+/// is set.
 pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     let mut paths = Vec::new();
     let mut owners: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -26,7 +26,7 @@ pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     [make].into_iter().chain(chown).chain(chmod).collect()
 }
 
-/// Commands that enable all services of `tasks` and give them `verb`, to be joined by `&&`.
+/// Commands that enable all services of `tasks` and apply `verb`, to be joined by `&&`.
 pub(super) fn services(tasks: &[Task], verb: UnitVerb) -> Vec<String> {
     let units_of = |wanted: UnitVerb| -> Vec<&str> {
         let steps = tasks.iter().flat_map(|task| &task.steps);

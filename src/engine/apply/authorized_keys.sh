@@ -1,5 +1,5 @@
-# Writes ~/.ssh/authorized_keys. Run by the user whose keys they are, in the home, after the functions of edit.sh.
-# Arguments: bytes, digest of what is there (none: no file). Standard input: the content.
+# Writes ~/.ssh/authorized_keys. Runs as the user of the keys, in the home, after the functions of edit.sh.
+# Arguments: bytes, digest of the existing file (empty: no file). Standard input: the content.
 umask 077
 if [ -L .ssh ]; then
     echo ".ssh is a link"

@@ -1,5 +1,5 @@
 # Package functions, dnf 4 and 5. Given an exact version, `install` also goes back to it (dnf(8)). Locks of the
-# packages at hand are released before a transaction and set after it; those of others hold.
+# given packages are released before a transaction and set after it; other locks are kept.
 
 run_dnf() { dnf -q -y --setopt=install_weak_deps=False --setopt=clean_requirements_on_remove=False "$@" 3<&-; }
 
@@ -12,7 +12,7 @@ remove_packages() { run_dnf remove "$@"; }
 
 hold_packages() { run_dnf versionlock add "$@"; }
 
-# Only what is locked: asking dnf for nothing takes as long as asking for something. dnf 4 has a list with lines
+# Only locked packages: dnf takes as long without work as with it. dnf 4 has a list with lines
 # `NAME-EPOCH:VERSION-RELEASE.*`, dnf 5 tables with lines `name = "NAME"`.
 release_packages() {
     locks=$(cat /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml 2>/dev/null)

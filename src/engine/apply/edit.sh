@@ -1,6 +1,6 @@
-# Functions for files that others own too. Users run the first one about their own files.
+# Functions for files that have other writers too. The first one also runs as the owner of authorized keys.
 
-# path, digest of what it was, nothing where nothing was
+# path, expected digest, empty for no file
 unchanged() {
     sum=
     if [ -f "$1" ] && [ ! -L "$1" ]; then
@@ -14,7 +14,7 @@ unchanged() {
     }
 }
 
-# bytes, start of the temporary name, path, digest of what is there
+# bytes, start of the temporary name, path, digest of the existing file
 edit() {
     unchanged "$3" "$4" || return
     sweep "$2"
@@ -30,8 +30,8 @@ edit() {
     }
 }
 
-# new file, path. What is a mount of its own (/etc/hosts in a container) cannot be renamed onto: it is written
-# in place, the one case in which being killed can leave half a file.
+# new file, path. A mount point (/etc/hosts in a container) cannot be replaced by a rename: it is written in place, the
+# one case in which a killed run can leave half a file.
 replace() {
     why=$(mv -fT -- "$1" "$2" 2>&1) && return
     case $why in

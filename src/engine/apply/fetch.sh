@@ -1,8 +1,8 @@
-# Functions for what the host downloads. It is made beside its place and takes it when it is whole, so that a
-# killed run leaves the old or the new.
+# Download functions. A file is downloaded beside its place and moved there when it is complete, so that a killed run
+# leaves the old or the new one.
 
-# URL, authorities' file or nothing; prints what was downloaded. The URL may hold a password, which arguments
-# would show to everybody.
+# URL, CA file or nothing; prints what was downloaded. The URL may contain a password, which
+# arguments would show to all users.
 download() {
     if command -v curl >/dev/null; then
         printf 'url = "%s"\n' "$1" |
@@ -17,15 +17,15 @@ download() {
     fi
 }
 
-# file, URL, SHA-256, authorities' file or nothing
+# file, URL, SHA-256, CA file or nothing
 fetch() {
-    # -C: a file or link that someone else has put there is not followed.
+    # -C: an existing file or link is not followed.
     (umask 077 && set -C && download "$2" "$4" >"$1") || return
     sum=$(sha256sum <"$1") && sum=${sum%% *}
-    [ "$sum" = "$3" ] || { echo "what was downloaded has the sha256 $sum, not $3"; return 1; }
+    [ "$sum" = "$3" ] || { echo "the downloaded file has the sha256 $sum, not $3"; return 1; }
 }
 
-# directory, start of the temporary name, path, owner:group, mode, URL, SHA-256, authorities' file or nothing
+# directory, start of the temporary name, path, owner:group, mode, URL, SHA-256, CA file or nothing
 bring() {
     [ -d "$1" ] || mkdir -p -- "$1" || return
     sweep "$2"
@@ -57,21 +57,20 @@ remove_trees() {
     done
 }
 
-# start of the temporary names, owner:group, mode, URL, SHA-256, authorities' file, directories to strip, marker
-# tar refuses members that lead out of the tree, writes through no link that it has made, and takes off a
-# leading slash.
+# start of the temporary names, owner:group, mode, URL, SHA-256, CA file, directories to strip, marker
+# tar refuses members outside the tree, does not write through links that it made, and removes a leading slash.
 unpack_beside() {
     fetch "$1.tar" "$4" "$5" "$6" &&
         mkdir -m 0700 -- "$1.new" &&
         tar -x -f "$1.tar" -C "$1.new" --strip-components="$7" --no-same-owner --no-same-permissions 3<&- ||
         return
-    [ -n "$(ls -A -- "$1.new")" ] || { echo "nothing in the archive lies below $7 directories"; return 1; }
+    [ -n "$(ls -A -- "$1.new")" ] || { echo "the archive contains nothing below $7 directories"; return 1; }
     rm -rf -- "$1.new/.metalform-archive" &&
         (set -C && printf '%s' "$8" >"$1.new/.metalform-archive") &&
         chown -hR -- "$2" "$1.new" && chmod -- "$3" "$1.new" && sync -f -- "$1.new"
 }
 
-# new directory, its place, name for the old one meanwhile
+# new directory, its place, temporary name of the old one
 exchange() {
     if [ -L "$2" ] || [ ! -d "$2" ] || [ -z "$(ls -A -- "$2")" ]; then
         # An empty directory is replaced by a rename (rename(2)).

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
-use super::progress::Summary;
+use super::progress::ProgressSummary;
 use super::{PackageManager, Segment, Task, program};
 use crate::engine::nonce::Nonce;
 use crate::engine::shells::{run, shells};
-use crate::resource::contract::download::Download;
+use crate::model::shell_word::quote;
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, Step};
 use crate::transport::Program;
-use crate::transport::shell::quote;
 
 /// A server of files by name; `cut` is promised longer than it is.
 struct Files {
@@ -57,10 +57,10 @@ impl Files {
     }
 
     /// Serves this content; where it is to be had, and its digest.
-    fn serve(&self, name: &str, body: &[u8]) -> Download {
+    fn serve(&self, name: &str, body: &[u8]) -> RemoteFile {
         self.files.lock().unwrap().insert(name.to_owned(), body.to_vec());
         let url = format!("http://127.0.0.1:{}/{name}", self.port);
-        Download { url, sha256: hex::encode(Sha256::digest(body)), ca: None }
+        RemoteFile { url, sha256: hex::encode(Sha256::digest(body)), ca: None }
     }
 }
 
@@ -84,11 +84,11 @@ impl Dir {
         names(self.0.path())
     }
 
-    fn bring(&self, from: &Download, name: &str) -> Step {
+    fn bring(&self, from: &RemoteFile, name: &str) -> Step {
         Step::Download { from: from.clone(), path: self.at(name), access: self.access(0o750) }
     }
 
-    fn unpack(&self, from: &Download, name: &str, strip: u32) -> Step {
+    fn unpack(&self, from: &RemoteFile, name: &str, strip: u32) -> Step {
         Step::Unpack {
             from: from.clone(),
             path: self.at(name),
@@ -115,7 +115,7 @@ fn program_of(step: Step) -> Program {
 fn outcome(shell: &str, program: &Program) -> Result<(), String> {
     let output = run(shell, program);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
-    let summary = Summary::of(&Nonce::new(6), &output.stdout);
+    let summary = ProgressSummary::of(&Nonce::new(6), &output.stdout);
     assert!(summary.ended || summary.failed.is_some(), "{shell}");
     summary.failed.map_or(Ok(()), |(_, _, output)| Err(output))
 }
@@ -175,7 +175,7 @@ fn tar(members: &[(&str, &str)]) -> Vec<u8> {
             header.set_link_name(target).unwrap();
         }
         header.set_size(text.len() as u64);
-        // The builder refuses what leads out of the tree, so the name is put there directly.
+        // The builder refuses names outside the tree, so the name is set directly.
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         builder.append(&header, text.as_bytes()).unwrap();
@@ -189,8 +189,8 @@ const NAME: &str = "-it's a\n\"tööl\" $(x)";
 fn a_download_is_there_whole_with_its_access_or_not_at_all() {
     let files = Files::new();
     let good = files.serve("tool", b"new");
-    let wrong = Download { sha256: "0".repeat(64), ..good.clone() };
-    let missing = Download { url: format!("{}-missing", good.url), ..good.clone() };
+    let wrong = RemoteFile { sha256: "0".repeat(64), ..good.clone() };
+    let missing = RemoteFile { url: format!("{}-missing", good.url), ..good.clone() };
     let cut = files.serve("cut", b"new");
     for shell in shells() {
         let dir = Dir::new();
@@ -200,14 +200,14 @@ fn a_download_is_there_whole_with_its_access_or_not_at_all() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o750);
 
         fs::write(dir.at("old"), "old").unwrap();
-        for (from, says) in [
-            (&wrong, format!("what was downloaded has the sha256 {}, not {}", good.sha256, wrong.sha256)),
+        for (from, message) in [
+            (&wrong, format!("the downloaded file has the sha256 {}, not {}", good.sha256, wrong.sha256)),
             (&missing, "404".to_owned()),
             (&cut, "curl: (18)".to_owned()),
         ] {
             let output = applied(shell, dir.bring(from, "old")).unwrap_err();
-            assert!(output.contains(&says), "{shell}: {output}");
-            assert_eq!(fs::read(dir.at("old")).unwrap(), b"old", "{shell}: {says}");
+            assert!(output.contains(&message), "{shell}: {output}");
+            assert_eq!(fs::read(dir.at("old")).unwrap(), b"old", "{shell}: {message}");
         }
         assert_eq!(dir.names(), ["dir", "old"], "{shell}: nothing is left beside");
         symlink("/nonexistent", dir.at("link")).unwrap();
@@ -220,7 +220,7 @@ fn a_download_is_there_whole_with_its_access_or_not_at_all() {
 fn a_host_downloads_with_what_it_has() {
     let (files, dir) = (Files::new(), Dir::new());
     let good = files.serve("tool", b"new");
-    let missing = Download { url: format!("{}-missing", good.url), ..good.clone() };
+    let missing = RemoteFile { url: format!("{}-missing", good.url), ..good.clone() };
     for tool in ["curl", "wget"] {
         assert_eq!(with_tools(&dir, &[tool], dir.bring(&good, tool)), Ok(()), "{tool}");
         assert_eq!(fs::read(dir.at(tool)).unwrap(), b"new");
@@ -245,7 +245,7 @@ fn an_archive_takes_the_place_of_the_one_before_as_a_whole() {
         assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o7777, 0o751);
         let old = fs::metadata(place.join("old")).unwrap();
         assert_eq!(old.uid(), fs::metadata(dir.0.path()).unwrap().uid(), "not the archive's user");
-        assert_eq!(old.mode() & 0o22, 0, "nobody else may write");
+        assert_eq!(old.mode() & 0o22, 0, "only the owner may write");
 
         fs::write(place.join("by hand"), "").unwrap();
         assert_eq!(applied(shell, dir.unpack(&second, NAME, 1)), Ok(()), "{shell}");
@@ -256,7 +256,7 @@ fn an_archive_takes_the_place_of_the_one_before_as_a_whole() {
         assert_eq!(dir.names(), [NAME], "{shell}: nothing is left beside");
 
         let nothing = applied(shell, dir.unpack(&second, NAME, 3)).unwrap_err();
-        assert_eq!(nothing, "nothing in the archive lies below 3 directories\n");
+        assert_eq!(nothing, "the archive contains nothing below 3 directories\n");
         assert_eq!(names(&place), [".metalform-archive", "bin"]);
     }
 }
@@ -334,7 +334,7 @@ fn a_url_with_a_password_is_no_argument_of_a_process() {
     for tool in ["curl", "wget"] {
         let url = "https://user:secret@a.example/x".to_owned();
         let mut program = program_of(
-            dir.bring(&Download { url, sha256: "0".repeat(64), ca: Some("/c a".to_owned()) }, "x"),
+            dir.bring(&RemoteFile { url, sha256: "0".repeat(64), ca: Some("/c a".to_owned()) }, "x"),
         );
         let other = if tool == "curl" { "wget" } else { "curl" };
         program.script = format!("PATH={}:$PATH\n{other}() {{ exit 9; }}\n{}", quote(&bin), program.script);

@@ -1,4 +1,4 @@
-//! Which shell functions a program needs beside the prelude.
+//! The shell functions that a program requires besides the prelude.
 
 use super::PackageManager;
 use crate::engine::conditions;

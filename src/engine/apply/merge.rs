@@ -1,14 +1,13 @@
-//! Steps of many resources as fewer tasks: what costs much and can be done together is done together.
+//! Steps of many resources as fewer tasks.
 //!
 //! # Guarantees
-//! The order of effects that can be told apart stays: only resources that stand next to each other become one
-//! task, and only where they do nothing but install packages, remove packages, pull images, or edit one file and
-//! set the kernel settings that it keeps.
+//! The invariant of [`super`]: only adjacent resources become one task, and only where they do nothing but install
+//! packages, remove packages, pull images, or edit one file and apply the kernel settings in it.
 
 use super::{Task, Work};
 use crate::resource::contract::step::{PackageVersion, Step, UnitVerb};
 
-/// One task for each resource, or for each run of resources that can be done together.
+/// One task for each resource, or for each run of resources that can be merged.
 pub(super) fn tasks(works: &[Work]) -> Vec<Task> {
     let works = without_repetition(works);
     works
@@ -32,9 +31,9 @@ enum Batch<'a> {
     Packages,
     Removals,
     Images,
-    /// Of the file at this path.
+    /// Edits of the file at this path.
     Edits(&'a str),
-    /// Of this user.
+    /// The authorized keys of this user.
     Keys(&'a str),
 }
 
@@ -60,7 +59,7 @@ fn batch(work: &Work) -> Option<Batch<'_>> {
     }
 }
 
-/// The one file that the work edits, if it does nothing beside but to set what the file keeps.
+/// The one file that the work edits, if it does nothing else but apply the settings in it.
 fn edited(work: &Work) -> Option<&str> {
     let mut file = None;
     for step in &work.steps {
@@ -73,8 +72,8 @@ fn edited(work: &Work) -> Option<&str> {
     file
 }
 
-/// Each edit was made of what the one before it leaves, so the last says all; it holds if the file is still
-/// what the first was made of.
+/// Each edit is based on the result of the one before it, so the last contains all of them; it is valid if the file is
+/// still what the first is based on.
 fn one_edit(steps: Vec<Step>) -> Vec<Step> {
     let (edits, mut steps): (Vec<Step>, Vec<Step>) =
         steps.into_iter().partition(|step| matches!(step, Step::EditFile { .. }));
@@ -110,7 +109,7 @@ fn transaction(steps: Vec<Step>) -> Vec<Step> {
     refresh.into_iter().chain(install).chain(rest).collect()
 }
 
-/// The same of a user's keys.
+/// The same for a user's keys.
 fn one_write(mut steps: Vec<Step>) -> Vec<Step> {
     let last = steps.pop();
     let upon = steps.into_iter().next();
@@ -136,8 +135,8 @@ fn removal(steps: Vec<Step>) -> Vec<Step> {
     holds.into_iter().chain([Step::RemovePackages(names)]).collect()
 }
 
-/// Leaves out a refresh of the package index, or a reload of unit files, when nothing between it and the
-/// last one can have changed what it reads.
+/// Leaves out a refresh of the package index, or a reload of unit files, when no step since the last one can change what
+/// it reads.
 fn without_repetition(works: &[Work]) -> Vec<Work> {
     let (mut index_is_fresh, mut units_are_fresh) = (false, false);
     let mut keep = |step: &Step| match step {
@@ -160,7 +159,7 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
     works
 }
 
-/// Leaves out a reload of unit files that another follows before anything depends on it.
+/// Leaves out a reload of unit files that is followed by another before anything depends on it.
 fn reload_late(works: &mut [Work]) {
     let mut follows = false;
     for work in works.iter_mut().rev() {
@@ -168,7 +167,7 @@ fn reload_late(works: &mut [Work]) {
         for step in std::mem::take(&mut work.steps).into_iter().rev() {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
-                // It reads all unit files again when it is done (systemctl(1), --no-reload).
+                // `systemctl enable` reloads all unit files (systemctl(1), --no-reload).
                 Step::Unit { verb: UnitVerb::Enable, .. } => {
                     follows = true;
                     true
@@ -178,7 +177,38 @@ fn reload_late(works: &mut [Work]) {
                 | Step::Symlink { .. }
                 | Step::SetAccess { .. }
                 | Step::Remove { .. } => true,
-                _ => {
+                Step::EditFile { .. }
+                | Step::WriteAuthorizedKeys { .. }
+                | Step::MakeDirectory { .. }
+                | Step::Download { .. }
+                | Step::Unpack { .. }
+                | Step::Await { .. }
+                | Step::Reboot { .. }
+                | Step::RefreshPackageIndex
+                | Step::InstallPackages(_)
+                | Step::RemovePackages(_)
+                | Step::HoldPackage { .. }
+                | Step::Unit {
+                    verb:
+                        UnitVerb::Disable
+                        | UnitVerb::Start
+                        | UnitVerb::Stop
+                        | UnitVerb::Restart
+                        | UnitVerb::ReloadOrRestart
+                        | UnitVerb::Mask
+                        | UnitVerb::Unmask,
+                    ..
+                }
+                | Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::SwapOff
+                | Step::PullImage(_)
+                | Step::IssueCertificate(_)
+                | Step::ReplaceRoute { .. }
+                | Step::Account { .. }
+                | Step::SetPassword { .. }
+                | Step::Mount { .. }
+                | Step::Run { .. } => {
                     follows = false;
                     true
                 }
@@ -190,16 +220,36 @@ fn reload_late(works: &mut [Work]) {
     }
 }
 
-/// Whether a step can change what lies below one of `places`.
+/// Whether a step can change files below one of `places`.
 fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
     match step {
         Step::WriteFile { path, .. }
         | Step::EditFile { path, .. }
         | Step::Symlink { path, .. }
-        | Step::Remove { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
+        | Step::Remove { path, .. }
+        | Step::Download { path, .. }
+        | Step::Unpack { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
         Step::Run { .. } => true,
         Step::InstallPackages(_) | Step::RemovePackages(_) => packages_do,
-        _ => false,
+        Step::WriteAuthorizedKeys { .. }
+        | Step::MakeDirectory { .. }
+        | Step::SetAccess { .. }
+        | Step::Await { .. }
+        | Step::Reboot { .. }
+        | Step::RefreshPackageIndex
+        | Step::HoldPackage { .. }
+        | Step::VerifyUnit { .. }
+        | Step::ReloadUnitFiles
+        | Step::Unit { .. }
+        | Step::SetSysctl { .. }
+        | Step::LoadModule(_)
+        | Step::SwapOff
+        | Step::PullImage(_)
+        | Step::IssueCertificate(_)
+        | Step::ReplaceRoute { .. }
+        | Step::Account { .. }
+        | Step::SetPassword { .. }
+        | Step::Mount { .. } => false,
     }
 }
 

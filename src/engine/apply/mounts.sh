@@ -1,6 +1,6 @@
 # Functions for mounts.
 
-# mount point: when it is busy, the processes that hold it say more than umount does
+# mount point; when it is busy, lists the processes that use it, which umount does not
 unmount() {
     umount -- "$1" 3<&- && return
     set -- "$?" "$1"

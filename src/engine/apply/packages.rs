@@ -1,29 +1,29 @@
-//! Which package manager a host has, and how package steps are written for it.
+//! Package managers, and their shell commands.
 
-use crate::engine::quote::quote_all;
+use crate::model::facts::Facts;
+use crate::model::platform::PackageFormat;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::PackageVersion;
-use crate::transport::shell::quote;
 
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageManager {
-    /// Debian and its relatives.
+    /// Of the Debian family.
     Apt,
-    /// Red Hat and its relatives.
+    /// Of the Red Hat family.
     Dnf,
 }
 
 impl PackageManager {
-    /// By `facts.os.family`; `None` for a family that is not supported.
-    pub fn of_family(family: &str) -> Option<Self> {
-        match family {
-            "debian" => Some(Self::Apt),
-            "redhat" => Some(Self::Dnf),
-            _ => None,
+    /// The package manager of a host. Without facts there is no package among its resources, and any will do.
+    pub fn of_host(facts: Option<&Facts>) -> Self {
+        match facts.and_then(|facts| PackageFormat::of(&facts.os)) {
+            Some(PackageFormat::Rpm) => Self::Dnf,
+            Some(PackageFormat::Deb) | None => Self::Apt,
         }
     }
 
-    /// Shell functions that the commands below call.
+    /// The shell functions of the commands.
     pub(super) fn functions(self) -> &'static str {
         match self {
             Self::Apt => include_str!("apt.sh"),
@@ -31,8 +31,8 @@ impl PackageManager {
         }
     }
 
-    /// Commands that install all of `packages` in one transaction, then set and release holds. dnf installs
-    /// nothing that is locked to another version, so there everything is released before.
+    /// Commands that install all of `packages` in one transaction, then set and release holds. dnf does not
+    /// install what is locked to another version, so there all locks are released before.
     pub(super) fn install(self, packages: &[PackageVersion]) -> Vec<String> {
         let exact: Vec<String> = packages.iter().map(|package| self.exactly(package)).collect();
         let names = |hold: bool| -> Vec<&str> {

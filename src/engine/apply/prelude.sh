@@ -1,11 +1,11 @@
-# Functions of every apply program. POSIX sh and GNU coreutils only. `nonce` is set before, file descriptor 3
-# is the payload, and `log` holds what the current task has printed.
+# Functions of every apply program. POSIX sh and GNU coreutils only. `nonce` is set before, file descriptor 3 is the
+# payload, and `log` contains the output of the current task.
 
 export LC_ALL=C PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 unset POSIXLY_CORRECT
 umask 022
 
-# Rather where only root writes: a full /tmp must not fail what prints.
+# Preferably where only root writes: a full /tmp must not cause failures.
 log=$(mktemp -p /run metalform.XXXXXXXXXX 2>/dev/null) || log=$(mktemp) || exit 1
 files() { :; }
 trap 'files drop; rm -rf -- "$log" "$log.units"' EXIT
@@ -15,7 +15,7 @@ trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
 say() {
-    # Asked to stop, it does so before the next resource, and never within one.
+    # After SIGUSR1 the program stops before the next resource, and never within one.
     if [ "$1" = begin ] && [ -n "$stop" ]; then
         printf '%s stopped\n' "$nonce"
         exit 0
@@ -23,7 +23,7 @@ say() {
     printf '%s %s\n' "$nonce" "$*"
 }
 
-# Whoever asks must find us: process id, process group, and when we were started (proc_pid_stat(5)).
+# Identifies this process to `Process`: process id, process group, and start time (proc_pid_stat(5)).
 stop=
 trap 'stop=1' USR1
 read -r stat </proc/self/stat && set -- ${stat##*") "} && say at "${stat%% *}" "$3" "${20}"
@@ -34,9 +34,11 @@ fail() {
     exit 1
 }
 
-# start of the names of temporary files: what a killed run has left of them goes
+# start of the names of temporary files; removes those that a killed run has left. Those of this process are kept: the
+# names of staged files (`a.b`) can begin like those of another file (`a`). Only the next one to be made goes.
 sweep() {
     for old in "$1"*; do
+        case ".${old#"$1"}." in .$$.) ;; *".$$."*) continue ;; esac
         if [ -f "$old" ] || [ -L "$old" ]; then rm -f -- "$old"; fi
     done
 }
@@ -46,7 +48,7 @@ put() {
     [ -d "$2" ] || mkdir -p -- "$2" || return
     sweep "$3"
     {
-        # -C: a file or link that someone else has put there is not followed.
+        # -C: an existing file or link is not followed.
         (umask 077 && set -C && head -c "$1" <&3 >"$3$$") &&
             arrived "$1" "$3$$" &&
             chown -- "$5" "$3$$" && chmod -- "$6" "$3$$" &&
@@ -58,7 +60,7 @@ put() {
     }
 }
 
-# bytes, file: a connection that broke looks like the end of a shorter payload
+# bytes, file; a broken connection looks like the end of a shorter payload
 arrived() {
     size=$(stat -c %s -- "$2") || return
     [ "$size" = "$1" ] || { echo "only $size of $1 bytes arrived"; return 1; }
@@ -86,7 +88,7 @@ request() {
     chown -- "$4" "$3" && chmod 0600 -- "$3" && openssl req -new -sha256 -key "$3" -subj "$5"
 }
 
-# verb, unit: when systemd refuses, the unit's last words say more than systemctl does
+# verb, unit; after a failure prints the unit's last log lines, which systemctl does not
 unit() {
     systemctl "$1" -- "$2" && return
     set -- "$?" "$2"

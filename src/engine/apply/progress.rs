@@ -1,4 +1,4 @@
-//! The lines that an apply program prints about itself.
+//! The progress lines of an apply program.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use base64::prelude::BASE64_STANDARD;
 use crate::engine::nonce::Nonce;
 use crate::engine::process::Process;
 
-/// One line. Numbers are those of tasks, then those of certificate requests.
+/// One line. Numbers count tasks, then certificate requests, then the reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// Work on a task begins.
+pub(crate) enum ProgressLine {
+    /// A task begins.
     Begin(usize),
     /// The task is done.
     Done(usize),
@@ -22,37 +22,39 @@ pub(crate) enum Line {
         /// The end of what the task printed.
         output: String,
     },
-    /// The task waits for something that another process holds.
+    /// The task waits for a lock of another process.
     Wait { number: usize, reason: String },
     /// A certificate signing request, PEM.
     Request { number: usize, pem: String },
     /// Everything was done.
     End,
-    /// The program can be found as this process.
+    /// The process of the program.
     At(Process),
-    /// The program stopped where it was asked to, before the next task.
+    /// The program stopped before the next task, as it was signalled to.
     Stopped,
 }
 
-/// Reads one line; `None` when it is not one of ours.
-pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<Line> {
+/// Parses one line; `None` when it is not a progress line.
+pub(crate) fn parse(nonce: &Nonce, line: &str) -> Option<ProgressLine> {
     let (_, ours) = line.split_once(nonce.as_str())?;
     let words: Vec<&str> = ours.split_whitespace().collect();
     match words.as_slice() {
-        ["begin", number] => Some(Line::Begin(number.parse().ok()?)),
-        ["done", number] => Some(Line::Done(number.parse().ok()?)),
-        ["fail", number, status, output @ ..] => Some(Line::Fail {
+        ["begin", number] => Some(ProgressLine::Begin(number.parse().ok()?)),
+        ["done", number] => Some(ProgressLine::Done(number.parse().ok()?)),
+        ["fail", number, status, output @ ..] => Some(ProgressLine::Fail {
             number: number.parse().ok()?,
             status: status.parse().ok()?,
             output: decoded(output.first().unwrap_or(&""))?,
         }),
         ["wait", number, reason] => {
-            Some(Line::Wait { number: number.parse().ok()?, reason: decoded(reason)? })
+            Some(ProgressLine::Wait { number: number.parse().ok()?, reason: decoded(reason)? })
         }
-        ["request", number, pem] => Some(Line::Request { number: number.parse().ok()?, pem: decoded(pem)? }),
-        ["end"] => Some(Line::End),
-        ["at", id, group, started] => Process::parse(id, group, started).map(Line::At),
-        ["stopped"] => Some(Line::Stopped),
+        ["request", number, pem] => {
+            Some(ProgressLine::Request { number: number.parse().ok()?, pem: decoded(pem)? })
+        }
+        ["end"] => Some(ProgressLine::End),
+        ["at", id, group, started] => Process::parse(id, group, started).map(ProgressLine::At),
+        ["stopped"] => Some(ProgressLine::Stopped),
         _ => None,
     }
 }
@@ -61,32 +63,37 @@ fn decoded(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&BASE64_STANDARD.decode(text).ok()?).into_owned())
 }
 
-/// What a program that has ended said in all.
+/// The summary of a program that has ended.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
+pub(crate) struct ProgressSummary {
     /// The task that failed: its number, status and output.
     pub(crate) failed: Option<(usize, i32, String)>,
     /// Requests by number.
     pub(crate) requests: BTreeMap<usize, String>,
-    /// Whether it came to its end.
+    /// Whether it reached its end.
     pub(crate) ended: bool,
-    /// Whether it stopped where it was asked to.
+    /// Whether it stopped because it was signalled to.
     pub(crate) stopped: bool,
 }
 
-impl Summary {
-    /// Of all that the program printed.
+impl ProgressSummary {
+    /// From the standard output of the program.
     pub(crate) fn of(nonce: &Nonce, stdout: &[u8]) -> Self {
         let mut summary = Self::default();
         for line in String::from_utf8_lossy(stdout).lines().filter_map(|line| parse(nonce, line)) {
             match line {
-                Line::Fail { number, status, output } => summary.failed = Some((number, status, output)),
-                Line::Request { number, pem } => {
+                ProgressLine::Fail { number, status, output } => {
+                    summary.failed = Some((number, status, output))
+                }
+                ProgressLine::Request { number, pem } => {
                     summary.requests.insert(number, pem);
                 }
-                Line::End => summary.ended = true,
-                Line::Stopped => summary.stopped = true,
-                Line::Begin(_) | Line::Done(_) | Line::Wait { .. } | Line::At(_) => {}
+                ProgressLine::End => summary.ended = true,
+                ProgressLine::Stopped => summary.stopped = true,
+                ProgressLine::Begin(_)
+                | ProgressLine::Done(_)
+                | ProgressLine::Wait { .. }
+                | ProgressLine::At(_) => {}
             }
         }
         summary
@@ -101,15 +108,18 @@ mod tests {
     fn only_lines_with_the_nonce_count() {
         let nonce = Nonce::new(9);
         let cases = [
-            ("NONCE begin 0", Some(Line::Begin(0))),
-            ("motd without newlineNONCE done 12", Some(Line::Done(12))),
-            ("NONCE fail 3 100 bm8=", Some(Line::Fail { number: 3, status: 100, output: "no".into() })),
-            ("NONCE fail 3 1 ", Some(Line::Fail { number: 3, status: 1, output: String::new() })),
-            ("NONCE wait 2 bm8=", Some(Line::Wait { number: 2, reason: "no".into() })),
-            ("NONCE request 1 UEVN", Some(Line::Request { number: 1, pem: "PEM".into() })),
-            ("NONCE end", Some(Line::End)),
-            ("NONCE stopped", Some(Line::Stopped)),
-            ("NONCE at 20 10 3000", Process::parse("20", "10", "3000").map(Line::At)),
+            ("NONCE begin 0", Some(ProgressLine::Begin(0))),
+            ("motd without newlineNONCE done 12", Some(ProgressLine::Done(12))),
+            (
+                "NONCE fail 3 100 bm8=",
+                Some(ProgressLine::Fail { number: 3, status: 100, output: "no".into() }),
+            ),
+            ("NONCE fail 3 1 ", Some(ProgressLine::Fail { number: 3, status: 1, output: String::new() })),
+            ("NONCE wait 2 bm8=", Some(ProgressLine::Wait { number: 2, reason: "no".into() })),
+            ("NONCE request 1 UEVN", Some(ProgressLine::Request { number: 1, pem: "PEM".into() })),
+            ("NONCE end", Some(ProgressLine::End)),
+            ("NONCE stopped", Some(ProgressLine::Stopped)),
+            ("NONCE at 20 10 3000", Process::parse("20", "10", "3000").map(ProgressLine::At)),
             ("NONCE at 20 0 3000", None),
             ("begin 0", None),
             ("NONCE begin x", None),

@@ -1,65 +1,66 @@
-//! Tasks that stand next to each other and can be carried out together, as one program would by hand: many
-//! files with one `sync`, many directories with one `mkdir`, many services with one `systemctl`.
+//! Adjacent tasks that can be carried out together: many files with one `sync`, many directories with one `mkdir`, many
+//! services with one `systemctl`.
 //!
 //! # Guarantees
-//! The order of effects that can be told apart stays. Each resource is still begun, done or failed by itself.
+//! The invariant of [`super`]. Each resource is still reported as begun, done or failed by itself.
 
 use super::Task;
 use crate::resource::contract::step::{Step, UnitVerb};
 
-/// As many files as are staged at a time: their names are arguments of one process.
-const LARGEST: usize = 200;
+/// The most files that are staged at a time: their names are arguments of one process.
+const MAX_STAGED: usize = 200;
 
 /// How a run of tasks is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum Batching {
     /// One after another.
     Apart,
-    /// Their files are made side by side first; then one after another, each puts its own in place.
+    /// Their files are made side by side first; then each task in turn moves its own into place.
     Staged,
-    /// Directories, made at once.
+    /// Directories, made by one command.
     Directories,
-    /// Services, enabled and then started (or restarted) at once: systemd keeps the order that their units ask
-    /// for, as at boot.
+    /// Services, enabled and then started (or restarted) by one command each: systemd keeps the order that their units
+    /// define, as at boot.
     Services(UnitVerb),
 }
 
 /// Cuts tasks into runs. Pure.
-pub(super) fn runs(tasks: &[Task]) -> Vec<(Manner, &[Task])> {
+pub(super) fn runs(tasks: &[Task]) -> Vec<(Batching, &[Task])> {
     let mut runs = Vec::new();
     let mut rest = tasks;
     while let Some(first) = rest.first() {
-        let manner = manner(first);
+        let batching = batching(first);
         let mut length = 1;
         while let Some(task) = rest.get(length)
-            && self::manner(task) == manner
-            && manner != Manner::Apart
-            && (manner != Manner::Staged || can_be_staged_with(task, &rest[..length]))
+            && self::batching(task) == batching
+            && batching != Batching::Apart
+            && (batching != Batching::Staged || can_be_staged_with(task, &rest[..length]))
+            && (batching != Batching::Directories || can_be_made_with(task, &rest[..length]))
         {
             length += 1;
         }
         let (run, others) = rest.split_at(length);
-        // One alone has nothing to be carried out with.
-        runs.push((if writes(run).nth(1).is_some() || length > 1 { manner } else { Manner::Apart }, run));
+        // A single task with at most one file gains nothing.
+        runs.push((if writes(run).nth(1).is_some() || length > 1 { batching } else { Batching::Apart }, run));
         rest = others;
     }
     runs
 }
 
-fn manner(task: &Task) -> Manner {
+fn batching(task: &Task) -> Batching {
     let all = |is: fn(&Step) -> bool| task.begins && task.ends && task.steps.iter().all(is);
     if task.steps.is_empty() {
-        Manner::Apart
+        Batching::Apart
     } else if all(|step| matches!(step, Step::MakeDirectory { .. })) {
-        Manner::Directories
+        Batching::Directories
     } else if all(|step| is_unit_step(step, UnitVerb::Start)) {
-        Manner::Services(UnitVerb::Start)
+        Batching::Services(UnitVerb::Start)
     } else if all(|step| is_unit_step(step, UnitVerb::Restart)) {
-        Manner::Services(UnitVerb::Restart)
+        Batching::Services(UnitVerb::Restart)
     } else if all(leaves_staged_files_alone) {
-        Manner::Staged
+        Batching::Staged
     } else {
-        Manner::Apart
+        Batching::Apart
     }
 }
 
@@ -67,9 +68,9 @@ fn is_unit_step(step: &Step, wanted: UnitVerb) -> bool {
     matches!(step, Step::Unit { verb, .. } if *verb == UnitVerb::Enable || *verb == wanted)
 }
 
-/// Whether what is staged before the step is as good after it: it makes no user, removes no directory, and
-/// runs nothing that might.
-/// And it reads nothing from the payload, whose place is lost where a file could not be made.
+/// Whether files that are staged before the step are as good after it: the step makes no user, removes no directory and
+/// runs no command that might. It reads nothing from the payload either, whose position is unknown when a file could
+/// not be made.
 fn leaves_staged_files_alone(step: &Step) -> bool {
     matches!(step, Step::VerifyUnit { files, .. } if files.is_empty())
         || matches!(
@@ -83,21 +84,62 @@ fn leaves_staged_files_alone(step: &Step) -> bool {
         )
 }
 
-/// Whether its files can be made before the run has done anything: no link that the run makes leads to them,
-/// and none is written twice.
+/// Whether its files can be made before the run has changed anything: no link of the run leads to them, no file is
+/// written twice, and no other file of the run, nor one whose access it sets, is in the way of their directories.
 fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     let before = || run.iter().flat_map(|task| &task.steps);
     let count = writes(run).count();
     writes(std::slice::from_ref(task)).all(|path| {
-        count < LARGEST
+        count < MAX_STAGED
             && before().all(|step| match step {
-                Step::WriteFile { path: other, .. } => other != path,
-                Step::Symlink { path: link, .. } => {
-                    !path.strip_prefix(link.as_str()).is_some_and(|rest| rest.starts_with('/'))
+                Step::WriteFile { path: other, .. } => other != path && !is_below(path, other),
+                Step::Symlink { path: other, .. } | Step::SetAccess { path: other, .. } => {
+                    !is_below(path, other)
                 }
-                _ => true,
+                // All others that `leaves_staged_files_alone` admits.
+                Step::SetSysctl { .. }
+                | Step::LoadModule(_)
+                | Step::ReloadUnitFiles
+                | Step::VerifyUnit { .. } => true,
+                Step::EditFile { .. }
+                | Step::WriteAuthorizedKeys { .. }
+                | Step::MakeDirectory { .. }
+                | Step::Remove { .. }
+                | Step::Download { .. }
+                | Step::Unpack { .. }
+                | Step::Await { .. }
+                | Step::Reboot { .. }
+                | Step::RefreshPackageIndex
+                | Step::InstallPackages(_)
+                | Step::RemovePackages(_)
+                | Step::HoldPackage { .. }
+                | Step::Unit { .. }
+                | Step::SwapOff
+                | Step::PullImage(_)
+                | Step::IssueCertificate(_)
+                | Step::ReplaceRoute { .. }
+                | Step::Account { .. }
+                | Step::SetPassword { .. }
+                | Step::Mount { .. }
+                | Step::Run { .. } => false,
             })
     })
+}
+
+/// Whether its directories are not made by the run already, possibly with another owner or mode.
+fn can_be_made_with(task: &Task, run: &[Task]) -> bool {
+    directories(std::slice::from_ref(task)).all(|path| directories(run).all(|other| other != path))
+}
+
+fn directories(run: &[Task]) -> impl Iterator<Item = &str> {
+    run.iter().flat_map(|task| &task.steps).filter_map(|step| match step {
+        Step::MakeDirectory { path, .. } => Some(path.as_str()),
+        _ => None,
+    })
+}
+
+fn is_below(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn writes(run: &[Task]) -> impl Iterator<Item = &str> {
@@ -134,17 +176,18 @@ mod tests {
         Step::Unit { name: "a.service".into(), verb }
     }
 
-    /// How many tasks each run has, and how it is carried out.
-    fn cut(tasks: Vec<Vec<Step>>) -> Vec<(Manner, usize)> {
+    /// The batching of each run, and the number of its tasks.
+    fn cut(tasks: Vec<Vec<Step>>) -> Vec<(Batching, usize)> {
         let task = |steps| Task { ids: Vec::new(), begins: true, ends: true, steps };
         let tasks: Vec<Task> = tasks.into_iter().map(task).collect();
-        runs(&tasks).into_iter().map(|(manner, run)| (manner, run.len())).collect()
+        runs(&tasks).into_iter().map(|(batching, run)| (batching, run.len())).collect()
     }
 
     #[test]
-    fn only_neighbours_that_cannot_disturb_each_other_run_together() {
-        use Manner::{Apart, Directories, Services, Staged};
+    fn only_adjacent_tasks_that_do_not_interfere_run_together() {
+        use Batching::{Apart, Directories, Services, Staged};
         let link = |path: &str| Step::Symlink { path: path.into(), target: "/x".into() };
+        let set = |path: &str| Step::SetAccess { path: path.into(), access: access() };
         let run = || Step::Run { script: "true".into() };
         let sysctl = || Step::SetSysctl { key: "a.b".into(), value: "1".into() };
         for (tasks, expected) in [
@@ -160,6 +203,7 @@ mod tests {
             (vec![vec![write("/a")], vec![write("/a")]], vec![(Apart, 1); 2]),
             (vec![vec![link("/a")], vec![write("/b")], vec![write("/a/b")]], vec![(Staged, 2), (Apart, 1)]),
             (vec![vec![link("/a")], vec![write("/ab")]], vec![(Staged, 2)]),
+            (vec![vec![write("/a")], vec![write("/a/b")]], vec![(Apart, 1), (Apart, 1)]),
             (
                 vec![vec![directory("/a")], vec![directory("/b")], vec![write("/a/x")], vec![write("/b/x")]],
                 vec![(Directories, 2), (Staged, 2)],
@@ -180,11 +224,13 @@ mod tests {
                     (Apart, 1),
                 ],
             ),
+            (vec![vec![directory("/a")], vec![directory("/a")]], vec![(Apart, 1), (Apart, 1)]),
+            (vec![vec![set("/a")], vec![write("/a/b"), write("/c")]], vec![(Apart, 1), (Staged, 1)]),
             (vec![vec![], vec![]], vec![(Apart, 1), (Apart, 1)]),
         ] {
             assert_eq!(cut(tasks.clone()), expected, "{tasks:?}");
         }
-        let many = (0..LARGEST + 2).map(|n| vec![write(&format!("/{n}"))]).collect();
-        assert_eq!(cut(many), [(Staged, LARGEST), (Staged, 2)]);
+        let many = (0..MAX_STAGED + 2).map(|n| vec![write(&format!("/{n}"))]).collect();
+        assert_eq!(cut(many), [(Staged, MAX_STAGED), (Staged, 2)]);
     }
 }

@@ -1,13 +1,13 @@
-//! The text of a run of tasks, in the manner in which it is carried out.
+//! The shell text of a run of tasks, by its batching.
 
 use super::packages::PackageManager;
-use super::runs::Manner;
+use super::runs::Batching;
 use super::staged::Staging;
 use super::{Task, at_once, functions, steps};
 
-/// The text of `tasks`, of which the first has the number `first`.
+/// The shell text of `tasks`, of which the first has the number `first`.
 pub(super) fn of(
-    manner: Manner,
+    batching: Batching,
     first: usize,
     tasks: &[Task],
     packages: PackageManager,
@@ -24,11 +24,11 @@ pub(super) fn of(
             })
             .collect()
     };
-    let commands = match manner {
-        Manner::Apart => return one_by_one(begun),
-        Manner::Staged => return staged(first, tasks, packages, payload),
-        Manner::Directories => at_once::directories(tasks),
-        Manner::Services(verb) => at_once::services(tasks, verb),
+    let commands = match batching {
+        Batching::Apart => return one_by_one(begun),
+        Batching::Staged => return staged(first, tasks, packages, payload),
+        Batching::Directories => at_once::directories(tasks),
+        Batching::Services(verb) => at_once::services(tasks, verb),
     };
     format!(
         "{}if {{ {}; }} >\"$log\" 2>&1; then\n{}else\n{}fi\n",
@@ -44,7 +44,7 @@ fn staged(first: usize, tasks: &[Task], packages: PackageManager, payload: &mut 
     let mut script = staging.make(payload);
     for (number, task) in (first..).zip(tasks) {
         let commands = steps::commands(&task.steps, packages, Some(&staging), payload).join(" &&\n");
-        // No shell of its own: what it calls is ours, and leaves this one as it is.
+        // Without a subshell: the functions it calls leave this shell unchanged.
         let run = format!("{{\n{commands}\n}} >\"$log\" 2>&1 || fail {number} $?\n");
         script += &(begun(number, task) + &run + &done(number, task));
     }
@@ -56,12 +56,12 @@ fn apart(number: usize, task: &Task, packages: PackageManager, payload: &mut Vec
     if commands.is_empty() {
         return String::new();
     }
-    // Only package steps say something while they run.
-    let (task, way_out) = match task.steps.iter().any(functions::is_about_packages) {
+    // Only package steps report while they run.
+    let (task, output) = match task.steps.iter().any(functions::is_about_packages) {
         true => (format!("task={number}\n"), "4>&1 "),
         false => (String::new(), ""),
     };
-    format!("{task}(\n{}\n) {way_out}>\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n"))
+    format!("{task}(\n{}\n) {output}>\"$log\" 2>&1 || fail {number} $?\n", commands.join(" &&\n"))
 }
 
 fn begun(number: usize, task: &Task) -> String {

@@ -1,5 +1,5 @@
-//! Where the work on a host must pause: a certificate is signed on our side, with what the host sent, and the
-//! return of a host that reboots is seen from our side.
+//! The points at which the work on a host must pause: certificates are signed here, from the host's requests, and the end
+//! of a reboot is seen from here.
 
 use super::{CertificateWork, RebootWork, Segment, Task};
 use crate::resource::contract::step::Step;
@@ -39,7 +39,7 @@ enum Part {
     Reboot(RebootWork),
 }
 
-/// A task cut at its certificates and reboots; the first part begins it, the last one ends it.
+/// A task split at its certificates and reboots; the first part begins it, the last one ends it.
 fn parts(task: Task) -> Vec<Part> {
     let pauses = |step: &Step| matches!(step, Step::IssueCertificate(_) | Step::Reboot { .. });
     let pieces: Vec<&[Step]> = task.steps.chunk_by(|a, b| !pauses(a) && !pauses(b)).collect();

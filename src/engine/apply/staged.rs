@@ -1,14 +1,14 @@
-//! Files of several tasks, made side by side: one `stat`, one `sync`, and one `chown` and `chmod` for all that
-//! have the same owner or mode. Each is put in its place by the task that it belongs to.
+//! Files of several tasks, made side by side: one `stat`, one `sync`, and one `chown` and `chmod` for all with the same
+//! owner or mode. Each is moved into place by its own task.
 
 use std::collections::BTreeMap;
 
 use super::Task;
 use super::steps::{Place, owner, place};
+use crate::model::shell_word::quote;
 use crate::resource::contract::step::{Access, Step};
-use crate::transport::shell::quote;
 
-/// Functions that the text below calls.
+/// The shell functions of a staging.
 pub(super) const FUNCTIONS: &str = include_str!("staged.sh");
 
 /// Files, in the order in which they are read from the payload.
@@ -28,7 +28,7 @@ impl<'a> Staging<'a> {
         Self { files: files.collect() }
     }
 
-    /// Shell text that makes them all, as far as that can be done; it never fails.
+    /// Shell text that makes as many of them as possible; it never fails.
     pub(super) fn make(&self, payload: &mut Vec<u8>) -> String {
         if self.files.is_empty() {
             return String::new();
@@ -67,7 +67,7 @@ impl<'a> Staging<'a> {
         )
     }
 
-    /// The command that puts the file of this path in its place.
+    /// The command that moves the file with this path into place.
     pub(super) fn placed(&self, path: &str) -> Option<String> {
         let number = self.files.iter().position(|(file, ..)| *file == path)?;
         Some(format!("place {number} {}", quote(path)))

@@ -1,9 +1,9 @@
-# Files of consecutive resources are made side by side, before the first of them is put in its place. `files
-# COMMAND` calls the command for each of them until one fails, with: number, bytes, directory, start of the
-# temporary name, owner:group, mode. f0, f1 and so on are their temporary names; `ready` of them, the first ones,
-# are whole, on disk, and have their owner and mode; `why` says what is the matter with the next.
+# Files of consecutive resources are made side by side, before the first of them is moved into place. `files COMMAND`
+# calls the command for each of them until one fails, with: number, bytes, directory, start of the temporary name,
+# owner:group, mode. f0, f1 and so on are their temporary names; the first `ready` of them are complete, on disk, and
+# have their owner and mode; `why` is the reason why the next one is not.
 
-# what this cannot make, `stage` will miss
+# `stage` fails for a directory that this cannot make
 tidy() {
     [ -d "$3" ] || mkdir -p -- "$3"
     sweep "$4"
@@ -12,11 +12,13 @@ tidy() {
 
 stage() {
     eval "f$1=\$4\$\$.\$1"
+    # of a killed run with the same process id
+    if [ -f "$4$$.$1" ] || [ -L "$4$$.$1" ]; then rm -f -- "$4$$.$1"; fi
     head -c "$2" <&3 >"$4$$.$1" || return
     made=$(($1 + 1))
 }
 
-# one by one, when not all of them could be settled at once
+# one by one, when they could not all be settled at once
 settle() {
     [ "$1" -lt "$made" ] || return
     eval "set -- \"\$1\" \"\$2\" \"\$f$1\" \"\$5\" \"\$6\""

@@ -1,17 +1,16 @@
-//! Each step as one shell command that calls a function of the prelude. Content goes to the payload, in the
-//! order in which it will be read.
+//! Each step as one shell command that calls a function of the prelude. Content is added to the payload in the order in
+//! which it is read.
 
 use super::packages::PackageManager;
 use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
-use crate::engine::quote::quote_all;
 use crate::engine::sysctl_path::sysctl_path;
-use crate::resource::contract::download::Download;
+use crate::model::shell_word::{quote, quote_all};
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, AccountTool, MountVerb, Step, UnitVerb};
-use crate::transport::shell::quote;
 
-/// Commands, to be joined by `&&`. The files in `staging` are made already.
+/// Commands, to be joined by `&&`. The files in `staging` exist already.
 pub(super) fn commands(
     steps: &[Step],
     packages: PackageManager,
@@ -38,7 +37,7 @@ fn placed(step: &Step, staging: Option<&Staging<'_>>) -> Option<String> {
     }
 }
 
-/// `None` for what `commands` renders by itself, and for what `segment` has cut out.
+/// `None` for steps that `commands` renders itself, and for those that `segment` removes.
 fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
     let command = match step {
         Step::WriteFile { path, content, access, sensitive: _ } => put(path, content, access, payload),
@@ -63,7 +62,7 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
             let Place { directory, temporary } = place(path);
             format!("link {directory} {temporary} {} {}", quote(path), quote(target))
         }
-        // What is mounted below is not ours to remove.
+        // What is mounted below is kept.
         Step::Remove { path, recursive: true } => format!("rm -rf --one-file-system -- {}", quote(path)),
         Step::Remove { path, recursive: false } => format!("rm -fd -- {}", quote(path)),
         Step::Download { from, path, access } => format!("bring {}", fetched(path, access, from)),
@@ -125,7 +124,7 @@ fn put(path: &str, content: &[u8], access: &Access, payload: &mut Vec<u8>) -> St
     format!("put {bytes} {directory} {temporary} {} {}", quote(path), owner_and_mode(access))
 }
 
-/// All at once; the command fails when one of them does.
+/// Pulls all images side by side; fails when one of them fails.
 fn pulls(steps: &[Step]) -> String {
     let mut command = "( pids=\n".to_owned();
     for step in steps {
@@ -140,13 +139,13 @@ fn pulls(steps: &[Step]) -> String {
     command
 }
 
-/// Puts content where the program will read it from; its length, which the program reads.
+/// Adds content to the payload; returns its length, which the program reads.
 pub(super) fn payload_of(content: &[u8], payload: &mut Vec<u8>) -> usize {
     payload.extend_from_slice(content);
     content.len()
 }
 
-fn fetched(path: &str, access: &Access, from: &Download) -> String {
+fn fetched(path: &str, access: &Access, from: &RemoteFile) -> String {
     let Place { directory, temporary } = place(path);
     let from = quote_all([from.url.as_str(), &from.sha256, from.ca.as_deref().unwrap_or_default()]);
     format!("{directory} {temporary} {} {} {from}", quote(path), owner_and_mode(access))
@@ -166,17 +165,17 @@ pub(super) fn owner(access: &Access) -> String {
     quote(&format!("{}:{}", access.owner, access.group))
 }
 
-/// Where a file is made before it is renamed, quoted.
+/// The directory and the temporary name of a file before it is renamed, quoted.
 pub(super) struct Place {
     pub(super) directory: String,
     /// The shell appends its process id.
     pub(super) temporary: String,
 }
 
-/// In the same directory, hidden, so that neither conf.d readers nor the kubelet take it for a file of theirs.
+/// In the same directory, and hidden: readers of conf.d directories and the kubelet ignore it.
 pub(super) fn place(path: &str) -> Place {
     let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
-    // A name has at most 255 bytes (NAME_MAX), and something is put before and after it.
+    // A name has at most 255 bytes (NAME_MAX), prefix and suffix included.
     let mut end = name.len().min(220);
     while !name.is_char_boundary(end) {
         end -= 1;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::progress::{self, Summary};
+use super::progress::{self, ProgressSummary};
 use super::*;
 use crate::engine::observe;
 use crate::engine::shells::{run, shells};
@@ -18,7 +18,7 @@ fn nonce() -> Nonce {
     Nonce::new(5)
 }
 
-/// Owned by whoever runs the test.
+/// Owned by the user that runs the test.
 fn access(dir: &Path, mode: u32) -> Access {
     let owner = dir.ancestors().find_map(|dir| fs::metadata(dir).ok()).unwrap();
     Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode }
@@ -34,10 +34,10 @@ fn segment(steps: &[Step]) -> Segment {
     Segment { tasks: tasks.collect(), ..Segment::default() }
 }
 
-fn applied(shell: &str, steps: &[Step]) -> Summary {
+fn applied(shell: &str, steps: &[Step]) -> ProgressSummary {
     let output = run(shell, &program(&segment(steps), PackageManager::Apt, "", &nonce()));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    Summary::of(&nonce(), &output.stdout)
+    ProgressSummary::of(&nonce(), &output.stdout)
 }
 
 fn names(dir: &Path) -> BTreeSet<String> {
@@ -99,7 +99,7 @@ proptest! {
                 files.iter().map(|(name, content)| write(&dir.path().join("-new '\ndir"), name, content)).collect();
             let link = dir.path().join(&target).to_str().unwrap().to_owned();
             steps.push(Step::Symlink { path: link.clone(), target: target.clone() });
-            prop_assert_eq!(applied(shell, &steps), Summary { ended: true, ..Summary::default() });
+            prop_assert_eq!(applied(shell, &steps), ProgressSummary { ended: true, ..ProgressSummary::default() });
 
             let path_of = |step: &Step| match step {
                 Step::WriteFile { path, .. } | Step::Symlink { path, .. } => path.clone(),
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn the_first_failure_ends_the_program_and_says_what_was_printed() {
+fn the_first_failure_ends_the_program_and_reports_its_output() {
     let dir = tempfile::tempdir().unwrap();
     let long = "for i in 0 1 2 3 4 5 6 7 8 9; do printf '%0999d' 1; done; echo the end >&2; exit 9";
     let steps = [
@@ -150,14 +150,14 @@ fn a_payload_that_breaks_off_leaves_the_old_file() {
         program(&segment(&[write(dir.path(), "file", b"new content")]), PackageManager::Apt, "", &nonce());
     cut.payload.truncate(4);
     for shell in shells() {
-        let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
+        let failed = ProgressSummary::of(&nonce(), &run(shell, &cut).stdout).failed;
         assert_eq!(failed, Some((0, 1, "only 4 of 11 bytes arrived\n".to_owned())), "{shell}");
         assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "old");
         assert_eq!(names(dir.path()), BTreeSet::from(["file".to_owned()]));
     }
 }
 
-/// Nobody has this name.
+/// With an owner that does not exist.
 fn of_nobody(dir: &Path, name: &str) -> Step {
     let Step::WriteFile { path, content, access, sensitive } = write(dir, name, b"x") else { panic!() };
     let access = Access { owner: "no such user".into(), ..access };
@@ -180,7 +180,7 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
             ]
         };
         let (two, all) = (BTreeSet::from(["a", "a.b", "in the way"].map(str::to_owned)), 6);
-        for (third, said) in [
+        for (third, message) in [
             (of_nobody(dir.path(), "c"), "invalid user"),
             (write(dir.path(), "in the way", b"x"), "in the way"),
             (write(dir.path(), "a/c", b"x"), "File exists"),
@@ -188,18 +188,18 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
             let failed = applied(shell, &files(third.clone())).failed;
             let (number, status, output) = failed.unwrap_or_else(|| panic!("{shell}: {third:?}"));
             assert_eq!((number, status), (2, 1), "{shell}: {output}");
-            assert!(output.contains(said), "{shell}: {output}");
+            assert!(output.contains(message), "{shell}: {output}");
             assert_eq!(names(dir.path()), two, "{shell}: {third:?}");
         }
         let mut cut =
             program(&segment(&files(write(dir.path(), "c", b"333"))), PackageManager::Apt, "", &nonce());
         cut.payload.truncate(5);
-        let failed = Summary::of(&nonce(), &run(shell, &cut).stdout).failed;
+        let failed = ProgressSummary::of(&nonce(), &run(shell, &cut).stdout).failed;
         assert_eq!(failed, Some((2, 1, "only 2 of 3 bytes arrived\n".to_owned())), "{shell}");
         assert_eq!(names(dir.path()), two, "{shell}");
 
         let summary = applied(shell, &files(write(dir.path(), "c", b"333")));
-        assert_eq!(summary, Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!(summary, ProgressSummary { ended: true, ..ProgressSummary::default() }, "{shell}");
         assert_eq!(names(dir.path()).len(), all, "{shell}");
         assert_eq!(fs::read_to_string(dir.path().join("c")).unwrap(), "333");
         let mode = fs::metadata(dir.path().join("c")).unwrap().permissions().mode() & 0o7777;
@@ -256,7 +256,7 @@ fn a_large_payload_is_compressed_and_arrives_whole() {
     let program = program(&segment(&steps), PackageManager::Apt, "", &nonce());
     assert!(program.payload.len() < text.len() / 10);
     for shell in shells() {
-        assert!(Summary::of(&nonce(), &run(shell, &program).stdout).ended, "{shell}");
+        assert!(ProgressSummary::of(&nonce(), &run(shell, &program).stdout).ended, "{shell}");
         assert_eq!(fs::read_to_string(dir.path().join("a")).unwrap(), text);
         assert_eq!(fs::read_to_string(dir.path().join(&name)).unwrap(), "b");
     }
@@ -279,7 +279,11 @@ fn a_file_of_others_is_edited_only_while_it_is_what_was_seen() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("-it's\n\\a \"file\"");
         let edits = [edit(&path, None, "1\n"), edit(&path, Some("1\n"), "1\n2\n")];
-        assert_eq!(applied(shell, &edits), Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!(
+            applied(shell, &edits),
+            ProgressSummary { ended: true, ..ProgressSummary::default() },
+            "{shell}"
+        );
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("1\n2\n", 0o604));
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
@@ -313,7 +317,7 @@ fn a_file_that_is_a_mount_is_edited_in_place() {
         format!("mount --bind {} {}\n", quote(below.to_str().unwrap()), quote(path.to_str().unwrap()));
     let mounted = Program { script: mount + &program.script, payload: program.payload };
     let output = run("unshare -Urm sh", &mounted);
-    assert!(Summary::of(&nonce(), &output.stdout).ended, "{output:?}");
+    assert!(ProgressSummary::of(&nonce(), &output.stdout).ended, "{output:?}");
     assert_eq!(fs::read_to_string(&below).unwrap(), "new\n");
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
     assert_eq!(names(dir.path()).len(), 2, "nothing else is left");
@@ -350,7 +354,7 @@ fn a_password_reaches_its_tool_and_no_argument_list() {
             write(dir.path(), "file", b"x"),
         ];
         let output = run(shell, &with_commands(dir.path(), &steps));
-        assert!(Summary::of(&nonce(), &output.stdout).ended, "{shell}: {output:?}");
+        assert!(ProgressSummary::of(&nonce(), &output.stdout).ended, "{shell}: {output:?}");
         let expected = format!("useradd\n-c\n{comment}\ndeploy\nchpasswd\n-e\ndeploy:$6$sa$lt`id`\n");
         assert_eq!(fs::read_to_string(&seen).unwrap(), expected, "{shell}");
         assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "x", "{shell}");
@@ -379,11 +383,11 @@ fn a_users_keys_are_written_with_the_rights_of_the_user() {
         };
         let applied = |steps: &[Step]| {
             let output = run(shell, &with_commands(dir.path(), steps));
-            Summary::of(&nonce(), &output.stdout)
+            ProgressSummary::of(&nonce(), &output.stdout)
         };
         let file = home.join(".ssh/authorized_keys");
         let done = applied(&[keys(None, "a\n"), keys(Some("a\n"), "a\nb\n")]);
-        assert_eq!(done, Summary { ended: true, ..Summary::default() }, "{shell}");
+        assert_eq!(done, ProgressSummary { ended: true, ..ProgressSummary::default() }, "{shell}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "a\nb\n");
         let mode_and_owner = |path: &Path| {
             let metadata = fs::metadata(path).unwrap();
@@ -391,14 +395,14 @@ fn a_users_keys_are_written_with_the_rights_of_the_user() {
         };
         assert_eq!(mode_and_owner(&file), (0o600, uid), "{shell}");
         assert_eq!(mode_and_owner(file.parent().unwrap()), (0o700, uid), "{shell}");
-        let (_, _, said) = applied(&[keys(Some("a\n"), "c\n")]).failed.unwrap();
-        assert!(said.contains("authorized_keys has changed since it was read"), "{shell}: {said}");
+        let (_, _, message) = applied(&[keys(Some("a\n"), "c\n")]).failed.unwrap();
+        assert!(message.contains("authorized_keys has changed since it was read"), "{shell}: {message}");
         assert_eq!(names(file.parent().unwrap()).len(), 1, "{shell}: nothing else is left");
 
         fs::rename(home.join(".ssh"), dir.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), home.join(".ssh")).unwrap();
-        let (_, _, said) = applied(&[keys(Some("a\nb\n"), "c\n")]).failed.unwrap();
-        assert!(said.contains(".ssh is a link"), "{shell}: {said}");
+        let (_, _, message) = applied(&[keys(Some("a\nb\n"), "c\n")]).failed.unwrap();
+        assert!(message.contains(".ssh is a link"), "{shell}: {message}");
     }
 }
 
@@ -418,7 +422,7 @@ fn a_mount_comes_as_fstab_says_and_who_holds_it_is_named() {
         let Program { script, payload } = program(&segment(steps), PackageManager::Apt, "", &nonce());
         let script = format!("mount --bind {} /etc/fstab\n{before}{script}", quote(fstab.to_str().unwrap()));
         let output = run("unshare -Urm sh", &Program { script, payload });
-        (Summary::of(&nonce(), &output.stdout), output)
+        (ProgressSummary::of(&nonce(), &output.stdout), output)
     };
     let other = dir.path().join("other");
     fs::write(&other, format!("none {escaped} tmpfs rw,noexec 0 0\n")).unwrap();
@@ -439,8 +443,8 @@ fn a_mount_comes_as_fstab_says_and_who_holds_it_is_named() {
 
     let hold = format!("mount -t tmpfs none {0}\nexec 9>{0}/file\n", quote(point.to_str().unwrap()));
     let (summary, output) = in_namespace(&hold, &[step(MountVerb::Unmount)]);
-    let (_, _, said) = summary.failed.unwrap_or_else(|| panic!("{output:?}"));
-    assert!(said.contains("it is held by process "), "{said}");
+    let (_, _, message) = summary.failed.unwrap_or_else(|| panic!("{output:?}"));
+    assert!(message.contains("it is held by process "), "{message}");
 }
 
 #[test]
@@ -458,7 +462,7 @@ fn directories_access_and_removal() {
         Step::Remove { path: at("empty"), recursive: false },
         Step::Remove { path: at("absent"), recursive: false },
     ];
-    assert_eq!(applied("sh", &steps), Summary { ended: true, ..Summary::default() });
+    assert_eq!(applied("sh", &steps), ProgressSummary { ended: true, ..ProgressSummary::default() });
     assert_eq!((mode("a"), mode("a/b"), mode("file")), (0o755, 0o700, 0o600));
     assert_eq!(names(dir.path()), BTreeSet::from(["a".to_owned(), "file".to_owned()]));
     let refused = applied("sh", &[Step::Remove { path: at("a"), recursive: false }]);
@@ -548,7 +552,7 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     }
 }
 
-/// As apt and dpkg say it (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
+/// Messages of apt and dpkg (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
 #[test]
 fn a_lock_of_another_is_waited_for_and_its_holder_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -566,24 +570,24 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
         prelude = include_str!("prelude.sh"),
         functions = PackageManager::Apt.functions(),
     );
-    let told = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
+    let lock = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (perl)";
     for shell in shells() {
         for (left, fails) in [(0, false), (1, false), (9, true)] {
             fs::write(dir.path().join("left"), format!("{left}\n")).unwrap();
             let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
             let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
             let waits: Vec<_> = stdout.lines().filter_map(|line| progress::parse(&nonce(), line)).collect();
-            let wait = progress::Line::Wait { number: 3, reason: told.to_owned() };
+            let wait = progress::ProgressLine::Wait { number: 3, reason: lock.to_owned() };
             assert_eq!(
                 waits.iter().filter(|line| **line == wait).count(),
                 usize::from(left > 0),
                 "{shell} {left}"
             );
-            let failed = Summary::of(&nonce(), &output.stdout).failed;
+            let failed = ProgressSummary::of(&nonce(), &output.stdout).failed;
             assert_eq!(failed.is_some(), fails, "{shell} {left}: {failed:?}");
-            if let Some((_, status, said)) = failed {
+            if let Some((_, status, message)) = failed {
                 assert_eq!(status, 100, "{shell}");
-                assert!(said.ends_with(&format!("{told}; waited for 1 s\n")), "{shell}: {said}");
+                assert!(message.ends_with(&format!("{lock}; waited for 1 s\n")), "{shell}: {message}");
             }
         }
     }
@@ -599,7 +603,7 @@ fn damaged_reports_of_progress_are_read() {
     let words =
         &["\n", " ", "begin", "99999999999999999999", "-1", "fail 1 1 ", "request 1 ", "=", "\0", "end"];
     crate::damage::run("progress", &[seed.into_bytes()], words, |bytes| {
-        let summary = Summary::of(&nonce(), bytes);
+        let summary = ProgressSummary::of(&nonce(), bytes);
         assert!(!summary.ended || String::from_utf8_lossy(bytes).contains("end"));
     });
 }

@@ -1,13 +1,12 @@
-//! Asking systemd about unit files: once for all of a program, judged for each.
+//! Verifying unit files: one `systemd-analyze` for all of a program, and a verdict on each.
 
 use super::Task;
 use super::steps::payload_of;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::{Step, UnitFile};
-use crate::transport::shell::quote;
 
-/// Moves every question about a unit file to the first of them, since asking costs as much for one as for
-/// many. What counts against a unit lies in its own file, so that nothing in between can change the answer.
+/// Moves all unit files to the first verification, since one costs as much as many. The verdict on a unit depends on its
+/// own file alone, so no step in between can change it.
 pub(super) fn ask_once(tasks: &mut [Task]) {
     let mut all: Vec<UnitFile> = Vec::new();
     let mut first = None;
@@ -31,7 +30,7 @@ pub(super) fn verify(name: &str, files: &[UnitFile], sensitive: bool, payload: &
     }
     if !files.is_empty() {
         let names = quote_all(files.iter().map(|file| file.name.as_str()));
-        command.push_str(&format!("ask_about_units {names} &&\n"));
+        command.push_str(&format!("verify_units {names} &&\n"));
     }
     let secret = if sensitive { "secret" } else { "" };
     command + &format!("judge_unit {} {} {}", quote(name), quote(&instances(name)), quote(secret))
@@ -49,7 +48,7 @@ fn instances(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::apply::progress::Summary;
+    use crate::engine::apply::progress::ProgressSummary;
     use crate::engine::apply::{PackageManager, Segment, program};
     use crate::engine::nonce::Nonce;
     use crate::engine::shells::{run, shells};
@@ -60,15 +59,15 @@ mod tests {
         Task { ids: vec![format!("unit:{name}")], begins: true, ends: true, steps: vec![step] }
     }
 
-    /// What the first unit that is not good is told; `None` when all are good.
-    fn said(shell: &str, units: &[(&str, &str)], sensitive: bool) -> Option<(usize, String)> {
+    /// The message for the first unit with an error; `None` when there is none.
+    fn verdict(shell: &str, units: &[(&str, &str)], sensitive: bool) -> Option<(usize, String)> {
         let mut tasks: Vec<Task> = units.iter().map(|(name, text)| task(name, text, sensitive)).collect();
         ask_once(&mut tasks);
         let nonce = Nonce::new(9);
         let output =
             run(shell, &program(&Segment { tasks, ..Segment::default() }, PackageManager::Apt, "", &nonce));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
-        let summary = Summary::of(&nonce, &output.stdout);
+        let summary = ProgressSummary::of(&nonce, &output.stdout);
         assert!(summary.ended || summary.failed.is_some(), "{shell}: {output:?}");
         summary.failed.map(|(number, _, output)| (number, output))
     }
@@ -77,7 +76,7 @@ mod tests {
                         [Service]\nExecStart=/no/such/program\nStandardOutput=syslog\n";
 
     #[test]
-    fn one_question_is_asked_about_all_units() {
+    fn all_units_are_verified_at_once() {
         let mut tasks = [task("a.service", "A", false), task("b.timer", "B", false)];
         ask_once(&mut tasks);
         let counts: Vec<usize> = tasks
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_systemd_would_ignore_or_refuse_is_said_for_its_own_unit() {
+    fn what_systemd_would_ignore_or_refuse_is_reported_for_its_own_unit() {
         let cases: [(&str, &str, &str); 6] = [
             (
                 "typo.service",
@@ -111,9 +110,14 @@ mod tests {
             ("template@.service", "[Service]\nType=simple\n", "template@"),
         ];
         for shell in shells() {
-            assert_eq!(said(shell, &[("good.service", GOOD), ("x@.service", GOOD)], false), None, "{shell}");
+            assert_eq!(
+                verdict(shell, &[("good.service", GOOD), ("x@.service", GOOD)], false),
+                None,
+                "{shell}"
+            );
             for (name, text, start) in cases {
-                let (number, output) = said(shell, &[("good.service", GOOD), (name, text)], false).unwrap();
+                let (number, output) =
+                    verdict(shell, &[("good.service", GOOD), (name, text)], false).unwrap();
                 assert_eq!(number, 1, "{shell} {name}: {output}");
                 assert!(output.starts_with(start), "{shell} {name}: {output}");
             }
@@ -121,9 +125,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_secret_unit_is_not_shown() {
+    fn errors_in_a_sensitive_unit_are_not_shown() {
         let text = "[Service]\nExecStart=/bin/true\nEnvironment=\"PASSWORD=hunter2\nMemoryMax=hunter2\n";
-        let (_, output) = said("sh", &[("secret.service", text)], true).unwrap();
+        let (_, output) = verdict("sh", &[("secret.service", text)], true).unwrap();
         assert_eq!(
             output,
             "systemd would ignore or refuse something in secret.service, which is not shown\n"

@@ -1,5 +1,5 @@
-# Functions that ask systemd about unit files before they are installed. Copies under their real names lie in
-# a directory that goes with the log.
+# Functions that verify unit files before they are installed. Copies with their real names are in a directory that is
+# removed with the log.
 
 units=$log.units
 
@@ -10,19 +10,19 @@ stage_unit() {
 }
 
 # names...; one process for all of them
-ask_about_units() {
+verify_units() {
     command -v systemd-analyze >/dev/null || return 0
     count=$#
     for name in "$@"; do set -- "$@" "$units/$name"; done
     shift "$count"
-    # Its exit status differs from version to version, and tells nothing about a single unit.
-    timeout 60 systemd-analyze verify --man=no -- "$@" >"$units/.said" 2>&1 </dev/null 3<&- || :
+    # Its exit status differs between versions, and is not about a single unit.
+    timeout 60 systemd-analyze verify --man=no -- "$@" >"$units/.messages" 2>&1 </dev/null 3<&- || :
 }
 
-# name, pattern of the names of its instances or nothing, "secret" or nothing: fails when systemd would ignore
-# something in the unit file, or refuse it. Programs and units that do not exist yet are not its fault.
+# name, pattern of the names of its instances or nothing, "secret" or nothing; fails when systemd would ignore a setting
+# of the unit file, or refuse it. Missing programs and units are no errors.
 judge_unit() {
-    [ -f "$units/.said" ] || return 0
+    [ -f "$units/.messages" ] || return 0
     good=0
     while IFS= read -r line; do
         case $line in
@@ -35,7 +35,7 @@ judge_unit() {
         esac
         good=1
         [ -n "$3" ] || printf '%s\n' "${line#"$units/"}"
-    done <"$units/.said"
+    done <"$units/.messages"
     [ "$good" = 0 ] || [ -z "$3" ] || echo "systemd would ignore or refuse something in $1, which is not shown"
     return "$good"
 }

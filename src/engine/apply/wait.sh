@@ -1,10 +1,10 @@
-# Function that waits; it looks with those of conditions.sh.
+# Waits, with the functions of conditions.sh.
 
-# seconds, what for, how to look...
+# seconds, condition for the message, command that checks it...
 await() {
     seconds=$1 wish=$2
     shift 2
-    # The clock may be set meanwhile; the time since boot only grows.
+    # The clock may be set during the wait; the time since boot only grows.
     read -r up _ </proc/uptime
     end=$((${up%.*} + seconds))
     until "$@" 3<&-; do

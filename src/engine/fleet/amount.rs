@@ -1,24 +1,24 @@
-//! How many hosts: a number, or a share of all.
+//! An amount of hosts: a number, or a percentage.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// `3`, or `20%` of the hosts that a run is about.
+/// `3`, or `20%` of the hosts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many.
+    /// A number of hosts.
     Hosts(usize),
-    /// So many in a hundred, 0 to 100.
+    /// 0 to 100.
     Percent(u8),
 }
 
-/// Text that is no amount.
+/// A string that is not an amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("give a number of hosts, or a whole percentage up to 100%")]
+#[error("expected a number of hosts or a percentage up to 100%")]
 pub struct AmountError;
 
 impl Amount {
-    /// Of `total` hosts. A share is rounded down, so that it is never more than was said.
+    /// The number, of `total` hosts. A percentage is rounded down, so that it is never exceeded.
     pub fn of(self, total: usize) -> usize {
         match self {
             Self::Hosts(hosts) => hosts,
@@ -31,7 +31,7 @@ impl FromStr for Amount {
     type Err = AmountError;
 
     fn from_str(text: &str) -> Result<Self, AmountError> {
-        // `parse` would take a sign.
+        // `parse` accepts a sign.
         let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
         match text.strip_suffix('%') {
             Some(percent) => match number(percent).flatten() {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_a_number_or_a_share_of_the_hosts() {
+    fn an_amount_is_a_number_or_a_percentage() {
         for (text, total, expected) in [
             ("0", 7, Some(0)),
             ("3", 7, Some(3)),

@@ -1,30 +1,29 @@
-//! Which host is next. A value that is told what happened and says what to do; it does nothing itself.
+//! Decides which host is next. A value: events go in, decisions come out, and it has no effects.
 //!
 //! # Guarantees
-//! - A host begins at most once, in the order given, and never more at the same time than the limit.
+//! - A host begins at most once, in the given order, and never more run at the same time than the limit.
 //! - A batch begins only when every host of the one before has ended.
-//! - Once more hosts have failed than may, or a stop was asked for, no further host begins; those under way
-//!   end.
+//! - Once more hosts have failed than allowed, or the run is cancelled, no further host begins; running ones finish.
 
 use std::num::NonZeroUsize;
 
 use super::amount::Amount;
 
-/// How a fleet is gone through.
+/// The rules of a run over a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Hosts at the same time.
     pub limit: NonZeroUsize,
     /// Hosts in a batch, at least one; `None` is all in one.
     pub batch: Option<Amount>,
-    /// Hosts that may fail, of all; `None` is any number, but with batches it is none.
+    /// Hosts that may fail, of all; `None` is any number, but none with batches.
     pub max_failures: Option<Amount>,
-    /// Whether a host that cannot be reached has failed; otherwise it is set aside, and counts for nothing.
+    /// Whether an unreachable host counts as failed; otherwise it is only reported.
     pub unreachable_fails: bool,
 }
 
 impl Rules {
-    /// All hosts side by side, whatever becomes of them.
+    /// All hosts side by side, with any number of failures.
     pub fn side_by_side(limit: NonZeroUsize) -> Self {
         Self { limit, batch: None, max_failures: None, unreachable_fails: false }
     }
@@ -32,43 +31,43 @@ impl Rules {
 
 /// How the work on a host ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// It is what it should be.
-    Well,
-    /// It is not.
+pub enum HostEnd {
+    /// It succeeded.
+    Succeeded,
+    /// It failed.
     Failed,
-    /// It was never reached.
+    /// The host was not reached.
     Unreachable,
 }
 
-/// What to do.
+/// The decision of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// Begin with the host of this number.
+pub enum ScheduleStep {
+    /// Begin the host at this index.
     Begin(usize),
     /// Wait until a host ends.
     Wait,
-    /// Nothing more will happen.
-    Over,
+    /// The run is over.
+    Finished,
 }
 
 /// Why no further host begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Halt {
-    /// Somebody asked for it.
+    /// The run was cancelled.
     #[error("the run was interrupted")]
-    Asked,
+    Cancelled,
     /// Too many failed.
-    #[error("{failed} failed, where {allowed} may (--max-failures)")]
+    #[error("{failed} failed, more than --max-failures={allowed} allows")]
     Failures {
-        /// Hosts that have.
+        /// The number of failed hosts.
         failed: usize,
-        /// Hosts that may.
+        /// The number of hosts that may fail.
         allowed: usize,
     },
 }
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     total: usize,
@@ -79,7 +78,7 @@ pub struct Schedule {
     begun: usize,
     ended: usize,
     failed: usize,
-    asked: bool,
+    cancelled: bool,
 }
 
 impl Schedule {
@@ -94,34 +93,34 @@ impl Schedule {
         Self {
             total,
             limit: rules.limit.get(),
-            // A small share of few hosts is still one: a run without any would never end.
+            // At least one host, also for a small share of few hosts: an empty batch would never end.
             batch: batch.max(1),
             allowed,
             unreachable_fails: rules.unreachable_fails,
             begun: 0,
             ended: 0,
             failed: 0,
-            asked: false,
+            cancelled: false,
         }
     }
 
-    /// What to do now.
-    pub fn next(&self) -> Next {
+    /// The next decision.
+    pub fn next(&self) -> ScheduleStep {
         let running = self.begun - self.ended;
         let between_batches = self.begun.is_multiple_of(self.batch);
         if self.begun == self.total || self.halted().is_some() {
-            if running == 0 { Next::Over } else { Next::Wait }
+            if running == 0 { ScheduleStep::Finished } else { ScheduleStep::Wait }
         } else if running >= self.limit || (between_batches && running > 0) {
-            Next::Wait
+            ScheduleStep::Wait
         } else {
-            Next::Begin(self.begun)
+            ScheduleStep::Begin(self.begun)
         }
     }
 
-    /// Why no further host begins, once that is so.
+    /// Why no further host begins; `None` while hosts may begin.
     pub fn halted(&self) -> Option<Halt> {
-        if self.asked {
-            Some(Halt::Asked)
+        if self.cancelled {
+            Some(Halt::Cancelled)
         } else if self.failed > self.allowed {
             Some(Halt::Failures { failed: self.failed, allowed: self.allowed })
         } else {
@@ -129,25 +128,25 @@ impl Schedule {
         }
     }
 
-    /// The host that was next has begun.
+    /// Records that the next host has begun.
     pub fn begin(&mut self) {
         self.begun += 1;
     }
 
-    /// A host that had begun has ended.
-    pub fn end(&mut self, end: End) {
+    /// Records that a running host has ended.
+    pub fn end(&mut self, end: HostEnd) {
         self.ended += 1;
         let failed = match end {
-            End::Well => false,
-            End::Failed => true,
-            End::Unreachable => self.unreachable_fails,
+            HostEnd::Succeeded => false,
+            HostEnd::Failed => true,
+            HostEnd::Unreachable => self.unreachable_fails,
         };
         self.failed += usize::from(failed);
     }
 
-    /// No further host shall begin.
-    pub fn stop(&mut self) {
-        self.asked = true;
+    /// No further host begins.
+    pub fn cancel(&mut self) {
+        self.cancelled = true;
     }
 }
 

@@ -2,41 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use super::{Events, Host, HostError, Looked, Signer};
+use super::work::Callbacks;
+use super::{CertificateSigner, EventSink, HostError, HostSession, Looked};
 use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
-use crate::model::facts::Facts;
 use crate::resource::contract::change::Verdict;
 
-/// Some changes cannot be known before others are done (a package brings a unit, which is then enabled); a
-/// chain of more than three is a fault of the states.
+/// Some changes are known only after others are applied (a package contains a unit, which is then enabled); a chain of
+/// more than three is an error in the states.
 const PASSES: usize = 3;
 
-/// What a host that converged needed.
+/// The result of a convergence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Ids of the resources that were changed, in the order in which they were.
+pub struct Convergence {
+    /// Ids of the changed resources, in the order of their changes.
     pub changed: Vec<String>,
-    /// How many needed nothing.
+    /// How many resources required no change.
     pub unchanged: usize,
 }
 
-impl Host<'_> {
-    /// Makes the host what it should be, starting from what was seen of it. What was changed, and what that
-    /// can have made stale, is observed again by the program that changes it; so a host that is already
-    /// right costs nothing more, and one that is not a single run where no change depends on another.
+impl HostSession<'_> {
+    /// Applies a plan until nothing differs. What is changed, and what that can make stale, is observed again by the same
+    /// program that applies it: a host without differences costs no round trip, and one with differences a single one,
+    /// where no change depends on another. The result is verified.
     ///
     /// # Errors
-    /// When something is refused or fails, and when a resource differs again after it was changed.
+    /// When something is refused or fails, and when a resource still differs after it was changed.
     pub async fn converge<D: Desired>(
         &self,
         looked: Looked<D>,
-        signer: Signer<'_>,
-        events: Events<'_>,
-    ) -> Result<Outcome, HostError> {
-        let packages = package_manager(looked.facts.as_ref());
+        signer: CertificateSigner<'_>,
+        events: EventSink<'_>,
+    ) -> Result<Convergence, HostError> {
+        let packages = PackageManager::of_host(looked.facts.as_ref());
         let Looked { desired, mut observed, .. } = looked;
         let items = desired.items();
         let mut changed: Vec<String> = Vec::new();
@@ -63,21 +63,16 @@ impl Host<'_> {
                 changes: changes.clone(),
                 unchanged: plan.unchanged(),
             });
-            let fresh = self.apply_and_observe(&plan, &stale, packages, (signer, events)).await?;
+            let fresh = self.apply_and_observe(&plan, &stale, packages, Callbacks { signer, events }).await?;
             observed.0.extend(fresh.0);
             changed.extend(changes);
         }
         let unchanged = items.len() - changed.len();
-        Ok(Outcome { changed, unchanged })
+        Ok(Convergence { changed, unchanged })
     }
 }
 
-/// Where there is neither, or no package among the resources, none is needed.
-fn package_manager(facts: Option<&Facts>) -> PackageManager {
-    facts.and_then(|facts| PackageManager::of_family(&facts.os.family)).unwrap_or(PackageManager::Apt)
-}
-
-/// The changes that must not be made: of what was changed before, and all of them after the last pass.
+/// The changes that prove a failure: to what was changed before, and after the last pass any.
 fn still_differing(plan: &Plan, changed: &[String], pass: usize) -> Vec<(String, Verdict)> {
     let changed: BTreeSet<&String> = changed.iter().collect();
     plan.verdicts

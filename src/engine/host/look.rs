@@ -1,45 +1,42 @@
-//! The one look at a host that everything else follows from: what it is, and what there is of its resources.
+//! The first observation of a host: its facts, and the current state of its resources.
 
 use std::collections::BTreeSet;
 
-use super::patience::Patience;
-use super::{Host, HostError};
+use super::{Activity, HostError, HostSession};
 use crate::engine::facts::FactsError;
 use crate::engine::frame::{self, FrameError, Sections};
 use crate::engine::plan::Plan;
-use crate::engine::{Desired, facts, observe, second_part};
+use crate::engine::{Desired, facts, observe, two_stage};
 use crate::model::facts::Facts;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::Program;
 
-/// A host, seen.
+/// A desired state and what was observed of it: a plan, as a value that can be kept and converged from later.
 #[derive(Debug, Clone)]
 pub struct Looked<D> {
-    /// What it should be.
+    /// The desired state.
     pub desired: D,
-    /// What it is; `None` when nobody needs to know: its states do not depend on it, and no package is among
-    /// them.
+    /// `None` when nothing requires them: the states do not depend on facts, and contain no package.
     pub facts: Option<Facts>,
-    /// What there is of its resources.
+    /// The answers to all probes of `desired`.
     pub observed: Observed,
 }
 
 impl<D: Desired> Looked<D> {
-    /// What would make the host what it should be. Refusals are in the plan.
+    /// The changes that the host requires. Refusals are in the plan.
     pub fn plan(&self) -> Plan {
         Plan { verdicts: self.desired.verdicts(&self.observed) }
     }
 }
 
-impl Host<'_> {
-    /// Sees everything that must be known, through one program on one channel: one round trip, and half a
-    /// one more where what the host should be depends on what it is. Changes nothing.
+impl HostSession<'_> {
+    /// Observes everything that a plan requires, by one program on one channel: one round trip, and half of another where
+    /// the desired state depends on facts. Changes nothing.
     ///
-    /// `known` is what it should be where that is known without facts; else `by_facts` says it.
+    /// `known` is the desired state where it does not depend on facts; otherwise `by_facts` computes it.
     ///
     /// # Errors
-    /// When the host cannot be reached or its answer is not one. What `by_facts` has against the host is
-    /// the inner error.
+    /// When the host cannot be reached or its output is not an observation. The inner error is that of `by_facts`.
     pub async fn look<D: Desired + Send, E: Send>(
         &self,
         known: Option<D>,
@@ -51,15 +48,19 @@ impl Host<'_> {
         }
     }
 
-    async fn look_at<D: Desired>(&self, desired: D) -> Result<Looked<D>, HostError> {
+    /// Observes a host whose desired state is known, in one round trip. Changes nothing.
+    ///
+    /// # Errors
+    /// When the host cannot be reached or its output is not an observation.
+    pub async fn look_at<D: Desired>(&self, desired: D) -> Result<Looked<D>, HostError> {
         let probes = probes(&desired);
         let with_facts = needs_facts(&probes);
         let mut sections = if with_facts { facts::ask() } else { Vec::new() };
         sections.extend(observe::ask(&probes));
         let program = Program { script: frame::script(&self.nonce, &sections), payload: Vec::new() };
-        let patience = Patience::new();
-        patience.grow(&probes);
-        let output = patience.wait_for(self.run(&program)).await??;
+        let deadline = self.deadline(Activity::Observe);
+        deadline.allow_for_probes(&probes);
+        let output = self.run(&program, &deadline).await?;
         let sections = Sections::parse(&self.nonce, output.status, &output.stdout)
             .map_err(observe::ObserveError::from)?;
         let facts = with_facts.then(|| facts::answer(&sections)).transpose()?;
@@ -72,7 +73,7 @@ impl Host<'_> {
     ) -> Result<Result<Looked<D>, E>, HostError> {
         let mut by_facts = Some(by_facts);
         let mut seen: Option<(Facts, Result<D, E>)> = None;
-        let patience = Patience::new();
+        let deadline = self.deadline(Activity::Observe);
         let first = frame::script(&self.nonce, &facts::ask());
         let second = |facts: &[u8]| {
             let facts = facts::answer(&Sections::parse(&self.nonce, 0, facts).ok()?).ok()?;
@@ -81,13 +82,13 @@ impl Host<'_> {
                 .as_ref()
                 .ok()
                 .map(probes)
-                .inspect(|probes| patience.grow(probes))
+                .inspect(|probes| deadline.allow_for_probes(probes))
                 .map(|probes| frame::script(&self.nonce, &observe::ask(&probes)));
             seen = Some((facts, desired));
             script
         };
-        let running = second_part::run(self.transport, &self.nonce, first, second);
-        let output = patience.wait_for(self.unless_stopped(running)).await??;
+        let running = two_stage::run(self.transport, &self.nonce, first, second);
+        let output = self.unless_cancelled(running, &deadline).await?;
         let (facts, desired) = match (seen, facts::parse(&self.nonce, &output)) {
             (Some(seen), _) => seen,
             (None, Err(error)) => return Err(error.into()),
@@ -112,8 +113,7 @@ fn probes(desired: &impl Desired) -> BTreeSet<Probe> {
     desired.items().into_iter().flat_map(|item| item.probes).collect()
 }
 
-/// How packages are installed depends on the host's family; and a host of which nothing is asked must still
-/// be reached.
+/// The package manager depends on the facts; and a host without probes must be reached all the same.
 fn needs_facts(probes: &BTreeSet<Probe>) -> bool {
     probes.is_empty() || probes.iter().any(|probe| matches!(probe, Probe::Package { .. }))
 }

@@ -1,33 +1,33 @@
-//! A host that reboots in the middle of a plan.
+//! Waiting for a host that reboots during a plan.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::{Events, Host, HostError};
+use super::{EventSink, HostError, HostSession};
 use crate::engine::apply::RebootWork;
-use crate::engine::wait::{Seen, wait_for};
+use crate::engine::wait::{WaitStatus, wait_for};
 use crate::model::event::Event;
 use crate::resource::contract::probe::{Answer, Probe};
 use crate::transport::error::TransportError;
 
-/// A look at a host that goes down while it is being asked is given up after this.
-const LOOK: Duration = Duration::from_secs(20);
+/// The limit of one observation: the host may go down during it.
+const OBSERVE: Duration = Duration::from_secs(20);
 
-impl Host<'_> {
+impl HostSession<'_> {
     /// Waits until the host has another boot id than before its reboot.
     ///
     /// # Errors
-    /// [`HostError::NotBack`] when the deadline passes, or at once when another host answers in its place.
-    pub(super) async fn come_back(&self, work: &RebootWork, events: Events<'_>) -> Result<(), HostError> {
+    /// [`HostError::NotBack`] when the deadline passes, and at once when another host answers in its place.
+    pub(super) async fn come_back(&self, work: &RebootWork, events: EventSink<'_>) -> Result<(), HostError> {
         let condition = format!("{} to be back after its reboot", self.name);
-        let (began, told) = (Instant::now(), Mutex::new(None));
-        let tell = |seen: &str| {
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.as_deref() != Some(seen) {
-                *told = Some(seen.to_owned());
+        let (began, reported) = (Instant::now(), Mutex::new(None));
+        let report = |seen: &str| {
+            let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+            if reported.as_deref() != Some(seen) {
+                *reported = Some(seen.to_owned());
                 events(Event::Waiting {
                     host: self.name.clone(),
                     condition: condition.clone(),
@@ -37,11 +37,11 @@ impl Host<'_> {
             }
         };
         let look = || async {
-            let seen = self.has_booted(&work.boot_id).await;
-            if let Seen::NotYet(seen) = &seen {
-                tell(seen);
+            let status = self.has_booted(&work.boot_id).await;
+            if let WaitStatus::NotYet(seen) = &status {
+                report(seen);
             }
-            seen
+            status
         };
         let limit = Duration::from_secs(u64::from(work.seconds));
         wait_for(condition.as_str(), limit, look)
@@ -55,23 +55,22 @@ impl Host<'_> {
         Ok(())
     }
 
-    async fn has_booted(&self, before: &str) -> Seen<()> {
+    async fn has_booted(&self, before: &str) -> WaitStatus<()> {
         let probe = Probe::Sysctl { key: "kernel.random.boot_id".to_owned() };
-        match timeout(LOOK, self.observe(&BTreeSet::from([probe.clone()]))).await {
-            Err(_) => Seen::NotYet(format!("it did not answer within {} s", LOOK.as_secs())),
-            Ok(Err(HostError::Transport(error))) if is_for_good(&error) => Seen::Never(error.to_string()),
-            Ok(Err(error)) => Seen::NotYet(error.to_string()),
-            Ok(Ok(observed)) => match observed.get(&probe) {
-                Some(Answer::Sysctl(Some(now))) if now != before => Seen::Yes(()),
-                _ => Seen::NotYet("it has not gone down yet".to_owned()),
+        match self.observe_within(&BTreeSet::from([probe.clone()]), OBSERVE).await {
+            Err(HostError::Transport(error)) if is_permanent(&error) => WaitStatus::Never(error.to_string()),
+            Err(error) => WaitStatus::NotYet(error.to_string()),
+            Ok(observed) => match observed.get(&probe) {
+                Some(Answer::Sysctl(Some(now))) if now != before => WaitStatus::Holds(()),
+                _ => WaitStatus::NotYet("not gone down yet".to_owned()),
             },
         }
     }
 }
 
-/// Whether the host will not answer otherwise once it has started. While it goes down and comes up, it may
-/// refuse logins and sessions (pam_nologin(8)).
-fn is_for_good(error: &TransportError) -> bool {
+/// Whether the error stays the same once the host has started. While a host shuts down or boots it may refuse logins
+/// and sessions (pam_nologin(8)).
+fn is_permanent(error: &TransportError) -> bool {
     matches!(
         error,
         TransportError::HostKeyMismatch { .. }
@@ -94,11 +93,11 @@ mod tests {
     use crate::engine::shells;
     use crate::resource::contract::change::{Change, Verdict};
     use crate::resource::contract::step::Step;
-    use crate::transport::{Output, Program, Progress, Replies, Transport};
+    use crate::transport::{LineSink, Output, Program, Replies, Transport};
 
-    /// Runs programs as this machine does, but has another boot id, or cannot be reached.
+    /// Runs programs on this machine, with a simulated boot id and reachability.
     struct Rebooting {
-        /// What the next looks at the boot id find; the last one stays.
+        /// The boot ids of the next observations; the last one is repeated.
         looks: Mutex<VecDeque<Result<&'static str, TransportError>>>,
         runs: Mutex<usize>,
     }
@@ -108,7 +107,7 @@ mod tests {
         async fn run(
             &self,
             program: &Program,
-            progress: &mut Progress<'_>,
+            progress: &mut LineSink<'_>,
         ) -> Result<Output, TransportError> {
             *self.runs.lock().unwrap() += 1;
             // This machine stays up.
@@ -128,7 +127,7 @@ mod tests {
             &self,
             program: &Program,
             _: Replies,
-            progress: &mut Progress<'_>,
+            progress: &mut LineSink<'_>,
         ) -> Result<Output, TransportError> {
             self.run(program, progress).await
         }
@@ -147,12 +146,12 @@ mod tests {
         TransportError::HostKeyMismatch { host, found, expected }
     }
 
-    /// A command, a reboot and a command: what was told, how it ended, and how many programs ran.
+    /// A command, a reboot and a command: what was reported, the result, and the number of programs.
     async fn rebooted(
         looks: Vec<Result<&'static str, TransportError>>,
     ) -> (Vec<String>, Result<(), HostError>, usize) {
         let transport = Rebooting { looks: Mutex::new(looks.into()), runs: Mutex::new(0) };
-        let host = Host::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
+        let host = HostSession::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
         let change = |id: &str, step| {
             (id.to_owned(), Verdict::Change(Change { differences: Vec::new(), steps: vec![step] }))
         };
@@ -162,50 +161,50 @@ mod tests {
             change("reboot:now", Step::Reboot { boot_id: "one".into(), seconds: 60 }),
             change("command:after", run()),
         ];
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let events = |event: Event| {
-            told.lock().unwrap().push(match event {
+            reported.lock().unwrap().push(match event {
                 Event::ResourceBegun { resource, .. } => format!("begun {resource}"),
                 Event::ResourceDone { resource, .. } => format!("done {resource}"),
                 Event::Waiting { last_seen, .. } => last_seen,
                 other => panic!("{other:?}"),
             });
         };
-        let nobody = |_: &_, _: &str| Err("nobody signs here".to_owned());
-        let outcome = host.apply(&Plan { verdicts }, PackageManager::Apt, &nobody, &events).await;
-        (told.into_inner().unwrap(), outcome, transport.runs.into_inner().unwrap())
+        let no_signer = |_: &_, _: &str| Err("no signer".to_owned());
+        let outcome = host.apply(&Plan { verdicts }, PackageManager::Apt, &no_signer, &events).await;
+        (reported.into_inner().unwrap(), outcome, transport.runs.into_inner().unwrap())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_follows_a_reboot_runs_once_the_host_has_another_boot_id() {
+    async fn the_rest_of_the_plan_runs_once_the_host_has_another_boot_id() {
         let looks = vec![Ok("one"), Err(unreachable()), Err(unreachable()), Err(no_shell()), Ok("two")];
-        let (told, outcome, runs) = rebooted(looks).await;
+        let (reported, outcome, runs) = rebooted(looks).await;
         assert_eq!(outcome, Ok(()));
         let expected = [
             "begun command:before",
             "done command:before",
             "begun reboot:now",
-            "it has not gone down yet",
+            "not gone down yet",
             "10.0.0.1:22: no SSH connection: connection refused",
             "10.0.0.1:22: no usable shell: System is booting up",
             "done reboot:now",
             "begun command:after",
             "done command:after",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         assert_eq!(runs, 2 + 5);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_host_that_stays_away_is_given_up_and_nothing_follows() {
+    async fn a_host_that_does_not_come_back_ends_the_plan() {
         let began = Instant::now();
-        let (told, outcome, _) = rebooted(vec![Err(unreachable())]).await;
+        let (reported, outcome, _) = rebooted(vec![Err(unreachable())]).await;
         assert_eq!(
             outcome.unwrap_err().to_string(),
             "reboot:now: waited 60 s for node-1 to be back after its reboot: \
              10.0.0.1:22: no SSH connection: connection refused"
         );
-        assert_eq!(told.last().unwrap(), "10.0.0.1:22: no SSH connection: connection refused");
+        assert_eq!(reported.last().unwrap(), "10.0.0.1:22: no SSH connection: connection refused");
         assert!(began.elapsed() >= Duration::from_secs(60));
     }
 
@@ -214,7 +213,7 @@ mod tests {
         let began = Instant::now();
         let (_, outcome, _) = rebooted(vec![Err(unreachable()), Err(other_host())]).await;
         let message = outcome.unwrap_err().to_string();
-        assert!(message.contains("no use in waiting for node-1 to be back") && message.contains("SHA256:b"));
+        assert!(message.contains("gave up waiting for node-1 to be back") && message.contains("SHA256:b"));
         assert!(began.elapsed() < Duration::from_secs(5));
     }
 }

@@ -9,17 +9,16 @@ use async_trait::async_trait;
 use super::*;
 use crate::engine::Item;
 use crate::engine::apply::PackageManager;
+use crate::engine::cancel::Cancel;
 use crate::engine::share::LARGE;
-use crate::engine::stop::Stop;
 use crate::resource::contract::change::Change;
 use crate::resource::contract::probe::{Answer, PathState};
 use crate::resource::contract::step::{Access, Step};
 use crate::transport::fake::FakeTransport;
 use crate::transport::local::LocalTransport;
-use crate::transport::{Progress, Replies};
+use crate::transport::{LineSink, Replies};
 
-/// Files that must exist, each made by a step of its own; a file is asked for only when the one before is
-/// there.
+/// Files that must exist, each created by a step of its own; a file is required only when the one before exists.
 #[derive(Debug, Clone)]
 struct Files(Vec<(String, Step)>);
 
@@ -39,7 +38,7 @@ impl Desired for Files {
             let verdict = if wanted {
                 Verdict::Change(Change { differences: Vec::new(), steps: vec![step.clone()] })
             } else {
-                Verdict::NoChange { reason: "it is there, or cannot be yet".into() }
+                Verdict::NoChange { reason: "it exists, or is not required yet".into() }
             };
             (format!("file:{path}"), verdict)
         };
@@ -55,22 +54,22 @@ fn touch(path: &str) -> (String, Step) {
     (path.to_owned(), Step::Run { script: format!("touch '{path}'") })
 }
 
-fn host() -> Host<'static> {
-    Host::new("here".parse().unwrap(), &LocalTransport, Nonce::new(11))
+fn host() -> HostSession<'static> {
+    HostSession::new("here".parse().unwrap(), &LocalTransport, Nonce::new(11))
 }
 
 fn at(dir: &Path, name: &str) -> String {
     dir.join(name).to_str().unwrap().to_owned()
 }
 
-fn nobody(_: &CertificateRequest, _: &str) -> Result<String, String> {
-    Err("nobody signs here".into())
+fn no_signer(_: &CertificateRequest, _: &str) -> Result<String, String> {
+    Err("no signer".into())
 }
 
-async fn converged(files: &Files, events: Events<'_>) -> Result<Outcome, HostError> {
+async fn converged(files: &Files, events: EventSink<'_>) -> Result<Convergence, HostError> {
     let nothing = |_: &Facts| Err(());
     let looked = host().look(Some(files.clone()), nothing).await?.unwrap();
-    host().converge(looked, &nobody, events).await
+    host().converge(looked, &no_signer, events).await
 }
 
 #[tokio::test]
@@ -81,7 +80,7 @@ async fn a_host_converges_over_passes_and_then_needs_nothing() {
     let seen = Mutex::new(Vec::new());
     let outcome = converged(&files, &|event| seen.lock().unwrap().push(event)).await.unwrap();
     let ids: Vec<String> = names.iter().map(|name| format!("file:{name}")).collect();
-    assert_eq!(outcome, Outcome { changed: ids.clone(), unchanged: 0 });
+    assert_eq!(outcome, Convergence { changed: ids.clone(), unchanged: 0 });
     let host: HostName = "here".parse().unwrap();
     let of = |id: &String, unchanged| {
         [
@@ -92,7 +91,7 @@ async fn a_host_converges_over_passes_and_then_needs_nothing() {
     };
     assert_eq!(seen.into_inner().unwrap(), [of(&ids[0], 1), of(&ids[1], 1)].concat());
     let again = converged(&files, &|event| panic!("{event:?}")).await.unwrap();
-    assert_eq!(again, Outcome { changed: Vec::new(), unchanged: 2 });
+    assert_eq!(again, Convergence { changed: Vec::new(), unchanged: 2 });
 }
 
 #[tokio::test]
@@ -101,12 +100,12 @@ async fn a_resource_that_stays_different_is_named_and_not_changed_twice() {
     let path = at(dir.path(), "a");
     let files = Files(vec![(path.clone(), Step::Run { script: ":".into() })]);
     let error = converged(&files, &|_| {}).await.unwrap_err();
-    let message = format!("still not as it should be after it was changed: file:{path}");
+    let message = format!("still differs after apply: file:{path}");
     assert_eq!(error.to_string(), message);
 }
 
 #[tokio::test]
-async fn more_than_three_passes_are_a_fault_of_the_states() {
+async fn more_than_three_passes_are_an_error_in_the_states() {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..4).map(|n| at(dir.path(), &n.to_string())).collect();
     let error = converged(&Files(names.iter().map(|name| touch(name)).collect()), &|_| {}).await.unwrap_err();
@@ -121,7 +120,7 @@ async fn a_failed_step_names_its_resource() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
+async fn a_certificate_is_requested_signed_and_written_and_the_key_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let owner = fs::metadata(dir.path()).unwrap();
     let access = Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o644 };
@@ -168,28 +167,28 @@ async fn a_certificate_is_asked_for_signed_and_written_and_the_key_stays() {
     assert_eq!(fs::metadata(at(dir.path(), "a.key")).unwrap().permissions().mode() & 0o7777, 0o600);
     host.apply(&plan, PackageManager::Apt, &sign, &|_| {}).await.unwrap();
     assert_eq!(fs::read(at(dir.path(), "a.key")).unwrap(), key, "a key that is there is kept");
-    let refused = host.apply(&plan, PackageManager::Apt, &nobody, &|_| {}).await.unwrap_err();
-    assert_eq!(refused.to_string(), format!("certificate {}: nobody signs here", at(dir.path(), "a.crt")));
+    let refused = host.apply(&plan, PackageManager::Apt, &no_signer, &|_| {}).await.unwrap_err();
+    assert_eq!(refused.to_string(), format!("certificate {}: no signer", at(dir.path(), "a.crt")));
 }
 
 #[tokio::test]
-async fn a_refusal_stops_before_anything_is_done() {
+async fn a_refusal_changes_nothing() {
     let steps = vec![Step::Run { script: "exit 1".into() }];
     let change = Verdict::Change(Change { differences: Vec::new(), steps });
     let refuse = Verdict::Refuse { reason: "it is a directory".into() };
     let plan = Plan { verdicts: vec![("command:x".into(), change), ("file:/etc".into(), refuse)] };
-    let error = host().apply(&plan, PackageManager::Apt, &nobody, &|_| {}).await.unwrap_err();
+    let error = host().apply(&plan, PackageManager::Apt, &no_signer, &|_| {}).await.unwrap_err();
     assert_eq!(error.to_string(), "refused: file:/etc: it is a directory");
 }
 
 /// One program answers, in one run of the transport, whether or not the states depend on facts.
 #[tokio::test]
-async fn a_host_is_seen_through_one_program() {
+async fn a_host_is_observed_by_one_program() {
     let dir = tempfile::tempdir().unwrap();
     let files = Files(vec![touch(&at(dir.path(), "a"))]);
     let observed = host().look(Some(files.clone()), |_| Err("facts")).await.unwrap().unwrap();
-    assert_eq!(observed.facts, None, "nobody needs to know");
-    let by_facts = |facts: &Facts| (facts.hostname != "nobody's").then(|| files.clone()).ok_or("no");
+    assert_eq!(observed.facts, None, "nothing requires them");
+    let by_facts = |facts: &Facts| (facts.hostname != "another").then(|| files.clone()).ok_or("no");
     let mut looked = host().look(None, by_facts).await.unwrap().unwrap();
     assert!(looked.facts.take().is_some_and(|facts| facts.memory > 0));
     assert_eq!(looked.observed, observed.observed);
@@ -201,27 +200,27 @@ async fn a_host_is_seen_through_one_program() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_no_host_says_what_it_answered() {
+async fn output_that_is_no_observation_is_an_error() {
     let fake = FakeTransport::new(|_| {
         Ok(Output { status: 0, stdout: b"This account is disabled.\n".to_vec(), stderr: Vec::new() })
     });
-    let host = Host::new("here".parse().unwrap(), &fake, Nonce::new(11));
-    let expected = "the host answered \"This account is disabled.\\n\" instead of an observation";
+    let host = HostSession::new("here".parse().unwrap(), &fake, Nonce::new(11));
+    let expected = "the host returned \"This account is disabled.\\n\" instead of an observation";
     for known in [Some(Files(Vec::new())), None] {
         let error = host.look(known, |_| Err(())).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }
 
-/// What was changed is proved by the program that changes it: one run to look, one to apply.
+/// The program that applies a change also verifies it: one run to observe, one to apply.
 #[tokio::test]
-async fn a_change_takes_one_run_and_its_proof_none() {
+async fn a_change_takes_one_run_and_its_verification_none() {
     let dir = tempfile::tempdir().unwrap();
     let files = Files(vec![touch(&at(dir.path(), "a")), ("/etc/hostname".to_owned(), Step::SwapOff)]);
     let counting = Counting::default();
-    let host = Host::new("here".parse().unwrap(), &counting, Nonce::new(11));
+    let host = HostSession::new("here".parse().unwrap(), &counting, Nonce::new(11));
     let looked = host.look(Some(files), |_| Err(())).await.unwrap().unwrap();
-    let outcome = host.converge(looked, &nobody, &|_| {}).await.unwrap();
+    let outcome = host.converge(looked, &no_signer, &|_| {}).await.unwrap();
     assert_eq!((outcome.changed.len(), outcome.unchanged), (1, 1));
     assert_eq!(counting.0.into_inner(), 2);
 }
@@ -235,7 +234,7 @@ impl Transport for Counting {
         &self,
         program: &Program,
         replies: Replies,
-        progress: &mut Progress<'_>,
+        progress: &mut LineSink<'_>,
     ) -> Result<Output, TransportError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         LocalTransport.converse(program, replies, progress).await
@@ -243,7 +242,7 @@ impl Transport for Counting {
 }
 
 #[tokio::test]
-async fn a_large_payload_waits_for_its_turn() {
+async fn a_large_payload_waits_for_an_upload_slot() {
     let dir = tempfile::tempdir().unwrap();
     let owner = fs::metadata(dir.path()).unwrap();
     let access = Access { owner: owner.uid().to_string(), group: owner.gid().to_string(), mode: 0o600 };
@@ -259,25 +258,86 @@ async fn a_large_payload_waits_for_its_turn() {
     let step = Step::WriteFile { path: path.clone(), content, access, sensitive: false };
     let change = Verdict::Change(Change { differences: Vec::new(), steps: vec![step] });
     let plan = Plan { verdicts: vec![(format!("file:{path}"), change)] };
-    let share = Share::new(Stop::never(), std::num::NonZeroUsize::MIN);
+    let share = Share::new(Cancel::never(), std::num::NonZeroUsize::MIN);
     let taken = share.free_turn().unwrap();
-    let (told, waiting) = tokio::sync::oneshot::channel();
-    let told = Mutex::new(Some(told));
+    let (reported, waiting) = tokio::sync::oneshot::channel();
+    let reported = Mutex::new(Some(reported));
     let events = |event: Event| {
         if let Event::Waiting { condition, last_seen, .. } = event {
-            told.lock().unwrap().take().unwrap().send((condition, last_seen)).unwrap();
+            reported.lock().unwrap().take().unwrap().send((condition, last_seen)).unwrap();
         }
     };
     let host = host().sharing(&share);
-    let applying = host.apply(&plan, PackageManager::Apt, &nobody, &events);
+    let applying = host.apply(&plan, PackageManager::Apt, &no_signer, &events);
     tokio::pin!(applying);
     let seen = tokio::select! {
         ended = &mut applying => panic!("{ended:?}"),
         seen = waiting => seen.unwrap(),
     };
-    assert_eq!(seen, ("its turn to upload".to_owned(), "1 of 1 uploads are under way".to_owned()));
+    assert_eq!(seen, ("a free upload slot".to_owned(), "1 of 1 uploads are running".to_owned()));
     assert!(!Path::new(&path).exists());
     drop(taken);
     applying.await.unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 2 * LARGE as u64);
+}
+
+/// A transport on which nothing ever finishes.
+struct Hanging;
+
+#[async_trait]
+impl Transport for Hanging {
+    async fn converse(
+        &self,
+        _: &Program,
+        _: Replies,
+        _: &mut LineSink<'_>,
+    ) -> Result<Output, TransportError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_has_a_limit_that_its_error_names() {
+    let second = std::time::Duration::from_secs(1);
+    let host = HostSession::new("node-1".parse().unwrap(), &Hanging, Nonce::new(11))
+        .within(Limits { observe: 60 * second, apply: 900 * second });
+    let observed = host.observe(&BTreeSet::from([Probe::Swap])).await.unwrap_err();
+    let files = || Files(vec![touch("/a")]);
+    let by_facts = host.look(None::<Files>, |_| Err(())).await.map(drop).unwrap_err();
+    for error in [
+        observed,
+        host.facts().await.unwrap_err(),
+        host.plan(&files()).await.unwrap_err(),
+        host.look_at(files()).await.map(drop).unwrap_err(),
+        by_facts,
+    ] {
+        assert_eq!(error.to_string(), "observing node-1 did not finish within 60 s");
+    }
+    let verdicts =
+        files().verdicts(&Observed([(probe("/a"), Answer::Path(PathState::Absent))].into_iter().collect()));
+    let applied = host.apply(&Plan { verdicts }, PackageManager::Apt, &no_signer, &|_| {}).await;
+    assert_eq!(applied.unwrap_err().to_string(), "applying changes to node-1 did not finish within 900 s");
+}
+
+/// The program has begun a resource and hangs: the error names the resource, and its processes are ended.
+#[tokio::test]
+async fn a_resource_that_hangs_is_named_and_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let started = at(dir.path(), "started");
+    let files = Files(vec![(
+        at(dir.path(), "a"),
+        Step::Run { script: format!("echo $$ >'{started}'; exec sleep 600") },
+    )]);
+    let limits = Limits { apply: std::time::Duration::from_secs(2), ..Limits::default() };
+    let host = host().within(limits);
+    let looked = host.look_at(files).await.unwrap();
+    let error = host.converge(looked, &no_signer, &|_| {}).await.unwrap_err();
+    let path = at(dir.path(), "a");
+    assert_eq!(
+        error.to_string(),
+        format!("applying changes to here did not finish within 2 s, while applying file:{path}")
+    );
+    let process = fs::read_to_string(&started).unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
 }

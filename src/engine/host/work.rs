@@ -1,48 +1,60 @@
-//! Carrying out a plan.
+//! Applying a plan.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::timeout;
 
-use super::{Events, Host, HostError, Signer};
-use crate::engine::apply::progress::{self, Line, Summary};
+use super::deadline::Deadline;
+use super::{Activity, CertificateSigner, EventSink, HostError, HostSession};
+use crate::engine::apply::progress::{self, ProgressLine, ProgressSummary};
 use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
+use crate::engine::cancel::CancelLevel;
 use crate::engine::observe;
 use crate::engine::plan::Plan;
 use crate::engine::process::Process;
 use crate::engine::share::LARGE;
-use crate::engine::stop::Asked;
 use crate::model::event::Event;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::{Output, Program};
 
-impl Host<'_> {
-    /// Does what the plan says, in its order, up to the first failure. One round trip, and one more for each
-    /// group of certificates and each reboot.
+/// How long ending a program that exceeded its limit may take.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// What a session calls while it applies a plan.
+#[derive(Clone, Copy)]
+pub(super) struct Callbacks<'a> {
+    pub(super) signer: CertificateSigner<'a>,
+    pub(super) events: EventSink<'a>,
+}
+
+impl HostSession<'_> {
+    /// Applies a plan in its order, up to the first failure. One round trip, and one more for each group of certificates
+    /// and each reboot. The result is not verified; see [`HostSession::converge`].
     ///
     /// # Errors
-    /// When the plan refuses something (then nothing is done), a step fails, or the host is lost.
+    /// When the plan refuses something (then nothing is changed), a step fails, or the connection breaks.
     pub async fn apply(
         &self,
         plan: &Plan,
         packages: PackageManager,
-        signer: Signer<'_>,
-        events: Events<'_>,
+        signer: CertificateSigner<'_>,
+        events: EventSink<'_>,
     ) -> Result<(), HostError> {
-        self.apply_and_observe(plan, &BTreeSet::new(), packages, (signer, events)).await.map(drop)
+        self.apply_and_observe(plan, &BTreeSet::new(), packages, Callbacks { signer, events }).await.map(drop)
     }
 
-    /// The same, and then asks `probes`, in the same program.
+    /// The same, followed by an observation of `probes` in the same program.
     ///
     /// # Errors
-    /// As [`Host::apply`], and when the answer is not one.
+    /// As [`HostSession::apply`], and when the output is not an observation.
     pub(super) async fn apply_and_observe(
         &self,
         plan: &Plan,
         probes: &BTreeSet<Probe>,
         packages: PackageManager,
-        (signer, events): (Signer<'_>, Events<'_>),
+        Callbacks { signer, events }: Callbacks<'_>,
     ) -> Result<Observed, HostError> {
         let refusals = plan.refusals();
         if !refusals.is_empty() {
@@ -64,7 +76,12 @@ impl Host<'_> {
             segment.tasks.splice(0..0, signed);
             let afterwards = if at == last { observation.as_str() } else { "" };
             let program = apply::program(&segment, packages, afterwards, &self.nonce);
-            let (summary, printed) = self.run_segment(&segment, &program, events).await?;
+            let deadline = self.deadline(Activity::Apply);
+            deadline.allow_for_steps(segment.tasks.iter().flat_map(|task| &task.steps));
+            if at == last {
+                deadline.allow_for_probes(probes);
+            }
+            let (summary, printed) = self.run_segment(&segment, &program, events, &deadline).await?;
             signed = sign(&segment, &summary, signer)?;
             if let Some(work) = &segment.reboot {
                 self.come_back(work, events).await?;
@@ -81,52 +98,65 @@ impl Host<'_> {
         &self,
         segment: &Segment,
         program: &Program,
-        events: Events<'_>,
-    ) -> Result<(Summary, Output), HostError> {
+        events: EventSink<'_>,
+        deadline: &Deadline<'_>,
+    ) -> Result<(ProgressSummary, Output), HostError> {
         let _turn = self.turn(program, events).await?;
         let started = watch::Sender::new(None);
-        let mut at_hand = None;
+        let mut current = None;
         let mut report = |line: &str| {
             if let Some(line) = progress::parse(&self.nonce, line) {
                 match line {
-                    Line::Begin(number) => at_hand = Some(number),
-                    Line::Done(_) => at_hand = None,
-                    Line::At(ref process) => drop(started.send_replace(Some(process.clone()))),
+                    ProgressLine::Begin(number) => current = Some(number),
+                    ProgressLine::Done(_) => current = None,
+                    ProgressLine::At(ref process) => drop(started.send_replace(Some(process.clone()))),
                     _ => {}
                 }
-                self.tell(segment, line, events);
+                deadline.restart();
+                self.report(segment, line, events);
             }
         };
         let ran = tokio::select! {
-            ran = self.transport.run(program, &mut report) => ran,
-            () = self.stop_when_asked(started.subscribe()) => return Err(HostError::Stopped),
+            ran = deadline.enforce(self.transport.run(program, &mut report)) => ran,
+            () = self.stop_when_cancelled(started.subscribe()) => return Err(HostError::Interrupted),
         };
-        let at_hand = at_hand.map_or(Vec::new(), |number| resources(segment, number).to_vec());
-        let output = ran.map_err(|error| match at_hand[..] {
-            [] => HostError::Transport(error),
-            _ => HostError::LostDuring { resources: at_hand.clone(), error },
-        })?;
-        let summary = Summary::of(&self.nonce, &output.stdout);
+        let current = current.map_or(Vec::new(), |number| resources(segment, number).to_vec());
+        let output = match ran {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) if current.is_empty() => return Err(HostError::Transport(error)),
+            Ok(Err(error)) => return Err(HostError::LostDuring { resources: current, error }),
+            Err(error) => {
+                let process = started.borrow().clone();
+                if let Some(process) = process {
+                    // What is left of it would disturb the next run. A host that is gone does not answer this either.
+                    drop(timeout(END_LIMIT, self.transport.run(&process.end(), &mut |_| {})).await);
+                }
+                return Err(error.while_applying(current));
+            }
+        };
+        let summary = ProgressSummary::of(&self.nonce, &output.stdout);
         match &summary.failed {
             Some((number, status, output)) => {
                 let resources = resources(segment, *number).to_vec();
                 Err(HostError::Failed { resources, status: *status, output: output.clone() })
             }
-            None if summary.stopped => Err(HostError::Stopped),
-            None if !summary.ended && self.share.stop.asked() == Asked::Now => Err(HostError::Stopped),
+            None if summary.stopped => Err(HostError::Interrupted),
+            None if !summary.ended && self.share.cancel.level() == CancelLevel::Now => {
+                Err(HostError::Interrupted)
+            }
             None if !summary.ended => {
                 let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-                Err(HostError::EndedEarly { status: output.status, resources: at_hand, stderr })
+                Err(HostError::EndedEarly { status: output.status, resources: current, stderr })
             }
             None => Ok((summary, output)),
         }
     }
 
-    /// A turn to upload, when there is much to upload. Nothing is done to the host meanwhile.
+    /// A permit to upload, for a large payload; waits for it before anything is done on the host.
     async fn turn(
         &self,
         program: &Program,
-        events: Events<'_>,
+        events: EventSink<'_>,
     ) -> Result<Option<OwnedSemaphorePermit>, HostError> {
         if program.payload.len() < LARGE {
             return Ok(None);
@@ -136,44 +166,44 @@ impl Host<'_> {
         }
         events(Event::Waiting {
             host: self.name.clone(),
-            condition: "its turn to upload".to_owned(),
-            last_seen: format!("{0} of {0} uploads are under way", self.share.limit()),
+            condition: "a free upload slot".to_owned(),
+            last_seen: format!("{0} of {0} uploads are running", self.share.limit()),
             elapsed: Duration::ZERO,
         });
         tokio::select! {
             turn = self.share.turn() => Ok(Some(turn)),
-            () = self.share.stop.reached(Asked::AfterResource) => Err(HostError::Stopped),
+            () = self.share.cancel.reached(CancelLevel::AfterResource) => Err(HostError::Interrupted),
         }
     }
 
-    /// Tells the program that runs to stop, when that is asked; ends once it shall be waited for no longer.
-    /// Over a channel of its own: what the program reads on its input is its payload.
-    async fn stop_when_asked(&self, mut started: watch::Receiver<Option<Process>>) {
-        self.share.stop.reached(Asked::AfterResource).await;
+    /// Stops the running program when the run is cancelled; returns once the program is not to be waited for any longer.
+    /// Uses a channel of its own, since the program's standard input is its payload.
+    async fn stop_when_cancelled(&self, mut started: watch::Receiver<Option<Process>>) {
+        self.share.cancel.reached(CancelLevel::AfterResource).await;
         let begun =
             async { started.wait_for(Option::is_some).await.ok().and_then(|process| process.clone()) };
         let process = tokio::select! {
             process = begun => process,
-            () = self.share.stop.reached(Asked::Now) => None,
+            () = self.share.cancel.reached(CancelLevel::Now) => None,
         };
         let Some(process) = process else { return };
-        // Where it cannot be told, its end is waited for all the same, or it is ended with its connection.
+        // When this fails, the program's end is waited for all the same, or it ends with its connection.
         drop(self.transport.run(&process.stop(), &mut |_| {}).await);
         tracing::debug!("{}: asked to stop", self.name);
-        self.share.stop.reached(Asked::Now).await;
+        self.share.cancel.reached(CancelLevel::Now).await;
         drop(self.transport.run(&process.end(), &mut |_| {}).await);
     }
 
-    fn tell(&self, segment: &Segment, line: Line, events: Events<'_>) {
+    fn report(&self, segment: &Segment, line: ProgressLine, events: EventSink<'_>) {
         let host = || self.name.clone();
         let (number, event): (usize, Box<dyn Fn(String) -> Event + '_>) = match line {
-            Line::Begin(number) => {
+            ProgressLine::Begin(number) => {
                 (number, Box::new(move |resource| Event::ResourceBegun { host: host(), resource }))
             }
-            Line::Done(number) => {
+            ProgressLine::Done(number) => {
                 (number, Box::new(move |resource| Event::ResourceDone { host: host(), resource }))
             }
-            Line::Fail { number, status, output } => (
+            ProgressLine::Fail { number, status, output } => (
                 number,
                 Box::new(move |resource| Event::ResourceFailed {
                     host: host(),
@@ -182,22 +212,25 @@ impl Host<'_> {
                     output: output.clone(),
                 }),
             ),
-            Line::Wait { number, reason } => (
+            ProgressLine::Wait { number, reason } => (
                 number,
                 Box::new(move |resource| Event::Waiting {
                     host: host(),
-                    condition: format!("{resource}: another process to let go"),
+                    condition: format!("{resource}: another process to release its lock"),
                     last_seen: reason.clone(),
                     elapsed: Duration::ZERO,
                 }),
             ),
-            Line::Request { .. } | Line::End | Line::At(_) | Line::Stopped => return,
+            ProgressLine::Request { .. }
+            | ProgressLine::End
+            | ProgressLine::At(_)
+            | ProgressLine::Stopped => return,
         };
         resources(segment, number).iter().cloned().map(event).for_each(events);
     }
 }
 
-/// Whom a line's number is about.
+/// The resources of the task, request or reboot with this number.
 fn resources(segment: &Segment, number: usize) -> &[String] {
     let task = segment.tasks.get(number).map(|task| &task.ids);
     let request = || number.checked_sub(segment.tasks.len()).and_then(|number| segment.requests.get(number));
@@ -205,7 +238,11 @@ fn resources(segment: &Segment, number: usize) -> &[String] {
     task.or_else(|| request().map(|work| &work.ids)).or_else(reboot).map_or(&[], Vec::as_slice)
 }
 
-fn sign(segment: &Segment, summary: &Summary, signer: Signer<'_>) -> Result<Vec<Task>, HostError> {
+fn sign(
+    segment: &Segment,
+    summary: &ProgressSummary,
+    signer: CertificateSigner<'_>,
+) -> Result<Vec<Task>, HostError> {
     let not_signed = |work: &CertificateWork, reason: String| HostError::NotSigned {
         certificate: work.request.certificate.clone(),
         reason,
@@ -214,7 +251,8 @@ fn sign(segment: &Segment, summary: &Summary, signer: Signer<'_>) -> Result<Vec<
         .zip(&segment.requests)
         .map(|(number, work)| {
             let pem = summary.requests.get(&number);
-            let pem = pem.ok_or_else(|| not_signed(work, "the host sent no request".to_owned()))?;
+            let pem =
+                pem.ok_or_else(|| not_signed(work, "the host sent no certificate request".to_owned()))?;
             let certificate = signer(&work.request, pem).map_err(|reason| not_signed(work, reason))?;
             Ok(work.written(certificate))
         })

@@ -1,48 +1,19 @@
-//! Users and groups: the host's own files whole, and what other sources (nsswitch.conf(5)) know under the names
-//! that were asked for. Of passwords only what was asked travels back: whether it is this one.
+//! Users and groups: the host's own files, and the entries of other sources (nsswitch.conf(5)) for the probed names. Of
+//! passwords only the result of the comparison is returned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::probe::{
     Account, Answer, GroupEntry, GroupState, PasswordState, Probe, UserState,
 };
-use crate::transport::shell::quote;
 
-fn users(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::User { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn groups(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Group { name, .. } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn passwords(probes: &BTreeSet<Probe>) -> Vec<(&str, Option<&str>)> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Password { user, hash } => Some((user.as_str(), hash.as_deref())),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let (users, groups, passwords) = (users(probes), groups(probes), passwords(probes));
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let users: BTreeSet<&str> = questions.users.iter().map(|(name, _)| *name).collect();
+    let groups: BTreeSet<&str> = questions.groups.iter().map(|(name, _)| *name).collect();
     let mut sections = Vec::new();
     if !users.is_empty() || !groups.is_empty() {
         sections.push(("users", "cat /etc/passwd\n".to_owned()));
@@ -55,13 +26,13 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         sections.push(("groups-elsewhere", also("group", &groups)));
         sections.push(("login", "printf '%s\\n' \"${SUDO_USER:-$(id -un)}\"\n".to_owned()));
     }
-    if !passwords.is_empty() {
-        sections.push(("passwords", ask_passwords(&passwords)));
+    if !questions.passwords.is_empty() {
+        sections.push(("passwords", ask_passwords(&questions.passwords)));
     }
     sections
 }
 
-/// A line for each user that there is: its name, and which of `same`, `locked` and `hash` hold.
+/// Prints a line for each existing user: its name, and those of `same`, `locked` and `hash` that apply.
 fn ask_passwords(passwords: &[(&str, Option<&str>)]) -> String {
     let names = quote_all(passwords.iter().map(|(user, _)| *user));
     let same: Vec<String> = passwords
@@ -87,27 +58,25 @@ fn ask_passwords(passwords: &[(&str, Option<&str>)]) -> String {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    if !users(probes).is_empty() || !groups(probes).is_empty() {
+    if !questions.users.is_empty() || !questions.groups.is_empty() {
         let files = Files::read(sections)?;
-        for probe in probes {
-            let answer = match probe {
-                Probe::User { name, uid } => files.user(name, *uid),
-                Probe::Group { name, gid } => files.group(name, *gid),
-                _ => continue,
-            };
-            answers.insert(probe.clone(), answer);
+        for (name, uid) in questions.users.iter().copied() {
+            answers.insert(Probe::User { name: name.to_owned(), uid }, files.user(name, uid));
+        }
+        for (name, gid) in questions.groups.iter().copied() {
+            answers.insert(Probe::Group { name: name.to_owned(), gid }, files.group(name, gid));
         }
     }
-    if !passwords(probes).is_empty() {
+    if !questions.passwords.is_empty() {
         let text = sections.text("passwords")?;
         let states: BTreeMap<&str, PasswordState> = text.lines().filter_map(password).collect();
-        for probe in probes {
-            let Probe::Password { user, .. } = probe else { continue };
-            answers.insert(probe.clone(), Answer::Password(states.get(user.as_str()).copied()));
+        for (user, hash) in questions.passwords.iter().copied() {
+            let probe = Probe::Password { user: user.to_owned(), hash: hash.map(str::to_owned) };
+            answers.insert(probe, Answer::Password(states.get(user).copied()));
         }
     }
     Ok(())
@@ -120,7 +89,7 @@ fn password(line: &str) -> Option<(&str, PasswordState)> {
     (!name.is_empty()).then_some((name, state))
 }
 
-/// The files and what else was said, by line.
+/// The entries of all sources.
 struct Files {
     users: Vec<User>,
     groups: Vec<Group>,
@@ -150,7 +119,7 @@ impl Files {
     fn read(sections: &Sections) -> Result<Self, ObserveError> {
         let mut files =
             Self { users: Vec::new(), groups: Vec::new(), login: sections.text("login")?.trim().to_owned() };
-        // The host's own files come first: what is in both is local.
+        // The host's own files come first: an entry in both is local.
         for (section, local) in [("users", true), ("users-elsewhere", false)] {
             let text = sections.text(section)?;
             files.users.extend(text.lines().filter_map(|line| User::of(line, local)));

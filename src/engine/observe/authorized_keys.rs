@@ -1,46 +1,33 @@
-//! Authorized keys: the homes by one `getent`, what is in them by one `stat`, the key files by one `head`.
+//! Authorized keys: the homes by one `getent`, their files by one `stat`, the keys by one `head`.
 //!
-//! A home belongs to its user, who may put links, pipes and devices in it: only a regular file that is reached
-//! without a link is read.
+//! A home belongs to its user, who may create links and pipes in it: only a regular file that is reached without a link
+//! is read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, KeysState, PathState, Probe};
 
-/// The largest file that travels.
+/// The largest content that is returned, in bytes.
 const CONTENT_LIMIT: usize = 1024 * 1024;
 
-/// As in the section of paths.
+/// As in the topic of paths.
 const SEPARATOR: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Sort and mode (hexadecimal), owner, group, size, name.
+/// File type and mode (hexadecimal), owner, group, size, name.
 const STAT: &str = r"%f\0%U\0%G\0%s\0%n\0";
 
-fn users(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::AuthorizedKeys { user } => Some(user.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let users = users(probes);
-    if users.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let entries = format!(
         "entries=$(getent passwd -- {} 2>/dev/null)\nprintf '%s\\n' \"$entries\"\n",
-        quote_all(users)
+        quote_all(questions.authorized_keys.iter().copied())
     );
-    // In the second round only the files that may be read, each between separators, after a line of users.
+    // The second loop prints only files that may be read, each between separators, after a line of their users.
     let each =
         "while IFS=: read -r n p u g c h rest; do\n[ -n \"$h\" ] || continue\nk=$h/.ssh/authorized_keys\n";
     let stat = format!(
@@ -58,20 +45,16 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let users = users(probes);
-    if users.is_empty() {
-        return Ok(());
-    }
     let homes = sections.text("homes")?;
     let homes: BTreeMap<&str, &str> =
         homes.lines().filter_map(|line| Some((line.split(':').next()?, line.split(':').nth(5)?))).collect();
     let stats = stats(&sections.text("homes-stat")?)?;
     let contents = contents(sections.bytes("authorized-keys")?)?;
-    for user in users {
+    for user in questions.authorized_keys.iter().copied() {
         let home = homes.get(user).filter(|home| !home.is_empty());
         let state = home.map(|home| {
             let directory = format!("{home}/.ssh");
@@ -89,7 +72,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// The file with its content, as far as that came.
+/// The file with its content, where that was returned.
 fn read(state: PathState, found: Option<&[u8]>) -> PathState {
     let found = found.filter(|content| content.len() <= CONTENT_LIMIT);
     match (state, found) {
@@ -120,7 +103,7 @@ fn stats(text: &str) -> Result<BTreeMap<String, PathState>, ObserveError> {
                 PathState::File { mode: bits, owner, group, size, sha256: String::new(), content: None }
             }
             0o040_000 => PathState::Directory { mode: bits, owner, group },
-            // Where it leads is nobody's business here.
+            // The target is not required.
             0o120_000 => PathState::Symlink { target: String::new() },
             _ => PathState::Other,
         };
@@ -139,7 +122,7 @@ fn contents(bytes: &[u8]) -> Result<BTreeMap<String, &[u8]>, ObserveError> {
     let mut separator = lines.next().unwrap_or_default().to_vec();
     separator.push(b'\n');
     let found = pieces(lines.next().unwrap_or_default(), &separator);
-    // After the last separator there is one more piece, the empty one.
+    // The piece after the last separator is empty.
     if separator.len() == 1 || found.len() != users.len() + 1 {
         let found = "contents and users do not match".to_owned();
         return Err(ObserveError::Unreadable { section: "authorized-keys", found });

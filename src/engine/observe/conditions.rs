@@ -1,32 +1,17 @@
-//! Conditions that may be waited for: each is looked at by a process of its own, all at once, so that together
-//! they take no longer than one.
+//! Conditions of waits: each is checked by a process of its own, all at once, so that they take no longer than one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::conditions;
 use crate::engine::frame::Sections;
-use crate::resource::contract::condition::Condition;
 use crate::resource::contract::probe::{Answer, Probe};
 
-fn conditions(probes: &BTreeSet<Probe>) -> Vec<&Condition> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Condition(condition) => Some(condition),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let conditions = conditions(probes);
-    if conditions.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = conditions::FUNCTIONS.to_owned();
-    for (number, condition) in conditions.into_iter().enumerate() {
-        // One short line is written at once, so that the lines of several do not mix (pipe(7)).
+    for (number, condition) in questions.conditions.iter().copied().enumerate() {
+        // Short lines are written atomically, so that those of several processes do not mix (pipe(7)).
         script.push_str(&format!(
             "{{ {}; printf '%s %s %s\\n' {number} $? \"$seen\"; }} &\n",
             conditions::call(condition)
@@ -37,22 +22,18 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let conditions = conditions(probes);
-    if conditions.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("conditions")?;
     let lines: BTreeMap<usize, (&str, &str)> = text.lines().filter_map(parse).collect();
-    for (number, condition) in conditions.into_iter().enumerate() {
+    for (number, condition) in questions.conditions.iter().copied().enumerate() {
         let answer = match lines.get(&number) {
             Some(("0", _)) => Answer::Condition(None),
             Some(("1", seen)) => Answer::Condition(Some((*seen).to_owned())),
             Some((_, why)) => Answer::Failed((*why).to_owned()),
-            None => Answer::Failed("the host did not say".to_owned()),
+            None => Answer::Failed("the host returned no result".to_owned()),
         };
         answers.insert(Probe::Condition(condition.clone()), answer);
     }
@@ -66,6 +47,7 @@ fn parse(line: &str) -> Option<(usize, (&str, &str))> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
@@ -73,18 +55,19 @@ mod tests {
     use crate::engine::nonce::Nonce;
     use crate::engine::observe::{parse as parse_all, program};
     use crate::engine::shells::{run, shells};
+    use crate::resource::contract::host_condition::HostCondition;
 
-    fn observed(shell: &str, conditions: &[Condition]) -> Vec<Answer> {
+    fn observed(shell: &str, conditions: &[HostCondition]) -> Vec<Answer> {
         let probes: BTreeSet<Probe> = conditions.iter().cloned().map(Probe::Condition).collect();
         let nonce = Nonce::new(4);
         let observed = parse_all(&probes, &nonce, &run(shell, &program(&probes, &nonce))).unwrap();
         let answer =
-            |condition: &Condition| observed.get(&Probe::Condition(condition.clone())).unwrap().clone();
+            |condition: &HostCondition| observed.get(&Probe::Condition(condition.clone())).unwrap().clone();
         conditions.iter().map(answer).collect()
     }
 
-    fn port(host: &str, port: u16) -> Condition {
-        Condition::Port { host: host.to_owned(), port }
+    fn port(host: &str, port: u16) -> HostCondition {
+        HostCondition::Port { host: host.to_owned(), port }
     }
 
     /// A server that answers every request with 503, and its port.
@@ -107,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_holds_or_the_host_says_what_it_sees() {
+    fn a_condition_holds_or_has_a_reason() {
         let (open, closed) = (busy(), closed());
-        let url = |port: u16, status| Condition::Http {
+        let url = |port: u16, status| HostCondition::Http {
             url: format!("http://127.0.0.1:{port}/it's?a=[b]&c=$(d)"),
             status,
             ca: None,
         };
-        let file = |path: &str| Condition::File { path: path.to_owned() };
+        let file = |path: &str| HostCondition::File { path: path.to_owned() };
         let conditions = [
             port("127.0.0.1", open),
             port("127.0.0.1", closed),
@@ -141,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_uses_what_it_has_and_says_when_it_has_nothing() {
+    fn a_host_uses_the_tools_that_it_has() {
         let (open, closed) = (busy(), closed());
         let bin = tempfile::tempdir().unwrap();
         let have = |tools: &[&str]| {
@@ -155,10 +138,10 @@ mod tests {
             }
             dir
         };
-        let look = |tools: &std::path::Path, condition: &Condition| {
+        let look = |tools: &std::path::Path, condition: &HostCondition| {
             let script = format!(
                 "PATH={}\n{}{}; echo \"$? $seen\"",
-                crate::transport::shell::quote(tools.to_str().unwrap()),
+                crate::model::shell_word::quote(tools.to_str().unwrap()),
                 conditions::FUNCTIONS,
                 conditions::call(condition)
             );
@@ -166,7 +149,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&output.stderr), "");
             String::from_utf8(output.stdout).unwrap()
         };
-        let url = |port: u16, status| Condition::Http {
+        let url = |port: u16, status| HostCondition::Http {
             url: format!("http://127.0.0.1:{port}/"),
             status,
             ca: None,
@@ -192,8 +175,8 @@ mod tests {
 
     #[test]
     fn many_silent_ports_take_no_longer_than_one() {
-        // 192.0.2.0/24 is for documentation (RFC 5737): nobody answers, or there is no way there at all.
-        let conditions: Vec<Condition> = (1..=8).map(|n| port(&format!("192.0.2.{n}"), 9)).collect();
+        // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, or there is no route.
+        let conditions: Vec<HostCondition> = (1..=8).map(|n| port(&format!("192.0.2.{n}"), 9)).collect();
         let begun = std::time::Instant::now();
         for answer in observed("sh", &conditions) {
             assert!(matches!(answer, Answer::Condition(Some(_))), "{answer:?}");

@@ -1,5 +1,5 @@
-# Which contents are to be sent. `sums` has what sha256sum printed, in the order in which `file` is called, so what
-# stands before a line that was found is not searched again.
+# Selects the contents to send. `sums` is the output of sha256sum, in the order of the calls of `file`, so what precedes
+# a line that was found is not searched again.
 set --
 n= rest="
 $sums

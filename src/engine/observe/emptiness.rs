@@ -1,54 +1,35 @@
-//! Whether directories are empty, by the shell's own patterns: no process at all.
+//! Whether directories are empty, by patterns of the shell, without a process.
 
-use std::collections::BTreeSet;
-
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
-fn paths(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Empty { path } => Some(path.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let paths = paths(probes);
-    if paths.is_empty() {
-        return Vec::new();
-    }
-    // A pattern that matches nothing stays as it is, and no such file exists.
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    // A pattern without match is kept as it is, and no such file exists.
     let mut script = "is_empty() {\n\
          for e in \"$1\"/* \"$1\"/.[!.]* \"$1\"/..?*; do\n\
          if [ -e \"$e\" ] || [ -L \"$e\" ]; then echo no; return; fi\ndone\n\
          echo yes\n}\n"
         .to_owned();
-    for path in paths {
+    for path in questions.emptiness.iter().copied() {
         script.push_str(&format!("is_empty {}\n", quote(path)));
     }
     vec![("emptiness", script)]
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let paths = paths(probes);
-    if paths.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("emptiness")?;
     let lines: Vec<&str> = text.lines().collect();
-    if lines.len() != paths.len() {
+    if lines.len() != questions.emptiness.len() {
         return Err(ObserveError::Unreadable { section: "emptiness", found: text });
     }
-    for (path, line) in paths.into_iter().zip(lines) {
+    for (path, line) in questions.emptiness.iter().copied().zip(lines) {
         answers.insert(Probe::Empty { path: path.to_owned() }, Answer::Empty(line == "yes"));
     }
     Ok(())
@@ -56,13 +37,15 @@ pub(super) fn answer(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::engine::nonce::Nonce;
     use crate::engine::observe::{parse, program};
     use crate::engine::shells::{run, shells};
 
     #[test]
-    fn only_what_holds_nothing_at_all_is_empty() {
+    fn a_directory_with_any_entry_is_not_empty() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         for name in ["-n [a]*'", "full", "hidden", "dots", "dangling"] {

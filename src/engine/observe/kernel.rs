@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::headed;
+use crate::engine::head_v;
 use crate::engine::sysctl_path::sysctl_path;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
-use crate::transport::shell::quote;
 
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut sections = Vec::new();
-    let parameters: Vec<String> = parameters(probes).into_iter().map(sysctl_path).collect();
+    let parameters: Vec<String> = questions.parameters.iter().copied().map(sysctl_path).collect();
     if !parameters.is_empty() {
-        sections.push(("parameters", headed::head(parameters.iter().map(String::as_str))));
+        sections.push(("parameters", head_v::head(parameters.iter().map(String::as_str))));
     }
-    let modules = modules(probes);
-    if !modules.is_empty() {
+    if !questions.modules.is_empty() {
         // A loaded module has a directory in /sys/module; a built-in one has it only if it has parameters.
-        let loaded = modules.iter().map(|name| {
+        let loaded = questions.modules.iter().copied().map(|name| {
             let directory = quote(&format!("/sys/module/{}", underscored(name)));
             match effect(name) {
                 Some(effect) => format!("[ -d {directory} ] || {effect} && echo yes || echo no\n"),
@@ -29,68 +29,48 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         sections
             .push(("built-in", "cat \"/lib/modules/$(uname -r)/modules.builtin\" 2>/dev/null\n".to_owned()));
     }
-    if probes.contains(&Probe::Swap) {
+    if questions.swap {
         sections.push(("swap", "cat /proc/swaps\n".to_owned()));
     }
     sections
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let keys = parameters(probes);
+    let keys = &questions.parameters;
     if !keys.is_empty() {
         let text = sections.text("parameters")?;
         let paths: Vec<String> = keys.iter().copied().map(sysctl_path).collect();
-        let values = headed::split(&text, paths.iter().map(String::as_str));
-        for (key, path) in keys.into_iter().zip(&paths) {
+        let values = head_v::split(&text, paths.iter().map(String::as_str));
+        for (key, path) in keys.iter().copied().zip(&paths) {
             let value = values.get(path.as_str()).map(|value| single_spaced(value));
             answers.insert(Probe::Sysctl { key: key.to_owned() }, Answer::Sysctl(value));
         }
     }
-    let names = modules(probes);
+    let names = &questions.modules;
     if !names.is_empty() {
         let (loaded, built_in) = (sections.text("modules")?, sections.text("built-in")?);
         let built_in: BTreeSet<String> = built_in.lines().filter_map(module_of).collect();
         if loaded.lines().count() < names.len() {
             return Err(ObserveError::Unreadable { section: "modules", found: loaded });
         }
-        for (name, loaded) in names.into_iter().zip(loaded.lines()) {
+        for (name, loaded) in names.iter().copied().zip(loaded.lines()) {
             let there = loaded == "yes" || built_in.contains(&underscored(name));
             answers.insert(Probe::Module { name: name.to_owned() }, Answer::Module(there));
         }
     }
-    if probes.contains(&Probe::Swap) {
+    if questions.swap {
         let heading_and_devices = sections.text("swap")?.trim().lines().count();
         answers.insert(Probe::Swap, Answer::Swap(heading_and_devices > 1));
     }
     Ok(())
 }
 
-fn parameters(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Sysctl { key } => Some(key.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-fn modules(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Module { name } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-/// What a module can be told by where it is built in and the kernel's list of built-in modules is not on the host:
-/// a container has no `/lib/modules`.
+/// A sign of a built-in module on a host without the kernel's list of built-in modules: a container has no
+/// `/lib/modules`.
 fn effect(module: &str) -> Option<&'static str> {
     match module {
         "br_netfilter" => Some("[ -d /proc/sys/net/bridge ]"),
@@ -99,7 +79,7 @@ fn effect(module: &str) -> Option<&'static str> {
     }
 }
 
-/// The kernel separates the fields of a value with tabs, people write spaces.
+/// The kernel separates the fields of a value with tabs, states with spaces.
 fn single_spaced(value: &str) -> String {
     value.trim().lines().map(|line| line.replace('\t', " ")).collect::<Vec<_>>().join("\n")
 }

@@ -1,24 +1,15 @@
-//! Mounts: the kernel's table, and where the names of devices lead.
+//! Mounts: the kernel's table, and the targets of device names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, MountState, Probe};
 use crate::resource::text::fstab::unescaped;
 
-fn mounts(probes: &BTreeSet<Probe>) -> Vec<(&str, Option<&str>)> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Mount { point, source } => Some((point.as_str(), source.as_deref())),
-            _ => None,
-        })
-        .collect()
-}
-
-/// The path that a source of fstab(5) stands for, of those that are devices.
+/// The path of a source of fstab(5), where it is a device.
 fn device(source: &str) -> Option<String> {
     const TAGS: [(&str, &str); 4] = [
         ("UUID=", "by-uuid"),
@@ -35,26 +26,23 @@ fn device(source: &str) -> Option<String> {
     }
 }
 
-/// As udev names links (systemd-udevd encodes what a file name should not hold).
+/// Encoded as by udev, which replaces characters that file names should not contain.
 fn encoded(value: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "#+-.:=@_".contains(c) || !c.is_ascii();
     value.chars().map(|c| if plain(c) { c.to_string() } else { format!("\\x{:02x}", u32::from(c)) }).collect()
 }
 
-fn devices(probes: &BTreeSet<Probe>) -> BTreeSet<String> {
-    mounts(probes).into_iter().filter_map(|(_, source)| device(source?)).collect()
+fn devices(questions: &Questions<'_>) -> BTreeSet<String> {
+    questions.mounts.iter().filter_map(|(_, source)| device((*source)?)).collect()
 }
 
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    if mounts(probes).is_empty() {
-        return Vec::new();
-    }
-    let devices = devices(probes);
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let devices = devices(questions);
     let mut sections = vec![("mounts", "cat /proc/self/mountinfo\n".to_owned())];
     if !devices.is_empty() {
         let links = format!("readlink -m -z -- {}\n", quote_all(devices.iter().map(String::as_str)));
         sections.push(("devices", links));
-        // The kernel calls a device of the mapper by its name there, and not by its number.
+        // The kernel's table has the name of a mapped device, not its number.
         let mapped = "set -- /dev/mapper/*\nif [ -e \"$1\" ]; then\n\
                       printf '%s\\0' \"$@\"; readlink -m -z -- \"$@\"\nfi\n";
         sections.push(("mapped-devices", mapped.to_owned()));
@@ -63,22 +51,19 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let mounts = mounts(probes);
-    if mounts.is_empty() {
-        return Ok(());
-    }
     let table = sections.text("mounts")?;
-    // What was mounted last at a point hides what was there before.
+    // The last mount at a point hides those before.
     let live: BTreeMap<String, MountState> = table.lines().filter_map(mount).collect();
-    let devices = devices(probes);
-    let (mut led, mut mapped): (BTreeMap<String, String>, BTreeMap<String, String>) = Default::default();
+    let devices = devices(questions);
+    let (mut targets_of, mut mapped): (BTreeMap<String, String>, BTreeMap<String, String>) =
+        Default::default();
     if !devices.is_empty() {
         let (links, names) = (sections.text("devices")?, sections.text("mapped-devices")?);
-        led = devices.iter().cloned().zip(links.split_terminator('\0').map(str::to_owned)).collect();
+        targets_of = devices.iter().cloned().zip(links.split_terminator('\0').map(str::to_owned)).collect();
         let names: Vec<&str> = names.split_terminator('\0').collect();
         let (names, targets) = names.split_at(names.len() / 2);
         mapped = names
@@ -87,16 +72,17 @@ pub(super) fn answer(
             .map(|(name, target)| ((*name).to_owned(), (*target).to_owned()))
             .collect();
     }
-    for (point, source) in mounts {
+    for (point, source) in questions.mounts.iter().copied() {
         let state = live.get(point).cloned().map(|mut state| {
             if let Some(target) = mapped.get(&state.device) {
                 state.device.clone_from(target);
             }
-            state.wanted_device = source.and_then(device).and_then(|device| led.get(&device).cloned());
+            state.expected_device =
+                source.and_then(device).and_then(|device| targets_of.get(&device).cloned());
             state
         });
         let probe = Probe::Mount { point: point.to_owned(), source: source.map(str::to_owned) };
-        // A host without any mount there is not.
+        // Every host has mounts.
         let answer = match table.trim().is_empty() {
             true => Answer::Failed("/proc/self/mountinfo cannot be read".to_owned()),
             false => Answer::Mount(state),
@@ -116,12 +102,17 @@ fn mount(line: &str) -> Option<(String, MountState)> {
     let (sort, source) = (of_system.next()?, unescaped(of_system.next()?));
     let all = options.split(',').chain(of_system.next().unwrap_or_default().split(','));
     let mut options: BTreeSet<String> = all.filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    // A mount may be read only while its file system is not, and the other way round.
+    // A mount may be read-only while its file system is not, and vice versa.
     if options.contains("ro") {
         options.remove("rw");
     }
-    let state =
-        MountState { device: source.clone(), source, wanted_device: None, sort: sort.to_owned(), options };
+    let state = MountState {
+        device: source.clone(),
+        source,
+        expected_device: None,
+        fs_type: sort.to_owned(),
+        options,
+    };
     Some((unescaped(point), state))
 }
 
@@ -134,7 +125,7 @@ mod tests {
         let options = |line: &str| {
             let (point, state) = mount(line).unwrap();
             let options: Vec<String> = state.options.into_iter().collect();
-            (point, state.source, state.sort, options.join(","))
+            (point, state.source, state.fs_type, options.join(","))
         };
         let cases = [
             (
@@ -151,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_stand_for_the_links_that_udev_makes() {
+    fn tags_resolve_to_the_links_that_udev_makes() {
         for (source, path) in [
             ("UUID=1f-a", Some("/dev/disk/by-uuid/1f-a")),
             ("LABEL=my disk", Some(r"/dev/disk/by-label/my\x20disk")),

@@ -1,57 +1,38 @@
 //! Packages: one query of dpkg's or rpm's database.
 
-use std::collections::BTreeSet;
-
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, InstalledPackage, Probe};
 
 /// A line: name, architecture, hold, status, version.
 const DPKG: &str = r"${Package}\t${Architecture}\t${db:Status-Want}\t${db:Status-Status}\t${Version}\n";
 
-/// The same fields; rpm lists only what is installed. The epoch is printed only where there is one, as
-/// dnf takes it.
+/// The same fields; rpm lists only installed packages. The epoch is printed only where there is one, in the form that
+/// dnf accepts.
 const RPM: &str = r"%{NAME}\t%{ARCH}\tinstall\tinstalled\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n";
 
-fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Package { name } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let words = quote_all(names);
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let words = quote_all(questions.packages.iter().copied());
     let query = format!(
         "if command -v dpkg-query >/dev/null; then dpkg-query -W -f='{DPKG}' -- {words} 2>/dev/null\n\
          elif command -v rpm >/dev/null; then rpm -q --qf '{RPM}' -- {words} 2>/dev/null\n\
          else echo none; fi\n"
     );
-    // Of dnf 4 and of dnf 5.
+    // dnf 4 and dnf 5.
     let locks = "for f in /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml; do\n\
                  [ ! -f \"$f\" ] || cat \"$f\"\ndone\n";
     vec![("packages", query), ("version-locks", locks.to_owned())]
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Ok(());
-    }
     let (text, locks) = (sections.text("packages")?, sections.text("version-locks")?);
-    for name in names {
+    for name in questions.packages.iter().copied() {
         let answer = if text.trim() == "none" {
             Answer::Failed("the host has neither dpkg nor rpm".to_owned())
         } else {
@@ -62,7 +43,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// A package that is unpacked but not configured does not count: installing it again configures it.
+/// A package that is unpacked but not configured does not count as installed: installing it configures it.
 fn installed(line: &str, name: &str, locks: &str) -> Option<InstalledPackage> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [package, architecture, want, status, version] = fields.as_slice() else { return None };
@@ -96,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_answers_for_its_own_package_only() {
+    fn a_line_concerns_its_own_package_only() {
         let dpkg = "containerd\tamd64\thold\tinstalled\t1.7.24~ds1-6+b4";
         let rpm = "kubelet\tx86_64\tinstall\tinstalled\t1.35.4-1";
         let lock = "# added\nkubelet-0:1.35.4-1.*\n";

@@ -4,27 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
+use super::questions::Questions;
 use super::sum_line::{parse_sum, sum_line};
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::{Sections, pieces};
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::probe::{Answer, PathState, Probe};
-use crate::transport::shell::quote;
 
-/// The largest content that travels.
+/// The largest content that is returned, in bytes.
 const CONTENT_LIMIT: usize = 1024 * 1024;
 
-/// What separates contents in the output of one `head`: a file that every Linux host has, that differs
-/// with every boot, and that no other file has a reason to contain.
+/// Separates contents in the output of one `head`: a file that every Linux host has, that differs with every boot, and
+/// that no other file should contain.
 const SEPARATOR: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Mode (hexadecimal, with the sort of file), numeric owner and group, size, owner, group, name.
+/// Mode (hexadecimal, with the file type), numeric owner and group, size, owner, group, name.
 const STAT: &str = r"%f\0%u\0%g\0%s\0%U\0%G\0%n\0";
 const STAT_FIELDS: usize = 7;
 
-/// Paths asked for what they are; links are not followed.
-fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
-    probes
+/// Paths to `stat`; links are not followed.
+fn stated<'p>(questions: &Questions<'p>) -> BTreeSet<&'p str> {
+    questions
+        .paths
         .iter()
         .filter_map(|probe| match probe {
             Probe::Path { path, .. } => Some(path.as_str()),
@@ -33,19 +34,18 @@ fn stated(probes: &BTreeSet<Probe>) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Probes that may bring content back, in the order in which it is asked.
-fn readings(probes: &BTreeSet<Probe>) -> Vec<&Probe> {
-    probes
+/// Probes that may return content, in the order of the program.
+fn readings<'p>(questions: &Questions<'p>) -> Vec<&'p Probe> {
+    questions
+        .paths
         .iter()
+        .copied()
         .filter(|probe| matches!(probe, Probe::Path { unless_sha256: Some(_), .. } | Probe::Content { .. }))
         .collect()
 }
 
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let (stated, readings) = (stated(probes), readings(probes));
-    if stated.is_empty() && readings.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let (stated, readings) = (stated(questions), readings(questions));
     let paths = quote_all(stated.iter().copied());
     let mut sections = Vec::new();
     if !stated.is_empty() {
@@ -60,7 +60,7 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
         _ => None,
     }));
     let begin = if stated.is_empty() { "set --\n" } else { "" };
-    // Only regular files: reading a pipe or a device might never end.
+    // Only regular files: reading a pipe or a device may never end.
     let sums = format!(
         "{begin}n=$#\n\
          for p do [ -L \"$p\" ] || [ ! -f \"$p\" ] || set -- \"$@\" \"$p\"; done\n\
@@ -76,8 +76,8 @@ pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
     sections
 }
 
-/// Prints the numbers of the readings that follow, then their contents between separators. Sums and readings
-/// are in one order, so what stands before a sum that was found is not searched again.
+/// Prints the numbers of the readings that follow, then their contents between separators. Sums and readings have the
+/// same order, so what precedes a sum that was found is not searched again.
 fn ask_contents(readings: &[&Probe]) -> String {
     let mut script = include_str!("contents.sh").to_owned();
     for (number, probe) in readings.iter().enumerate() {
@@ -101,18 +101,15 @@ fn ask_contents(readings: &[&Probe]) -> String {
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let (stated, readings) = (stated(probes), readings(probes));
-    if stated.is_empty() && readings.is_empty() {
-        return Ok(());
-    }
+    let (stated, readings) = (stated(questions), readings(questions));
     let sums: BTreeMap<String, String> = sections.text("sums")?.lines().filter_map(parse_sum).collect();
     let contents = if readings.is_empty() { BTreeMap::new() } else { contents(sections, &readings)? };
     let stats = if stated.is_empty() { BTreeMap::new() } else { stats(sections, &stated)? };
-    for probe in probes {
+    for probe in questions.paths.iter().copied() {
         let answer = match probe {
             Probe::Path { path, .. } => {
                 let Some(stat) = stats.get(path.as_str()) else { continue };
@@ -126,7 +123,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// What `stat` and `readlink` say about one path.
+/// The result of `stat` and `readlink` for one path.
 enum Stat {
     Found { mode: u32, size: u64, owner: String, group: String, target: Option<String> },
     Absent,
@@ -152,7 +149,7 @@ fn stats<'a>(
         let size = size.parse().map_err(|_| unreadable(size))?;
         let named =
             |name: &str, number: &str| if name == "UNKNOWN" { number.to_owned() } else { name.to_owned() };
-        let target = if sort_of(mode) == LINK { targets.next().map(str::to_owned) } else { None };
+        let target = if type_of(mode) == LINK { targets.next().map(str::to_owned) } else { None };
         let stat = Stat::Found { mode, size, owner: named(user, uid), group: named(group, gid), target };
         stats.insert(name, stat);
     }
@@ -160,8 +157,8 @@ fn stats<'a>(
         |line: &&str| line.ends_with(": No such file or directory") || line.ends_with(": Not a directory");
     let others: Vec<&str> = errors.lines().filter(|line| !line.is_empty() && !absences(line)).collect();
     for path in stated.iter().copied() {
-        // stat names paths in a quoting of its own, so an error is not pinned on one path: as long as there
-        // is any but absence, nothing is taken for absent.
+        // stat quotes paths in its own form, so an error is not assigned to one path: when there is any error but
+        // absence, no path counts as absent.
         stats.entry(path).or_insert_with(|| match others.first() {
             None => Stat::Absent,
             Some(error) => Stat::Failed((*error).to_owned()),
@@ -171,7 +168,7 @@ fn stats<'a>(
 }
 
 /// S_IFMT and two of its values (inode(7)).
-fn sort_of(mode: u32) -> u32 {
+fn type_of(mode: u32) -> u32 {
     mode & 0o170_000
 }
 const LINK: u32 = 0o120_000;
@@ -185,8 +182,8 @@ fn path_state(stat: &Stat, sha256: Option<&String>, content: Option<&[u8]>) -> A
         Stat::Found { mode, size, owner, group, target } => (*mode, *size, owner, group, target),
     };
     let (owner, group, bits) = (owner.clone(), group.clone(), mode & 0o7777);
-    match (sort_of(mode), sha256, target) {
-        (REGULAR, None, _) => Answer::Failed("it cannot be read".to_owned()),
+    match (type_of(mode), sha256, target) {
+        (REGULAR, None, _) => Answer::Failed("cannot be read".to_owned()),
         (REGULAR, Some(sha256), _) => {
             let content = content.filter(|content| content.len() <= CONTENT_LIMIT);
             if content.is_some_and(|content| digest(content) != *sha256) {
@@ -205,9 +202,9 @@ fn path_state(stat: &Stat, sha256: Option<&String>, content: Option<&[u8]>) -> A
 fn content(sha256: Option<&String>, content: Option<&[u8]>) -> Answer {
     match (content, sha256) {
         (None, _) => Answer::Content(None),
-        (Some(_), None) => Answer::Failed("it cannot be read".to_owned()),
+        (Some(_), None) => Answer::Failed("cannot be read".to_owned()),
         (Some(content), _) if content.len() > CONTENT_LIMIT => {
-            Answer::Failed(format!("it is larger than {CONTENT_LIMIT} bytes"))
+            Answer::Failed(format!("larger than {CONTENT_LIMIT} bytes"))
         }
         (Some(content), Some(sha256)) if digest(content) == *sha256 => {
             Answer::Content(Some(content.to_vec()))
@@ -233,7 +230,7 @@ fn contents<'a>(
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(|_| unreadable(&numbers))?;
-    // After the last separator there is one more piece, the empty one.
+    // The piece after the last separator is empty.
     if separator.is_empty() || found.len() != numbers.len() + 1 {
         return Err(unreadable("contents and numbers do not match"));
     }
@@ -245,5 +242,5 @@ fn digest(content: &[u8]) -> String {
 }
 
 fn changed() -> Answer {
-    Answer::Failed("it changed while it was being read".to_owned())
+    Answer::Failed("changed while it was read".to_owned())
 }

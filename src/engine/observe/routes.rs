@@ -1,48 +1,29 @@
 //! Routes of the main table, both families.
 
-use std::collections::BTreeSet;
-
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::resource::contract::probe::{Answer, Probe};
 
-fn destinations(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Route { destination } => Some(destination.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let destinations = destinations(probes);
-    if destinations.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let mut script = "ip -4 route show table main 2>&1 || echo failed\n".to_owned();
-    if destinations.iter().any(|destination| destination.contains(':')) {
+    if questions.routes.iter().any(|destination| destination.contains(':')) {
         script.push_str("echo inet6\nip -6 route show table main 2>&1 || echo failed\n");
     }
     vec![("routes", script)]
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let destinations = destinations(probes);
-    if destinations.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("routes")?;
     let (v4, v6) = text.split_once("inet6\n").unwrap_or((text.as_str(), ""));
-    for destination in destinations {
+    for destination in questions.routes.iter().copied() {
         let table = if destination.contains(':') { v6 } else { v4 };
         let answer = match table.trim_end().strip_suffix("failed") {
-            Some(said) => Answer::Failed(said.trim().to_owned()),
+            Some(message) => Answer::Failed(message.trim().to_owned()),
             None => Answer::Route(table.lines().find_map(|line| rest_of(line, destination))),
         };
         answers.insert(Probe::Route { destination: destination.to_owned() }, answer);
@@ -67,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_found_as_ip_prints_it() {
+    fn destinations_match_the_output_of_ip() {
         let cases = [
             ("default via 10.0.0.1 dev eth0 ", "0.0.0.0/0", Some("via 10.0.0.1 dev eth0")),
             ("10.96.0.0/12 dev eth0 scope link ", "10.96.0.0/12", Some("dev eth0 scope link")),

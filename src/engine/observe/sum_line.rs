@@ -1,7 +1,7 @@
-//! The lines of sha256sum, in which unusual names are escaped.
+//! Lines of sha256sum, which escapes special characters in names.
 
-/// The line that sha256sum prints. Since coreutils 9.0 a carriage return is escaped too; where it is not,
-/// the line is not recognised and content comes back needlessly.
+/// The line that sha256sum prints. Since coreutils 9.0 a carriage return is escaped too; where it is not, the line does
+/// not match and the content is returned needlessly.
 pub(super) fn sum_line(sha256: &str, path: &str) -> String {
     let escaped = path.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
     if escaped == path { format!("{sha256}  {path}") } else { format!("\\{sha256}  {escaped}") }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_a_sum_is_read_back_whatever_the_name() {
+    fn a_line_is_parsed_back_for_any_name() {
         for path in ["/etc/hosts", "/a b", "/a\nb", r"/a\nb", "/a\\", "/ä\r"] {
             let read = parse_sum(&sum_line("00ff", path));
             assert_eq!(read, Some((path.to_owned(), "00ff".to_owned())), "{path:?}");

@@ -82,7 +82,7 @@ fn paths_are_told_by_what_is_there() {
         assert_eq!(size, 1024 * 1024 + 1);
         assert_eq!(answers[10], Answer::Content(Some(b"hello\n".to_vec())));
         assert_eq!(answers[11], Answer::Content(None));
-        assert_eq!(answers[12], Answer::Failed("it is larger than 1048576 bytes".into()));
+        assert_eq!(answers[12], Answer::Failed("larger than 1048576 bytes".into()));
         assert_eq!(answers[13], Answer::Content(Some(b"Linux\n".to_vec())));
     }
 }
@@ -361,7 +361,7 @@ fn mounts_are_told_with_where_the_names_of_devices_lead() {
     for shell in shells() {
         let answers = observed(shell, &[mount("/proc", Some("/dev/null")), mount("/no/such", None)]);
         let Answer::Mount(Some(proc)) = &answers[0] else { panic!("{shell}: {:?}", answers[0]) };
-        assert_eq!((proc.sort.as_str(), proc.wanted_device.as_deref()), ("proc", Some("/dev/null")));
+        assert_eq!((proc.fs_type.as_str(), proc.expected_device.as_deref()), ("proc", Some("/dev/null")));
         assert_eq!(answers[1], Answer::Mount(None), "{shell}");
     }
 }

@@ -1,50 +1,33 @@
-//! Units: one `systemctl show`, which prints a block a unit, in the order asked.
+//! Units: one `systemctl show`, which prints a block for each unit, in the order of its arguments.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
-use crate::engine::quote::quote_all;
+use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, Probe, UnitState};
 
-fn names(probes: &BTreeSet<Probe>) -> Vec<&str> {
-    probes
-        .iter()
-        .filter_map(|probe| match probe {
-            Probe::Unit { name } => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
-}
-
-pub(super) fn ask(probes: &BTreeSet<Probe>) -> Vec<Section> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Vec::new();
-    }
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let show = format!(
         "systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload -- {} 2>&1\n",
-        quote_all(names)
+        quote_all(questions.units.iter().copied())
     );
     vec![("units", show)]
 }
 
 pub(super) fn answer(
-    probes: &BTreeSet<Probe>,
+    questions: &Questions<'_>,
     sections: &Sections,
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
-    let names = names(probes);
-    if names.is_empty() {
-        return Ok(());
-    }
     let text = sections.text("units")?;
     let states: Vec<UnitState> =
         text.split("\n\n").filter(|block| !block.trim().is_empty()).filter_map(state).collect();
-    // systemctl stops at the first name it does not like, and then which block is whose is not certain.
-    let certain = states.len() == names.len();
+    // systemctl stops at the first invalid name; then the blocks cannot be assigned to names.
+    let certain = states.len() == questions.units.len();
     let mut states = states.into_iter();
-    for name in names {
+    for name in questions.units.iter().copied() {
         let answer = match states.next() {
             Some(state) if certain => Answer::Unit(state),
             _ => Answer::Failed(text.trim().lines().last().unwrap_or("systemctl printed nothing").to_owned()),

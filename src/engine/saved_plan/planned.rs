@@ -1,4 +1,4 @@
-//! States with the digests of what they say; and states of which only what was planned is done.
+//! States with the digests of their resources; and states restricted to a saved plan.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::resource::contract::change::Verdict;
 use crate::resource::contract::probe::Observed;
 use crate::state::Compiled;
 
-/// What a host should be, with a digest of each resource.
+/// Desired states, with a digest of each resource.
 #[derive(Debug, Clone)]
 pub struct Digested {
-    /// The resources.
+    /// The desired states.
     pub states: HostStates,
-    /// In their order.
+    /// Of each resource, in their order.
     pub digests: Vec<Digest>,
 }
 
 impl Digested {
-    /// Makes states of what was compiled, by `make`.
+    /// Computes the digests, and makes the states with `make`.
     ///
     /// # Errors
     /// Those of `make`.
@@ -44,16 +44,15 @@ impl Desired for Digested {
     }
 }
 
-/// What a host should be, as far as a saved plan has it: a change that the plan has not, or has otherwise, is
-/// refused, whenever it turns up. So a host that moves between the comparison and the work is not touched,
-/// and nothing is done that was not shown.
+/// Desired states, restricted to a saved plan: any change that is not in the plan is refused, at any time. So a host that
+/// drifts between the comparison and the apply is not changed, and nothing is applied that was not shown.
 #[derive(Clone)]
 pub struct Planned<'a> {
-    /// The resources.
+    /// The desired states.
     pub states: HostStates,
-    /// The plan.
+    /// The saved plan.
     pub saved: &'a SavedHost,
-    /// The plan's own.
+    /// The plan's key.
     pub key: &'a Key,
 }
 
@@ -71,7 +70,7 @@ impl Desired for Planned<'_> {
             .collect();
         let only_planned = |(id, verdict): (String, Verdict)| match change(&verdict, self.key) {
             Some(now) if planned.get(id.as_str()) != Some(&&now) => {
-                let reason = "it needs a change that is not in the plan: plan again".to_owned();
+                let reason = "requires a change that is not in the plan: plan again".to_owned();
                 (id, Verdict::Refuse { reason })
             }
             _ => (id, verdict),

@@ -1,5 +1,5 @@
-//! The file's form under MetalK8s' apiVersions. What has no meaning here is read, and said to be ignored;
-//! what MetalK8s does not know either is an error.
+//! The form of a file with an `apiVersion` of MetalK8s. Fields without a meaning here are ignored with a warning;
+//! fields unknown to MetalK8s are errors.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,23 +15,22 @@ use super::syntax;
 use crate::model::document::{Document, Problem};
 use crate::model::one_or_many::OneOrMany;
 
-/// A field without meaning here, and where it stands.
+/// The location of a field without a meaning here.
 type Ignored = Option<Spanned<IgnoredAny>>;
 
-/// The whole file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(transform = or_products)]
 pub(super) struct File {
     #[serde(rename = "apiVersion")]
-    #[schemars(extend("enum" = super::ALIASES))]
+    #[schemars(extend("enum" = crate::model::api_contract::METALK8S_API_VERSIONS))]
     _api_version: String,
     #[serde(rename = "kind")]
     #[schemars(extend("const" = super::KIND))]
     _kind: String,
     networks: Networks,
     ca: Ca,
-    // Up to release 2.4 the field had another name.
+    // The name of the field up to release 2.4.
     #[serde(alias = "products")]
     #[schemars(with = "OneOrMany")]
     archives: Spanned<OneOrMany>,
@@ -47,7 +46,7 @@ pub(super) struct File {
     salt: Ignored,
 }
 
-/// A schema does not know of another name: either will do.
+/// A schema has no aliases: the field may have either name.
 fn or_products(schema: &mut Schema) {
     let archives = schema.pointer_mut("/properties/archives").cloned();
     if let Some(properties) = schema.pointer_mut("/properties").and_then(|all| all.as_object_mut()) {
@@ -69,10 +68,16 @@ struct Networks {
     pods: Option<Spanned<String>>,
     #[schemars(with = "Option<String>")]
     services: Option<Spanned<String>>,
-    #[schemars(with = "Option<serde_json::Value>")]
-    nodeport: Ignored,
+    nodeport: Option<NodePort>,
     #[schemars(with = "Option<serde_json::Value>")]
     portmap: Ignored,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct NodePort {
+    #[schemars(with = "OneOrMany")]
+    cidr: Spanned<OneOrMany>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -86,10 +91,10 @@ struct Ca {
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Kubernetes {
     api_server: ApiServer,
-    controller_manager: syntax::Component<syntax::ControllerManager>,
+    controller_manager: syntax::ComponentConfig<syntax::ControllerManager>,
     #[serde(rename = "coreDNS")]
     core_dns: CoreDns,
-    kubelet: syntax::Component<syntax::Kubelet>,
+    kubelet: syntax::ComponentConfig<syntax::Kubelet>,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -107,7 +112,7 @@ struct ApiServer {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct CoreDns {
-    // `yes` and `no` are booleans there, and texts to most editors.
+    // `yes` and `no` are booleans there, and strings to most editors.
     #[schemars(with = "Option<serde_json::Value>")]
     host_forward: Option<bool>,
     #[schemars(with = "Option<serde_json::Value>")]
@@ -117,7 +122,7 @@ struct CoreDns {
 }
 
 impl File {
-    /// In our own form, with a warning for each field left out.
+    /// In metalform's own form, with a warning for each ignored field.
     pub(super) fn translate(self, document: &Document<'_>) -> (syntax::File, Vec<Problem>) {
         let Networks { control_plane, workload_plane, pods, services, nodeport, portmap } = self.networks;
         let (control, workload) = (fields(control_plane), fields(workload_plane));
@@ -129,7 +134,6 @@ impl File {
             ("debug", at(self.debug)),
             ("proxies", at(self.proxies)),
             ("salt", at(self.salt)),
-            ("networks.nodeport", at(nodeport)),
             ("networks.portmap", at(portmap)),
             ("networks.controlPlane.ingress", at(control.ingress)),
             ("networks.controlPlane.metalLB", at(control.metal_lb)),
@@ -140,8 +144,6 @@ impl File {
             ("kubernetes.apiServer.keepalived", at(keepalived)),
             ("kubernetes.apiServer.oidc", at(oidc)),
             ("kubernetes.coreDNS.affinity", at(affinity)),
-            // CoreDNS is a DaemonSet of the infra nodes.
-            ("kubernetes.coreDNS.replicas", at(replicas)),
         ];
         let mut warnings: Vec<Problem> = ignored
             .into_iter()
@@ -156,11 +158,13 @@ impl File {
             workload_plane: syntax::WorkloadPlane { cidr: workload.cidr, mtu: workload.mtu },
             pods,
             services,
+            node_ports: None,
+            node_port_cidr: nodeport.map(|nodeport| nodeport.cidr),
         };
         let kubernetes = syntax::Kubernetes {
             api_server: syntax::ApiServer { feature_gates },
             controller_manager: self.kubernetes.controller_manager,
-            core_dns: syntax::CoreDns { host_forward },
+            core_dns: syntax::CoreDns { host_forward, replicas },
             kubelet: self.kubernetes.kubelet,
         };
         let ca = Some(syntax::Ca { node: self.ca.minion });
@@ -172,7 +176,7 @@ fn at<T>(field: Option<Spanned<T>>) -> Option<Location> {
     field.map(|field| field.referenced)
 }
 
-/// A plane: a bare CIDR, as in v1alpha2, or a mapping.
+/// A bare CIDR, as in v1alpha2, or a mapping.
 enum Plane {
     Bare(String),
     Mapping(Box<PlaneFields>),

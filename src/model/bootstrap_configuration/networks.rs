@@ -6,21 +6,22 @@ use serde_saphyr::{Location, Spanned};
 use super::syntax;
 use crate::model::cluster_networks::{Networks, WorkloadPlane, nth_address, overlap};
 use crate::model::document::{Document, Problem};
+use crate::model::near::Near;
 use crate::model::one_or_many::OneOrMany;
 
 const DEFAULT_PODS: &str = "10.233.0.0/16";
 const DEFAULT_SERVICES: &str = "10.96.0.0/12";
-/// MetalK8s' default: what is left of 1500 on most providers' own overlays.
+/// MetalK8s' default: 1500 less the overhead of common providers' overlays.
 const DEFAULT_MTU: u32 = 1460;
 
-/// A network, the field it is from and where that stands.
+/// A network with its field and location.
 struct Placed {
     field: &'static str,
     network: IpNet,
     at: Location,
 }
 
-/// Every problem goes to `problems`; `None` when there is one.
+/// Adds every problem to `problems`; `None` when there is one.
 pub(super) fn validate(
     document: &Document<'_>,
     networks: syntax::Networks,
@@ -37,20 +38,26 @@ pub(super) fn validate(
     let pods = one("networks.pods", networks.pods, DEFAULT_PODS);
     let services = one("networks.services", networks.services, DEFAULT_SERVICES);
 
+    let node_ports = match (networks.node_ports, networks.node_port_cidr) {
+        (Some(planes), _) => node_port_planes(document, &planes, [&control, &workload], problems),
+        (None, Some(cidr)) => cidrs(&plane(document, "networks.nodeport.cidr", cidr, problems)),
+        (None, None) => cidrs(&workload),
+    };
+
     let mtu = networks.workload_plane.mtu;
     if let Some(mtu) = mtu.as_ref().filter(|mtu| !(1280..=9216).contains(&mtu.value)) {
         let message = format!(
-            "networks.workloadPlane.mtu {} is not between 1280 (what IPv6 needs) and 9216",
+            "networks.workloadPlane.mtu {} is not between 1280 (the minimum of IPv6) and 9216",
             mtu.value
         );
         problems.push(document.problem(mtu.referenced, message));
     }
     if let Some(pods) = &pods {
-        // Each node gets a /24 (IPv4) or /64 (IPv6), and kube-controller-manager manages 2^16 of them at most.
+        // Each node gets a /24 (IPv4) or /64 (IPv6), of which kube-controller-manager manages at most 2^16.
         size(document, pods, [(8, 24), (48, 64)], problems);
     }
     if let Some(services) = &services {
-        // kube-apiserver keeps a bitmap of 2^20 addresses at most; fewer than a /24 run out unnoticed.
+        // kube-apiserver keeps a bitmap of at most 2^20 addresses; less than a /24 is soon exhausted.
         size(document, services, [(12, 24), (108, 120)], problems);
     }
     if let (Some(pods), Some(services)) = (&pods, &services)
@@ -60,7 +67,7 @@ pub(super) fn validate(
             "networks.pods {} and networks.services {} are of different IP versions",
             pods.network, services.network
         );
-        // A default has no place.
+        // A default has no location.
         let at = if pods.at == Location::UNKNOWN { services.at } else { pods.at };
         problems.push(document.problem(at, message));
     }
@@ -69,11 +76,12 @@ pub(super) fn validate(
 
     match (pods, services) {
         (Some(pods), Some(services)) if problems.len() == before => Some(Networks {
-            control_plane: control.into_iter().map(|placed| placed.network).collect(),
+            control_plane: cidrs(&control),
             workload_plane: WorkloadPlane {
-                cidrs: workload.into_iter().map(|placed| placed.network).collect(),
+                cidrs: cidrs(&workload),
                 mtu: mtu.map_or(DEFAULT_MTU, |mtu| mtu.value),
             },
+            node_ports,
             pods: pods.network,
             services: services.network,
             api_service_ip: nth_address(services.network, 1),
@@ -83,6 +91,40 @@ pub(super) fn validate(
     }
 }
 
+fn cidrs(placed: &[Placed]) -> Vec<IpNet> {
+    placed.iter().map(|placed| placed.network).collect()
+}
+
+/// The networks of the named planes, each once.
+fn node_port_planes(
+    document: &Document<'_>,
+    planes: &Spanned<OneOrMany>,
+    [control, workload]: [&[Placed]; 2],
+    problems: &mut Vec<Problem>,
+) -> Vec<IpNet> {
+    if planes.value.0.is_empty() {
+        let message = "networks.nodePorts is empty; specify controlPlane, workloadPlane or both";
+        problems.push(document.problem(planes.referenced, message));
+    }
+    let mut networks = Vec::new();
+    for plane in &planes.value.0 {
+        match plane.value.as_str() {
+            "controlPlane" => networks.extend(cidrs(control)),
+            "workloadPlane" => networks.extend(cidrs(workload)),
+            other => {
+                let near = Near::to(other, ["controlPlane", "workloadPlane"]);
+                let message = format!(
+                    "networks.nodePorts: {other:?} is not a plane; the planes are controlPlane and workloadPlane{near}"
+                );
+                problems.push(document.problem(plane.referenced, message));
+            }
+        }
+    }
+    networks.sort_unstable();
+    networks.dedup();
+    networks
+}
+
 fn plane(
     document: &Document<'_>,
     field: &'static str,
@@ -90,8 +132,8 @@ fn plane(
     problems: &mut Vec<Problem>,
 ) -> Vec<Placed> {
     if cidrs.value.0.is_empty() {
-        problems
-            .push(document.problem(cidrs.referenced, format!("{field} is empty; name at least one network")));
+        let message = format!("{field} is empty; specify at least one network");
+        problems.push(document.problem(cidrs.referenced, message));
     }
     cidrs.value.0.iter().filter_map(|cidr| network(document, field, cidr, problems)).collect()
 }
@@ -107,7 +149,7 @@ fn network(
             return Some(Placed { field, network, at: text.referenced });
         }
         Ok(network) => {
-            format!("{field} {network} is an address in a network; the network is {}", network.trunc())
+            format!("{field} {network} has host bits set; the network is {}", network.trunc())
         }
         Err(_) => format!("{field} {:?} is not a network in CIDR form, such as 10.0.0.0/24", text.value),
     };
@@ -115,7 +157,7 @@ fn network(
     None
 }
 
-/// Prefix lengths allowed for IPv4 and for IPv6, both ends included.
+/// `allowed` are the inclusive ranges of prefix lengths for IPv4 and for IPv6.
 fn size(document: &Document<'_>, placed: &Placed, allowed: [(u8, u8); 2], problems: &mut Vec<Problem>) {
     let Placed { field, network, at } = placed;
     let (largest, smallest) = allowed[usize::from(network.addr().is_ipv6())];
@@ -125,8 +167,8 @@ fn size(document: &Document<'_>, placed: &Placed, allowed: [(u8, u8); 2], proble
     }
 }
 
-/// Each pair once, told at the later one. The planes may be the same network; a plane's own list may not
-/// overlap either, for an address must say which network it is in.
+/// Reports each pair once, at the later one. The planes may be the same network; the networks of one plane may not
+/// overlap, because an address must belong to exactly one.
 fn overlaps(document: &Document<'_>, placed: &[&Placed], problems: &mut Vec<Problem>) {
     for (index, one) in placed.iter().enumerate() {
         for other in &placed[index + 1..] {
@@ -134,7 +176,7 @@ fn overlaps(document: &Document<'_>, placed: &[&Placed], problems: &mut Vec<Prob
             let same_plane =
                 one.network == other.network && one.field != other.field && is_plane(one) && is_plane(other);
             if overlap(one.network, other.network) && !same_plane {
-                // A default has no place; then the given one of the two is what can be changed.
+                // A default has no location: report at the other one, which can be changed.
                 let (default, at) =
                     if other.at == Location::UNKNOWN { (" (the default)", one.at) } else { ("", other.at) };
                 let message = format!(

@@ -1,28 +1,28 @@
-//! The file's form under our own apiVersion.
+//! The form of a file with metalform's own `apiVersion`.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
 
 use crate::model::one_or_many::OneOrMany;
 
-/// The whole file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct File {
     #[serde(rename = "apiVersion")]
-    #[schemars(extend("const" = super::API_VERSION))]
+    #[schemars(extend("const" = crate::model::api_contract::API_VERSION))]
     _api_version: String,
     #[serde(rename = "kind")]
     #[schemars(extend("const" = super::KIND))]
     _kind: String,
     /// The cluster's networks.
     pub networks: Networks,
-    /// Where the authorities are.
+    /// The certificate authorities.
     pub ca: Option<Ca>,
-    /// Directories with bundles; absolute.
+    /// Directory of the bundle; absolute.
     #[schemars(with = "OneOrMany")]
     pub bundles: Spanned<OneOrMany>,
     /// Settings of the Kubernetes components.
@@ -31,7 +31,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// The same, from another form.
+    /// From another form.
     pub(super) fn new(
         networks: Networks,
         ca: Option<Ca>,
@@ -45,22 +45,28 @@ impl File {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Networks {
-    /// Where API servers, etcd members and kubelets talk.
+    /// The network of API servers, etcd members and kubelets.
     pub control_plane: ControlPlane,
-    /// Where pods of different nodes talk.
+    /// The network that carries the traffic between pods of different nodes.
     pub workload_plane: WorkloadPlane,
-    /// Pods' addresses; 10.233.0.0/16 by default.
+    /// Pod addresses; 10.233.0.0/16 by default.
     #[schemars(with = "Option<String>")]
     pub pods: Option<Spanned<String>>,
-    /// Services' virtual addresses; 10.96.0.0/12 by default.
+    /// Service addresses; 10.96.0.0/12 by default.
     #[schemars(with = "Option<String>")]
     pub services: Option<Spanned<String>>,
+    /// Planes on whose addresses NodePorts are served: controlPlane, workloadPlane; workloadPlane by default.
+    #[schemars(with = "Option<OneOrMany>")]
+    pub node_ports: Option<Spanned<OneOrMany>>,
+    /// MetalK8s' `nodeport.cidr`: the networks themselves.
+    #[serde(skip)]
+    pub node_port_cidr: Option<Spanned<OneOrMany>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ControlPlane {
-    /// One network, or several, in CIDR form.
+    /// One or more networks in CIDR form.
     #[schemars(with = "OneOrMany")]
     pub cidr: Spanned<OneOrMany>,
 }
@@ -68,10 +74,10 @@ pub(super) struct ControlPlane {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WorkloadPlane {
-    /// One network, or several, in CIDR form.
+    /// One or more networks in CIDR form.
     #[schemars(with = "OneOrMany")]
     pub cidr: Spanned<OneOrMany>,
-    /// Octets; 1460 by default.
+    /// In octets; 1460 by default.
     #[schemars(with = "Option<u32>")]
     pub mtu: Option<Spanned<u32>>,
 }
@@ -79,7 +85,7 @@ pub(super) struct WorkloadPlane {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ca {
-    /// The node that holds the authorities; the bootstrap node by default.
+    /// The node that holds the CA keys; the bootstrap node by default.
     #[schemars(with = "String")]
     pub node: Spanned<String>,
 }
@@ -88,23 +94,23 @@ pub(super) struct Ca {
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(super) struct Kubernetes {
     pub api_server: ApiServer,
-    pub controller_manager: Component<ControllerManager>,
+    pub controller_manager: ComponentConfig<ControllerManager>,
     #[serde(rename = "coreDNS")]
     pub core_dns: CoreDns,
-    pub kubelet: Component<Kubelet>,
+    pub kubelet: ComponentConfig<Kubelet>,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(super) struct ApiServer {
-    /// Of the API server.
+    /// Feature gates of the API server.
     pub feature_gates: BTreeMap<String, bool>,
 }
 
-/// A component whose settings stand below `config`.
+/// A component whose settings are below `config`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Component<T: Default> {
+pub(super) struct ComponentConfig<T: Default> {
     #[serde(default)]
     pub config: T,
 }
@@ -112,7 +118,7 @@ pub(super) struct Component<T: Default> {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct ControllerManager {
-    /// Ended pods that are kept; 500 by default.
+    /// Number of terminated pods to keep; 500 by default.
     #[serde(rename = "terminatedPodGCThreshold")]
     #[schemars(with = "Option<u32>")]
     pub terminated_pod_gc_threshold: Option<Spanned<u32>>,
@@ -121,14 +127,17 @@ pub(super) struct ControllerManager {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(super) struct CoreDns {
-    /// Whether the cluster's DNS asks the hosts' resolvers; true by default.
+    /// Whether the cluster's DNS forwards other names to the hosts' resolvers; true by default.
     pub host_forward: Option<bool>,
+    /// Refused with a reason; see `validate`.
+    #[schemars(skip)]
+    pub replicas: Option<Spanned<IgnoredAny>>,
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Kubelet {
-    /// Pods that a node may run; 110 by default.
+    /// Maximum number of pods on a node; 110 by default.
     #[schemars(with = "Option<u32>")]
     pub max_pods: Option<Spanned<u32>>,
 }

@@ -7,13 +7,13 @@ fn parse(text: &str) -> Result<BootstrapConfiguration, String> {
         .map_err(|problems| problems.to_string())
 }
 
-/// With the given networks; the rest is right.
+/// A valid file with the given networks.
 fn with_networks(networks: &str) -> Result<BootstrapConfiguration, String> {
     parse(&format!("apiVersion: {API_VERSION}\nkind: {KIND}\nbundles: /srv/bundle\nnetworks: {networks}\n"))
 }
 
 #[test]
-fn a_full_file_of_ours_is_read_whole() {
+fn every_field_is_parsed() {
     let read = parse(include_str!("../../../tests/config/good/full.yaml")).unwrap();
     assert_eq!(read.networks.control_plane, ["10.10.0.0/24".parse().unwrap()]);
     assert_eq!(
@@ -24,7 +24,9 @@ fn a_full_file_of_ours_is_read_whole() {
     assert_eq!(read.networks.api_service_ip.to_string(), "172.20.0.1");
     assert_eq!(read.networks.dns_ip.to_string(), "172.20.0.10");
     assert_eq!(read.ca_node.unwrap().as_str(), "bootstrap");
-    assert_eq!(read.bundles, [Path::new("/srv/metalform/1.35"), Path::new("/srv/metalform/extra")]);
+    assert_eq!(read.bundle, Path::new("/srv/metalform/1.35"));
+    let node_ports = ["10.10.0.0/24", "10.20.0.0/24", "10.21.0.0/24"].map(|network| network.parse().unwrap());
+    assert_eq!(read.networks.node_ports, node_ports);
     assert_eq!(
         read.kubernetes,
         KubernetesOptions {
@@ -37,7 +39,7 @@ fn a_full_file_of_ours_is_read_whole() {
 }
 
 #[test]
-fn defaults_stand_for_what_is_left_out() {
+fn absent_fields_have_defaults() {
     let read =
         with_networks("{controlPlane: {cidr: 10.0.0.0/24}, workloadPlane: {cidr: 10.0.0.0/24}}").unwrap();
     assert_eq!(read.networks.pods.to_string(), "10.233.0.0/16");
@@ -45,29 +47,96 @@ fn defaults_stand_for_what_is_left_out() {
     assert_eq!(read.networks.workload_plane.mtu, 1460);
     assert_eq!(read.kubernetes, KubernetesOptions::default());
     assert_eq!(read.ca_node, None);
+    assert_eq!(read.networks.node_ports, read.networks.workload_plane.cidrs);
 }
 
 #[test]
-fn files_of_metalk8s_are_read_and_say_what_they_ignore() {
+fn fields_are_accepted_or_refused_with_their_location() {
+    let planes = "controlPlane: {cidr: 10.0.0.0/24}, workloadPlane: {cidr: 10.0.1.0/24}";
+    let ours = |networks: &str, rest: &str| {
+        parse(&format!("apiVersion: {API_VERSION}\nkind: {KIND}\nnetworks: {{{planes}{networks}}}\n{rest}\n"))
+    };
+    let theirs = |networks: &str, rest: &str| {
+        parse(&format!(
+            "apiVersion: {}\nkind: {KIND}\nca: {{minion: b}}\nnetworks: {{{planes}{networks}}}\n{rest}\n",
+            METALK8S_API_VERSIONS[0]
+        ))
+    };
+    for (found, expected) in [
+        (ours("", "bundles: /a"), Ok(vec!["10.0.1.0/24"])),
+        (ours(", nodePorts: [workloadPlane]", "bundles: /a"), Ok(vec!["10.0.1.0/24"])),
+        (ours(", nodePorts: controlPlane", "bundles: /a"), Ok(vec!["10.0.0.0/24"])),
+        (
+            ours(", nodePorts: [workloadPlane, controlPlane, controlPlane]", "bundles: [/a]"),
+            Ok(vec!["10.0.0.0/24", "10.0.1.0/24"]),
+        ),
+        (theirs(", nodeport: {cidr: 0.0.0.0/0}", "archives: /a"), Ok(vec!["0.0.0.0/0"])),
+        (theirs("", "archives: [/a]"), Ok(vec!["10.0.1.0/24"])),
+        (
+            ours("", "bundles: [/a, /b, /c]"),
+            Err(
+                "bootstrap.yaml:4:15: only one bundle is supported; remove \"/b\"\nbootstrap.yaml:4:19: only one bundle is supported; remove \"/c\"",
+            ),
+        ),
+        (
+            theirs("", "archives: [/a, /b]"),
+            Err("bootstrap.yaml:5:16: only one bundle is supported; remove \"/b\""),
+        ),
+        (
+            ours("", "bundles: /a\nkubernetes: {coreDNS: {replicas: 1}}"),
+            Err(
+                "bootstrap.yaml:5:34: kubernetes.coreDNS.replicas is not supported: CoreDNS is a DaemonSet, with one pod on each infra node; remove the field",
+            ),
+        ),
+        (
+            theirs("", "archives: /a\nkubernetes: {coreDNS: {replicas: 2}}"),
+            Err(
+                "bootstrap.yaml:6:34: kubernetes.coreDNS.replicas is not supported: CoreDNS is a DaemonSet, with one pod on each infra node; remove the field",
+            ),
+        ),
+        (
+            ours(", nodePorts: [pods]", "bundles: /a"),
+            Err(
+                "bootstrap.yaml:3:95: networks.nodePorts: \"pods\" is not a plane; the planes are controlPlane and workloadPlane",
+            ),
+        ),
+        (
+            theirs(", nodeport: {cidr: 10.0.1.7/24}", "archives: /a"),
+            Err(
+                "bootstrap.yaml:4:100: networks.nodeport.cidr 10.0.1.7/24 has host bits set; the network is 10.0.1.0/24",
+            ),
+        ),
+    ] {
+        let found =
+            found.map(|read| read.networks.node_ports.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let expected = expected.map(|all| all.into_iter().map(str::to_owned).collect());
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+}
+
+#[test]
+fn files_of_metalk8s_are_accepted_with_a_warning_for_each_ignored_field() {
     let read = parse(include_str!("../../../tests/config/good/metalk8s-v1alpha3.yaml")).unwrap();
-    assert_eq!(read.bundles, [Path::new("/srv/metalk8s.iso")]);
+    assert_eq!(read.bundle, Path::new("/srv/metalk8s.iso"));
+    let node_ports = ["192.168.2.0/24", "192.168.1.0/24"].map(|network| network.parse().unwrap());
+    assert_eq!(read.networks.node_ports, node_ports);
     assert_eq!(read.ca_node.unwrap().as_str(), "bootstrap");
     assert!(!read.kubernetes.dns_host_forward);
     let warnings: Vec<String> = read.warnings.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(warnings.join("\n"), @r"
         bootstrap.yaml:11:5: networks.portmap has no meaning here and is ignored
-        bootstrap.yaml:13:3: proxies has no meaning here and is ignored
-        bootstrap.yaml:19:3: addons has no meaning here and is ignored
-        bootstrap.yaml:24:7: kubernetes.apiServer.oidc has no meaning here and is ignored
-        bootstrap.yaml:30:7: kubernetes.coreDNS.affinity has no meaning here and is ignored
-        bootstrap.yaml:33:15: kubernetes.coreDNS.replicas has no meaning here and is ignored
-        bootstrap.yaml:35:3: salt has no meaning here and is ignored
-        bootstrap.yaml:37:8: debug has no meaning here and is ignored
+        bootstrap.yaml:15:3: proxies has no meaning here and is ignored
+        bootstrap.yaml:21:3: addons has no meaning here and is ignored
+        bootstrap.yaml:26:7: kubernetes.apiServer.oidc has no meaning here and is ignored
+        bootstrap.yaml:32:7: kubernetes.coreDNS.affinity has no meaning here and is ignored
+        bootstrap.yaml:36:3: salt has no meaning here and is ignored
+        bootstrap.yaml:38:8: debug has no meaning here and is ignored
         ");
 
     let older = parse(include_str!("../../../tests/config/good/metalk8s-v1alpha2.yaml")).unwrap();
     assert_eq!(older.networks.control_plane, ["192.168.1.0/24".parse().unwrap()]);
     assert_eq!(older.warnings, []);
+    assert_eq!(older.networks.node_ports, older.networks.workload_plane.cidrs);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Validation of the values, whichever form they came in.
+//! Validation of the values, independent of the form of the file.
 
 use std::path::PathBuf;
 
@@ -18,11 +18,11 @@ pub(super) fn validate(
     let mut problems = Vec::new();
     let networks = networks::validate(document, file.networks, &mut problems);
     let ca_node = file.ca.and_then(|ca| host_name(document, &ca.node, &mut problems));
-    let bundles = bundles(document, file.bundles, &mut problems);
+    let bundle = bundle(document, file.bundles, &mut problems);
     let kubernetes = kubernetes(document, file.kubernetes, &mut problems);
-    match networks {
-        Some(networks) if problems.is_empty() => {
-            Ok(BootstrapConfiguration { networks, ca_node, bundles, kubernetes, warnings })
+    match (networks, bundle) {
+        (Some(networks), Some(bundle)) if problems.is_empty() => {
+            Ok(BootstrapConfiguration { networks, ca_node, bundle, kubernetes, warnings })
         }
         _ => Err(Problems::in_order(problems)),
     }
@@ -39,27 +39,27 @@ fn host_name(
         .ok()
 }
 
-fn bundles(
+/// Nothing chooses between bundles yet, so a second one would be ignored.
+fn bundle(
     document: &Document<'_>,
     bundles: Spanned<OneOrMany>,
     problems: &mut Vec<Problem>,
-) -> Vec<PathBuf> {
+) -> Option<PathBuf> {
     let paths = bundles.value.0;
     if paths.is_empty() {
-        problems
-            .push(document.problem(bundles.referenced, "no bundle is named; name at least one directory"));
+        problems.push(document.problem(bundles.referenced, "no bundle specified; specify one directory"));
     }
-    paths
-        .into_iter()
-        .map(|path| {
-            let directory = PathBuf::from(path.value);
-            if !directory.is_absolute() {
-                let message = format!("bundle {directory:?} is not an absolute path");
-                problems.push(document.problem(path.referenced, message));
-            }
-            directory
-        })
-        .collect()
+    for (index, path) in paths.iter().enumerate() {
+        if !path.value.starts_with('/') {
+            let message = format!("bundle {:?} is not an absolute path", path.value);
+            problems.push(document.problem(path.referenced, message));
+        }
+        if index > 0 {
+            let message = format!("only one bundle is supported; remove {:?}", path.value);
+            problems.push(document.problem(path.referenced, message));
+        }
+    }
+    paths.into_iter().next().map(|path| PathBuf::from(path.value))
 }
 
 fn kubernetes(
@@ -77,16 +77,23 @@ fn kubernetes(
         }
         given.value
     };
+    // A node's /24 of pod addresses has 254, some of which belong to pods that are being deleted.
+    let max_pods = number("maxPods", given.kubelet.config.max_pods, defaults.max_pods, [1, 250]);
+    let terminated_pod_gc_threshold = number(
+        "terminatedPodGCThreshold",
+        given.controller_manager.config.terminated_pod_gc_threshold,
+        defaults.terminated_pod_gc_threshold,
+        // Zero would disable the collection.
+        [1, 100_000],
+    );
+    if let Some(replicas) = &given.core_dns.replicas {
+        let message = "kubernetes.coreDNS.replicas is not supported: CoreDNS is a DaemonSet, with one pod on each \
+                       infra node; remove the field";
+        problems.push(document.problem(replicas.referenced, message));
+    }
     KubernetesOptions {
-        // A node's /24 of pod addresses has 254, some of which are always on their way out.
-        max_pods: number("maxPods", given.kubelet.config.max_pods, defaults.max_pods, [1, 250]),
-        // Zero would switch the collection off.
-        terminated_pod_gc_threshold: number(
-            "terminatedPodGCThreshold",
-            given.controller_manager.config.terminated_pod_gc_threshold,
-            defaults.terminated_pod_gc_threshold,
-            [1, 100_000],
-        ),
+        max_pods,
+        terminated_pod_gc_threshold,
         dns_host_forward: given.core_dns.host_forward.unwrap_or(defaults.dns_host_forward),
         feature_gates: given.api_server.feature_gates,
     }

@@ -1,26 +1,19 @@
-//! Keys under our prefix or its alias, and the SSH settings among them.
+//! Annotations under metalform's prefix or its alias, and the SSH settings among them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{ALIAS_PREFIX, NodeProblem, PREFIX};
+use crate::model::api_contract::{SSH_HOST, SSH_SETTINGS};
 use crate::model::ssh_syntax::{self, DEFAULT_PORT, DEFAULT_USER, OWN_KEY, SshSyntaxError};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 
-/// Annotations that say how a host is reached.
-const SSH: [&str; 7] =
-    ["ssh-host", "ssh-port", "ssh-user", "ssh-key-path", "ssh-sudo", "ssh-host-key", "ssh-bastion"];
-
-/// Labels or annotations, looked up under both prefixes.
-pub(super) struct Settings<'a>(&'a BTreeMap<String, String>);
+/// Annotations, looked up under both prefixes.
+struct Settings<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(map: &'a BTreeMap<String, String>) -> Self {
-        Self(map)
-    }
-
-    /// The key that was found, and its value. Both keys may stand there with the same value.
-    pub(super) fn get(&self, name: &str, problems: &mut Vec<NodeProblem>) -> Option<(String, &'a str)> {
+    /// The key that is set, and its value. Both keys may be set to the same value.
+    fn get(&self, name: &str, problems: &mut Vec<NodeProblem>) -> Option<(String, &'a str)> {
         let (ours, alias) = (format!("{PREFIX}{name}"), format!("{ALIAS_PREFIX}{name}"));
         match (self.0.get(&ours), self.0.get(&alias)) {
             (Some(value), Some(other)) if value != other => {
@@ -38,7 +31,7 @@ impl<'a> Settings<'a> {
         [PREFIX, ALIAS_PREFIX].into_iter().any(|prefix| self.0.contains_key(&format!("{prefix}{name}")))
     }
 
-    /// A value read by `read`, or the default; what `read` refuses is a problem.
+    /// The value parsed by `read`, or the default; a parse error is a problem.
     fn read<T>(
         &self,
         name: &str,
@@ -58,22 +51,21 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Why a value is refused.
 enum Refusal {
     Expected(&'static str),
     Syntax(SshSyntaxError),
 }
 
-/// Every problem goes to `problems`; `None` when the host itself is not said.
+/// Adds every problem to `problems`; `None` without a host.
 pub(super) fn ssh_target(
     annotations: &BTreeMap<String, String>,
     problems: &mut Vec<NodeProblem>,
 ) -> Option<SshTarget> {
     refuse_unknown(annotations, problems);
-    let settings = Settings::new(annotations);
+    let settings = Settings(annotations);
     let host = settings.read("ssh-host", None, problems, |text| Ok(Some(word(text)?)));
     if host.is_none() && !settings.contains("ssh-host") {
-        problems.push(NodeProblem::Missing { annotation: format!("{PREFIX}ssh-host") });
+        problems.push(NodeProblem::Missing { annotation: SSH_HOST.to_owned() });
     }
     let mut target = SshTarget {
         host: host.unwrap_or_default(),
@@ -93,19 +85,22 @@ pub(super) fn ssh_target(
     (!target.host.is_empty()).then_some(target)
 }
 
-/// A misspelt key would silently leave its default in place.
+/// A misspelt key would leave its default in place unnoticed.
 fn refuse_unknown(annotations: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) {
     for annotation in annotations.keys() {
         let name = annotation.strip_prefix(PREFIX).or_else(|| annotation.strip_prefix(ALIAS_PREFIX));
-        if name.is_some_and(|name| name.starts_with("ssh-") && !SSH.contains(&name)) {
-            problems.push(NodeProblem::Unknown { annotation: annotation.clone(), known: SSH.join(", ") });
+        if name.is_some_and(|name| name.starts_with("ssh-") && !SSH_SETTINGS.contains(&name)) {
+            problems.push(NodeProblem::Unknown {
+                annotation: annotation.clone(),
+                known: SSH_SETTINGS.join(", "),
+            });
         }
     }
 }
 
 fn word(text: &str) -> Result<String, Refusal> {
     if text.is_empty() || text.contains(char::is_whitespace) {
-        return Err(Refusal::Expected("a text without blanks"));
+        return Err(Refusal::Expected("a string without blanks"));
     }
     Ok(text.to_owned())
 }
@@ -118,7 +113,7 @@ fn key_path(text: &str) -> Result<Vec<PathBuf>, Refusal> {
     ssh_syntax::key_path(text).map(|path| vec![path]).map_err(Refusal::Syntax)
 }
 
-/// Annotations are texts: Python's `bool("false")`, which MetalK8s used, is true.
+/// Annotations are strings: Python's `bool("false")`, which MetalK8s uses, is true.
 fn boolean(text: &str) -> Result<bool, Refusal> {
     text.parse().map_err(|_| Refusal::Expected("true or false"))
 }

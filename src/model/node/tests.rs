@@ -2,8 +2,8 @@ use super::*;
 use crate::model::ssh_target::HostKeyPolicy;
 
 fn node(yaml: &str) -> Result<NodeSpec, Vec<String>> {
-    let node: Node = serde_saphyr::from_str(yaml).unwrap();
-    NodeSpec::from_node(&node).map_err(|problems| problems.to_string().lines().map(str::to_owned).collect())
+    let manifest: NodeManifest = serde_saphyr::from_str(yaml).unwrap();
+    NodeSpec::parse(&manifest).map_err(|problems| problems.to_string().lines().map(str::to_owned).collect())
 }
 
 /// A Node with these entries besides the host.
@@ -13,7 +13,7 @@ fn with(labels: &str, annotations: &str) -> Result<NodeSpec, Vec<String>> {
 }
 
 #[test]
-fn a_manifest_written_for_metalk8s_is_read() {
+fn a_manifest_written_for_metalk8s_is_accepted() {
     let spec = node(
         r#"
 apiVersion: v1
@@ -37,7 +37,13 @@ spec:
     .unwrap();
     assert_eq!(spec.name.as_str(), "node-1");
     assert_eq!(spec.roles, BTreeSet::from([Role::Master, Role::Etcd]));
-    assert_eq!(spec.version.as_deref(), Some("128.0.0"));
+    assert_eq!(spec.version, None);
+    assert_eq!(
+        spec.warnings,
+        [
+            "label metalk8s.scality.com/version (\"128.0.0\") is a release of MetalK8s; it has no meaning here and is ignored"
+        ]
+    );
     let expected = SshTarget {
         host: "10.0.0.2".into(),
         port: 22,
@@ -54,7 +60,7 @@ spec:
 }
 
 #[test]
-fn ssh_settings_of_ours_are_read() {
+fn ssh_settings_are_parsed() {
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE2fVoVzVGyYaPBAMwXv2";
     let spec = with(
         "",
@@ -89,7 +95,7 @@ fn roles_come_from_labels() {
 }
 
 #[test]
-fn both_prefixes_may_say_the_same_but_not_different_things() {
+fn both_prefixes_may_be_set_to_the_same_value_only() {
     assert!(with("", "metalk8s.scality.com/ssh-host: 10.0.0.2").is_ok());
     assert_eq!(
         with("", "metalk8s.scality.com/ssh-host: 10.0.0.3").unwrap_err(),
@@ -100,7 +106,7 @@ fn both_prefixes_may_say_the_same_but_not_different_things() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let found = node(
         r#"
 metadata:
@@ -123,17 +129,17 @@ spec:
     .unwrap_err();
     insta::assert_snapshot!(found.join("\n"), @r#"
     node Node_1: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
-    node Node_1: label node-role.kubernetes.io/etcd has the value "false"; write "", or remove the label if the role is not wanted
+    node Node_1: label node-role.kubernetes.io/etcd has the value "false", expected ""; to remove the role, remove the label
     node Node_1: label node-role.kubernetes.io/worker: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
-    node Node_1: annotation metalform.dev/ssh-hots is not known; known are ssh-host, ssh-port, ssh-user, ssh-key-path, ssh-sudo, ssh-host-key, ssh-bastion
+    node Node_1: unknown annotation metalform.dev/ssh-hots; known are ssh-host, ssh-port, ssh-user, ssh-key-path, ssh-sudo, ssh-host-key, ssh-bastion
     node Node_1: annotation metalform.dev/ssh-host is missing
-    node Node_1: annotation metalform.dev/ssh-port is "0"; a number from 1 to 65535 is expected
-    node Node_1: annotation metalform.dev/ssh-user is ""; a text without blanks is expected
+    node Node_1: annotation metalform.dev/ssh-port is "0", expected a number from 1 to 65535
+    node Node_1: annotation metalform.dev/ssh-user is "", expected a string without blanks
     node Node_1: annotation metalk8s.scality.com/ssh-key-path: "id" is not an absolute path
-    node Node_1: annotation metalform.dev/ssh-sudo is "yes"; true or false is expected
-    node Node_1: annotation metalform.dev/ssh-host-key: "abc" is not a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
-    node Node_1: annotation metalform.dev/ssh-bastion: "@" is not a bastion, such as "user@host:22"; several are separated by commas, the first to go through first
-    node Node_1: taint a:NoRun: its effect is not NoSchedule, PreferNoSchedule or NoExecute
+    node Node_1: annotation metalform.dev/ssh-sudo is "yes", expected true or false
+    node Node_1: annotation metalform.dev/ssh-host-key: "abc" is neither a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
+    node Node_1: annotation metalform.dev/ssh-bastion: "@" is not a bastion, such as "user@host:22"; separate several by commas, first hop first
+    node Node_1: taint a:NoRun: the effect is not NoSchedule, PreferNoSchedule or NoExecute
     "#);
     assert_eq!(
         node("metadata: {annotations: {metalform.dev/ssh-host: a}}").unwrap_err(),
@@ -142,16 +148,49 @@ spec:
 }
 
 #[test]
-fn what_kubernetes_taints_a_node_with_for_a_while_is_no_part_of_the_manifest() {
+fn transient_taints_are_not_part_of_the_manifest() {
     let spec = node(
         "metadata: {name: node-1, annotations: {metalform.dev/ssh-host: 10.0.0.2}}
 spec:
   taints:
     - {effect: NoSchedule, key: node.kubernetes.io/not-ready}
     - {effect: NoSchedule, key: node-role.kubernetes.io/infra}
+    - {effect: NoSchedule, key: node.cloudprovider.kubernetes.io/uninitialized, value: 'true'}
     - {effect: NoSchedule, key: node.kubernetes.io/unschedulable}",
     )
     .unwrap();
     let taints: Vec<String> = spec.taints.iter().map(ToString::to_string).collect();
     assert_eq!(taints, ["node-role.kubernetes.io/infra:NoSchedule"]);
+}
+
+#[test]
+fn a_requested_version_is_the_one_in_the_bundle_or_refused() {
+    for (label, expected) in [
+        ("", None),
+        ("metalform.dev/version: '1.35.4'", None),
+        ("metalform.dev/version: v1.35.4", None),
+        (
+            "metalform.dev/version: '1.34.0'",
+            Some(
+                "node node-1: label metalform.dev/version is \"1.34.0\", but the bundle contains Kubernetes 1.35.4",
+            ),
+        ),
+        (
+            "metalform.dev/version: '1.35'",
+            Some(
+                "node node-1: label metalform.dev/version is \"1.35\", but the bundle contains Kubernetes 1.35.4",
+            ),
+        ),
+    ] {
+        let found = with(label, "").unwrap().check_version("1.35.4");
+        assert_eq!(found.err().map(|problems| problems.to_string()).as_deref(), expected, "{label}");
+    }
+}
+
+#[test]
+fn recorded_addresses_are_part_of_the_manifest() {
+    let spec = with("", "metalform.dev/control-plane-ip: 10.0.0.2, metalform.dev/workload-plane-ip: fd00::2")
+        .unwrap();
+    assert_eq!(spec.control_plane_ip, Some("10.0.0.2".parse().unwrap()));
+    assert_eq!(spec.workload_plane_ip, Some("fd00::2".parse().unwrap()));
 }

@@ -1,4 +1,4 @@
-//! The ways that lead over other hosts: which bastions stand before a host, and how each of them is reached.
+//! Routes through bastions: the bastions of a host, and the SSH settings of each.
 
 use std::collections::BTreeMap;
 
@@ -7,59 +7,59 @@ use crate::model::name::HostName;
 use crate::model::ssh_syntax::Hop;
 use crate::model::ssh_target::SshTarget;
 
-/// What a roster says of the way to one host.
+/// The bastions of a host, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Way {
-    /// From the first bastion to the last.
+pub(super) struct BastionRoute {
+    /// From the first hop to the last.
     pub(super) hops: Vec<Hop>,
-    /// Whether it is the host's own and not from the defaults.
+    /// Whether the host sets it, rather than the defaults.
     pub(super) own: bool,
 }
 
-/// A way that leads in a circle: the hosts on it, of which the last is the first.
+/// A route through the host itself: the hosts on it, the first of which is also the last.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the way leads in a circle: {}", .0.iter().map(HostName::as_str).collect::<Vec<_>>().join(", "))]
-pub(super) struct Circle(Vec<HostName>);
+#[error("bastion cycle: {}", .0.iter().map(HostName::as_str).collect::<Vec<_>>().join(" -> "))]
+pub(super) struct BastionCycle(Vec<HostName>);
 
-/// The bastion next to a host, with those before it.
+/// The last bastion before a host, with those before it.
 ///
-/// A bastion that is a host of the roster has that host's settings, also its own way when it is the first one. Any
-/// other is logged in to as [`Hop::target`] says. Where the way is from the defaults, a bastion on it goes
-/// over those before it alone: so `defaults: { bastion: gate }` may stand beside a host `gate`.
+/// A bastion that is a host of the roster has that host's settings, and as the first hop also its route. Any other
+/// has the settings of [`Hop::target`]. With a route from the defaults, a bastion on it uses the hops before it
+/// only: `defaults: { bastion: gate }` may be combined with a host `gate`.
 ///
 /// # Errors
-/// When the host would be reached over itself.
+/// When the route leads through the host itself.
 pub(super) fn bastion(
     host: &HostName,
     hosts: &BTreeMap<HostName, Host>,
-    ways: &BTreeMap<HostName, Way>,
-) -> Result<Option<Box<SshTarget>>, Circle> {
-    follow(host, hosts, ways, &mut Vec::new())
+    routes: &BTreeMap<HostName, BastionRoute>,
+) -> Result<Option<Box<SshTarget>>, BastionCycle> {
+    follow(host, hosts, routes, &mut Vec::new())
 }
 
 fn follow(
     name: &HostName,
     hosts: &BTreeMap<HostName, Host>,
-    ways: &BTreeMap<HostName, Way>,
+    routes: &BTreeMap<HostName, BastionRoute>,
     from: &mut Vec<HostName>,
-) -> Result<Option<Box<SshTarget>>, Circle> {
-    let circle = from.contains(name);
+) -> Result<Option<Box<SshTarget>>, BastionCycle> {
+    let cycle = from.contains(name);
     from.push(name.clone());
-    if circle {
-        return Err(Circle(from.clone()));
+    if cycle {
+        return Err(BastionCycle(from.clone()));
     }
     let mut before: Option<Box<SshTarget>> = None;
-    if let (Some(way), Some(host)) = (ways.get(name), hosts.get(name)) {
-        for (place, hop) in way.hops.iter().enumerate() {
+    if let (Some(route), Some(host)) = (routes.get(name), hosts.get(name)) {
+        for (place, hop) in route.hops.iter().enumerate() {
             let Some(named) = hop.host.parse::<HostName>().ok().and_then(|name| hosts.get(&name)) else {
                 before = Some(Box::new(SshTarget { bastion: before, ..hop.target(&host.ssh) }));
                 continue;
             };
-            if named.name == *name && !way.own {
+            if named.name == *name && !route.own {
                 break;
             }
             if named.name == *name || place == 0 {
-                before = follow(&named.name, hosts, ways, from)?;
+                before = follow(&named.name, hosts, routes, from)?;
             }
             before = Some(Box::new(SshTarget {
                 user: hop.user.clone().unwrap_or_else(|| named.ssh.user.clone()),
@@ -79,22 +79,22 @@ mod tests {
     use crate::model::document::Document;
     use crate::model::roster::Roster;
 
-    /// `user@host:port` of each bastion of host `h`, from the first to the last.
-    fn way(text: &str) -> Result<Vec<String>, String> {
+    /// `user@host:port` of each bastion of host `h`, from the first hop to the last.
+    fn route(text: &str) -> Result<Vec<String>, String> {
         let roster =
             Roster::parse(&[Document { file: "r", text }]).map_err(|problems| problems.to_string())?;
-        let mut way = Vec::new();
+        let mut route = Vec::new();
         let mut bastion = &roster.hosts[&"h".parse().unwrap()].ssh.bastion;
         while let Some(this) = bastion {
             assert!(!this.sudo);
-            way.insert(0, format!("{}@{}", this.user, this.address()));
+            route.insert(0, format!("{}@{}", this.user, this.address()));
             bastion = &this.bastion;
         }
-        Ok(way)
+        Ok(route)
     }
 
     #[test]
-    fn a_way_leads_over_addresses_and_over_hosts_of_the_roster() {
+    fn a_route_leads_through_addresses_and_hosts_of_the_roster() {
         let gates = "gate: {address: 10.0.0.1, port: 2222, user: jump, sudo: true}, far: {address: 10.0.0.2, bastion: gate}";
         for (text, expected) in [
             ("hosts: {h: {user: me, bastion: 'gate'}}".to_owned(), vec!["me@gate:22"]),
@@ -111,25 +111,25 @@ mod tests {
             ("{defaults: {bastion: h}, hosts: {h: {}}}".to_owned(), vec![]),
             ("{defaults: {bastion: gate}, hosts: {gate: {address: g}, h: {}}}".to_owned(), vec!["root@g:22"]),
         ] {
-            assert_eq!(way(&text), Ok(expected.into_iter().map(str::to_owned).collect()), "{text}");
+            assert_eq!(route(&text), Ok(expected.into_iter().map(str::to_owned).collect()), "{text}");
         }
     }
 
     #[test]
-    fn a_way_does_not_lead_in_a_circle() {
+    fn a_route_has_no_cycle() {
         for (text, expected) in [
-            ("hosts: {h: {bastion: h}}", "r:1:22: bastion: the way leads in a circle: h, h"),
+            ("hosts: {h: {bastion: h}}", "r:1:22: bastion cycle: h -> h"),
             (
                 "hosts: {h: {bastion: a}, a: {bastion: h}}",
-                "r:1:22: bastion: the way leads in a circle: h, a, h\nr:1:39: bastion: the way leads in a circle: a, h, a",
+                "r:1:22: bastion cycle: h -> a -> h\nr:1:39: bastion cycle: a -> h -> a",
             ),
         ] {
-            assert_eq!(way(text), Err(expected.to_owned()));
+            assert_eq!(route(text), Err(expected.to_owned()));
         }
     }
 
     #[test]
-    fn a_bastion_is_new_where_its_host_may_be_and_has_the_host_s_keys() {
+    fn a_bastion_has_the_keys_and_the_host_key_policy_of_its_host() {
         let text = "hosts: {h: {bastion: a, host_key: accept-new, key: /k, identities_only: true}}";
         let roster = Roster::parse(&[Document { file: "r", text }]).unwrap();
         let host = &roster.hosts[&"h".parse().unwrap()].ssh;

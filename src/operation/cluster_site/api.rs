@@ -11,11 +11,11 @@ use kube::api::{Api, PostParams};
 use super::ClusterSite;
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::nodes::{self, Capacity, Marks};
+use crate::kube_api::nodes::{self, Capacity};
 use crate::kube_api::{pods, tokens};
+use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
 use crate::model::error_chain::error_chain;
-use crate::operation::phases::control_plane::API_SERVER;
-use crate::operation::phases::node_joined::CONTROL_PLANE_IP;
+use crate::model::node::{NodeManifest, persistent_taints};
 use crate::operation::site::{Done, Trouble};
 use crate::operation::world::{NodeView, Peer, Seen, World};
 
@@ -58,7 +58,7 @@ impl ClusterSite {
                 storage: facts.disk_free,
                 pods: self.setting.configuration.kubernetes.max_pods,
             };
-            nodes::announce(&client, &self.goal.name, capacity).await?;
+            nodes::set_capacity(&client, &self.goal.name, capacity).await?;
         }
         let expires = (self.setting.now)() + TOKEN_LIFE;
         match tokens::create(&client, &self.token, &self.goal.name, expires).await {
@@ -84,8 +84,7 @@ impl ClusterSite {
     pub(super) async fn annotate(&mut self, annotations: &[(String, String)]) -> Result<Done, Trouble> {
         let client = self.client().await?;
         let annotations = annotations.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
-        let changed =
-            nodes::mark(&client, &self.goal.name, &Marks { annotations, ..Marks::default() }).await?;
+        let changed = nodes::annotate(&client, &self.goal.name, &annotations).await?;
         Ok(Done { changed: usize::from(changed) })
     }
 
@@ -97,7 +96,7 @@ impl ClusterSite {
                 name: Some(self.goal.name.to_string()),
                 labels: Some(self.spec.labels.clone()),
                 annotations: Some(BTreeMap::from([(
-                    "metalform.dev/ssh-host".to_owned(),
+                    SSH_HOST.to_owned(),
                     self.goal.control_plane_ip.to_string(),
                 )])),
                 ..ObjectMeta::default()
@@ -148,9 +147,15 @@ fn view(node: &Node) -> NodeView {
 }
 
 fn peer(node: &Node) -> Peer {
+    let address = |key| node.annotations().get(key).and_then(|ip| ip.parse().ok());
+    let manifest = NodeManifest::from(node);
     Peer {
+        labels: manifest.metadata.labels,
+        taints: persistent_taints(&manifest.spec.taints),
+        address: node.annotations().get(SSH_HOST).cloned().unwrap_or_default(),
+        workload_plane_ip: address(WORKLOAD_PLANE_IP),
         machine_id: machine_id(node),
-        control_plane_ip: node.annotations().get(CONTROL_PLANE_IP).and_then(|ip| ip.parse().ok()),
+        control_plane_ip: address(CONTROL_PLANE_IP),
         api_server: node.annotations().contains_key(API_SERVER),
     }
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::ClusterSite;
 use crate::bundle::registry;
 use crate::engine::wait::{self, wait_for};
-use crate::kube_api::manifests::{self, Manifest, Outcome};
+use crate::kube_api::manifests::{self, ApplyOutcome, Manifest};
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::layer::Layer;
 use crate::operation::site::{Done, Trouble};
-use crate::operation::values::{Given, values};
+use crate::operation::values::{ClusterInputs, values};
 use crate::operation::world::{Seen, World};
 use crate::render::values_of;
 use crate::workspace::trust;
@@ -26,13 +25,14 @@ const OBJECTS: [&str; 3] =
     ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"];
 
 impl ClusterSite {
-    pub(super) fn missing_trust(&self) -> Seen {
-        Seen::MissingTrust(trust::missing(&self.setting.layout, &self.setting.subject, (self.setting.now)()))
+    pub(super) fn missing_trust(&self) -> Result<Seen, Trouble> {
+        let missing = trust::missing(&self.setting.layout, &self.setting.subject, (self.setting.now)())?;
+        Ok(Seen::MissingTrust(missing))
     }
 
     pub(super) fn create_trust(&mut self) -> Result<Done, Trouble> {
         let now = (self.setting.now)();
-        let missing = trust::missing(&self.setting.layout, &self.setting.subject, now).len();
+        let missing = trust::missing(&self.setting.layout, &self.setting.subject, now)?.len();
         let made = trust::create(&self.setting.layout, &self.setting.subject, now, &mut rand::rng())?;
         self.trust = Some(made);
         Ok(Done { changed: missing })
@@ -49,11 +49,11 @@ impl ClusterSite {
         // systemd has started it; it needs a moment to listen.
         let listening = wait_for("the registry to listen", Duration::from_secs(20), || async {
             match TcpStream::connect(REGISTRY).await {
-                Ok(_) => wait::Seen::Yes(()),
-                Err(error) => wait::Seen::NotYet(error.to_string()),
+                Ok(_) => wait::WaitStatus::Holds(()),
+                Err(error) => wait::WaitStatus::NotYet(error.to_string()),
             }
         });
-        listening.await.map_err(manifests::ManifestError::from)?;
+        listening.await.map_err(manifests::ManifestApplyError::from)?;
         let missing: BTreeSet<String> = registry::missing(&self.setting.bundle, REGISTRY).await?;
         Ok(Seen::MissingImages(missing))
     }
@@ -76,14 +76,14 @@ impl ClusterSite {
         let client = self.client().await?;
         let objects = self.objects(world)?;
         let applied = manifests::apply(&client, &objects).await?;
-        Ok(Done { changed: applied.iter().filter(|one| one.outcome != Outcome::Unchanged).count() })
+        Ok(Done { changed: applied.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged).count() })
     }
 
     fn objects(&mut self, world: &World) -> Result<Vec<Manifest>, Trouble> {
         let fault = |fault: String| Trouble::States { faults: vec![fault] };
         let cluster = self.cluster(world)?;
         let facts = world.facts.as_ref().ok_or_else(|| fault("the host's facts were not seen".to_owned()))?;
-        let given = Given { cluster: &cluster, taints: &self.spec.taints, join_token: "" };
+        let given = ClusterInputs { cluster: &cluster, spec: &self.spec, join_token: "" };
         let values = values_of(&values(&self.goal, facts, world, &Layer::Base, given));
         let mut objects = Vec::new();
         for template in OBJECTS {
@@ -93,13 +93,4 @@ impl ClusterSite {
         }
         Ok(objects)
     }
-}
-
-/// One HTTP/1.0 question, for a pod that answers few.
-pub(super) async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
-    let mut answer = String::new();
-    stream.take(4096).read_to_string(&mut answer).await?;
-    Ok(answer)
 }

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::ClusterSite;
+use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::apply::PackageManager;
-use crate::engine::host::Host;
+use crate::engine::host::HostSession;
 use crate::engine::plan::Plan;
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
 use crate::model::event::Event;
 use crate::model::facts::Facts;
+use crate::model::platform::{PackageFormat, Platform};
 use crate::operation::layer::Layer;
 use crate::operation::site::{Done, Trouble};
 use crate::operation::survey;
-use crate::operation::values::{Given, Values, values};
+use crate::operation::values::{ClusterInputs, values};
 use crate::operation::world::{LayerPlan, Seen, World};
 use crate::pki::authority::Authority;
+use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
 use crate::render::values_of;
@@ -23,10 +26,11 @@ use crate::resource;
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::step::{CertificateRequest, KeyUsage, Step, UnitVerb};
 use crate::state::{Compiled, StateName, compile};
+use crate::workspace::trust::{IssueError, TrustError};
 
 impl ClusterSite {
-    fn host(&self) -> Host<'_> {
-        Host::new(self.goal.name.clone(), self.transport.as_ref(), Self::nonce())
+    fn host(&self) -> HostSession<'_> {
+        HostSession::new(self.goal.name.clone(), self.transport.as_ref(), Self::nonce())
     }
 
     pub(super) async fn facts(&mut self) -> Result<Seen, Trouble> {
@@ -58,7 +62,7 @@ impl ClusterSite {
             changes,
             unchanged: plan.unchanged(),
         });
-        let packages = package_manager(world.facts.as_ref());
+        let packages = PackageManager::of_host(world.facts.as_ref());
         let (now, report) = ((self.setting.now)(), self.setting.report.clone());
         self.trust()?;
         let authorities = self.trust.as_ref().map(|trust| &trust.authorities);
@@ -110,10 +114,10 @@ impl ClusterSite {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| faults(vec![error.to_string()]))?;
         let token = self.token.bearer();
-        let given = Given { cluster: &cluster, taints: &self.spec.taints, join_token: &token };
+        let given = ClusterInputs { cluster: &cluster, spec: &self.spec, join_token: &token };
         let facts =
             world.facts.as_ref().ok_or_else(|| faults(vec!["the host's facts were not seen".to_owned()]))?;
-        let values: Values<'_> = values(&self.goal, facts, world, layer, given);
+        let values = values(&self.goal, facts, world, layer, given);
         let compiled: Vec<Compiled> =
             compile(&self.setting.library, &states, resource::kinds(), &values_of(&values))
                 .map_err(|errors| faults(lines(&errors)))?;
@@ -128,24 +132,21 @@ impl ClusterSite {
         let trust = self.trust()?;
         let authorities = &trust.authorities;
         let address = format!("https://{}:{}", setting.subject.address, SERVE_PORT);
-        let codename = world.facts.as_ref().map(|facts| facts.os.codename.as_str()).unwrap_or_default();
+        let platform = platform(world.facts.as_ref())?;
+        let (format, location) = repository(&platform)?;
         Ok(Cluster {
             name: "metalform".to_owned(),
             networks: setting.configuration.networks.clone(),
             versions: setting.bundle.versions.clone(),
-            packages: setting
-                .bundle
-                .packages
-                .iter()
-                .filter(|package| package.systems.iter().any(|system| system == codename))
-                .map(|package| (package.name.clone(), package.version.clone()))
-                .collect(),
+            packages: setting.bundle.packages_of(&platform),
             images: images(setting.bundle.images.keys()),
             kubernetes: setting.configuration.kubernetes.clone(),
             repository: Repository {
-                uri: format!("{address}/apt"),
+                format,
+                uri: format!("{address}/{}", location.path),
+                suite: location.suite,
                 key: authorities.repository.public_armor().map_err(|source| {
-                    crate::workspace::trust::TrustError::Sign { codename: codename.to_owned(), source }
+                    TrustError::from(IssueError::Index { index: platform.to_string(), source })
                 })?,
             },
             registry: address,
@@ -179,11 +180,19 @@ fn lines<E: ToString>(errors: &[E]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-pub(super) fn package_manager(facts: Option<&Facts>) -> PackageManager {
-    match facts.map(|facts| facts.os.family.as_str()) {
-        Some("redhat") => PackageManager::Dnf,
-        _ => PackageManager::Apt,
-    }
+fn platform(facts: Option<&Facts>) -> Result<Platform, Trouble> {
+    let fault = |fault: String| Trouble::States { faults: vec![fault] };
+    let facts = facts.ok_or_else(|| fault("the host's facts were not observed".to_owned()))?;
+    Platform::of(facts).map_err(|error| fault(error.to_string()))
+}
+
+fn repository(platform: &Platform) -> Result<(PackageFormat, RepositoryLocation), Trouble> {
+    let found = || {
+        let format = platform.distribution.package_format()?;
+        Some((format, format::of(format)?.location(platform)))
+    };
+    found()
+        .ok_or_else(|| Trouble::States { faults: vec![format!("no packages for {platform} in the bundle")] })
 }
 
 fn sign(
@@ -209,7 +218,8 @@ fn sign(
             .collect(),
         days: request.days,
     };
-    authority.issue(&leaf, csr, now, Serial::random(&mut rand::rng())).map_err(|error| error.to_string())
+    let csr = ParsedCsr::from_pem(csr.as_bytes()).map_err(|error| error.to_string())?;
+    authority.issue(&leaf, &csr, now, Serial::random(&mut rand::rng())).map_err(|error| error.to_string())
 }
 
 fn summary(plan: &Plan) -> LayerPlan {

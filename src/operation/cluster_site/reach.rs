@@ -9,14 +9,13 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
 
-use super::bootstrap::get;
 use super::{ClusterSite, Setting};
+use crate::engine::cancel::Cancel;
 use crate::engine::fleet;
 use crate::engine::fleet::schedule::Rules;
 use crate::engine::host::HostError;
-use crate::engine::stop::Stop;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::nodes;
+use crate::kube_api::{http_probe, nodes};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::goal::Goal;
@@ -24,8 +23,6 @@ use crate::operation::layer::Layer;
 use crate::operation::phase::Look;
 use crate::operation::site::{Done, Site, Trouble};
 use crate::operation::world::{Proxies, Reach, Seen, World};
-use crate::transport::local::LocalTransport;
-use crate::transport::ssh::SshTransport;
 
 /// Where the pod answers.
 const PORT: u16 = 8080;
@@ -108,13 +105,10 @@ impl ClusterSite {
             return Ok(Seen::Reach(Reach::NotYet("the pod has no address yet".to_owned())));
         };
         let address = SocketAddr::new(ip, PORT);
-        Ok(Seen::Reach(match tokio::time::timeout(TRY, get(address, "/health")).await {
-            Ok(Ok(answer)) if answer.contains("200 OK") => Reach::Reached,
-            Ok(Ok(answer)) => {
-                Reach::NotYet(format!("{address} said {}", answer.lines().next().unwrap_or("nothing")))
-            }
-            Ok(Err(error)) => Reach::NotYet(format!("{address}: {error}")),
-            Err(_) => Reach::NotYet(format!("{address}: no answer in {} s", TRY.as_secs())),
+        Ok(Seen::Reach(match http_probe::get(address, "/health", TRY).await {
+            Ok(status) if status.is_success() => Reach::Reached,
+            Ok(status) => Reach::NotYet(format!("http://{address}: {status}")),
+            Err(error) => Reach::NotYet(error.to_string()),
         }))
     }
 
@@ -185,7 +179,7 @@ impl ClusterSite {
             }
         };
         let rules = Rules::side_by_side(fleet::LIMIT);
-        Ok(fleet::run(specs.keys().cloned().collect(), &rules, &Stop::never(), work, |_| true).await)
+        Ok(fleet::run(specs.keys().cloned().collect(), &rules, &Cancel::never(), work, |_| true).await)
     }
 }
 
@@ -211,14 +205,9 @@ async fn proxy_of(
     apply: bool,
 ) -> Result<usize, HostError> {
     let first = spec.name == setting.subject.name;
-    let transport: Box<dyn crate::transport::Transport> = if first {
-        Box::new(LocalTransport)
-    } else {
-        Box::new(SshTransport::new(spec.ssh.clone(), setting.layout.known_hosts()))
-    };
     let peer_goal =
         Goal { name: spec.name.clone(), roles: spec.roles.clone(), first, control_plane_ip, ..goal.clone() };
-    let mut site = ClusterSite::new(setting, peer_goal.clone(), spec, transport);
+    let mut site = ClusterSite::new(setting, peer_goal.clone(), spec);
     let mut world = World::default();
     for look in [Look::Facts, Look::Node, Look::Peers, Look::Plan(Layer::Proxy)] {
         let seen = site.look(&look, &world).await.map_err(host_error)?;

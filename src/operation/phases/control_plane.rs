@@ -11,7 +11,7 @@ use crate::operation::world::World;
 use crate::seen;
 
 /// Annotation: the node's API server was proved once, so proxies may use it.
-pub const API_SERVER: &str = "metalform.dev/api-server";
+pub const API_SERVER: &str = crate::model::api_contract::API_SERVER;
 
 /// Ends with the API server on record, so that proxies learn of it.
 #[derive(Debug)]

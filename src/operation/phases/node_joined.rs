@@ -10,9 +10,9 @@ use crate::operation::world::World;
 use crate::seen;
 
 /// Annotation: the node's address on the control plane.
-pub const CONTROL_PLANE_IP: &str = "metalform.dev/control-plane-ip";
+pub const CONTROL_PLANE_IP: &str = crate::model::api_contract::CONTROL_PLANE_IP;
 /// Annotation: the node's address on the workload plane.
-pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
+pub const WORKLOAD_PLANE_IP: &str = crate::model::api_contract::WORKLOAD_PLANE_IP;
 
 /// Ends with the token gone, from the API and from the host.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use super::*;
-use crate::kube_api::client::{ApiError, Attempt};
+use crate::kube_api::client::{ApiCall, ApiError};
 use crate::model::cluster_networks::{Networks, WorkloadPlane};
 use crate::operation::phase::{Action, Condition, Look, Next};
 use crate::operation::site::Done;
@@ -31,8 +31,8 @@ impl Site for Flaky {
     async fn look(&mut self, _look: &Look, _world: &World) -> Result<Seen, Trouble> {
         let second = self.0.elapsed().as_secs();
         if self.1.iter().any(|away| (away.0..away.1).contains(&second)) {
-            let attempt = Attempt { verb: "get", object: "node/n".to_owned() };
-            return Err(ApiError::Unreachable { attempt, reason: "refused".to_owned() }.into());
+            let call = ApiCall { verb: "get", object: "node/n".to_owned() };
+            return Err(ApiError::Unreachable { call, reason: "refused".to_owned() }.into());
         }
         Ok(Seen::Node(None))
     }
@@ -51,13 +51,13 @@ fn goal() -> Goal {
         networks: Networks {
             control_plane: Vec::new(),
             workload_plane: WorkloadPlane { cidrs: Vec::new(), mtu: 1500 },
+            node_ports: Vec::new(),
             pods: "10.233.0.0/16".parse().unwrap(),
             services: "10.96.0.0/12".parse().unwrap(),
             api_service_ip: "10.96.0.1".parse().unwrap(),
             dns_ip: "10.96.0.10".parse().unwrap(),
         },
-        codenames: BTreeSet::new(),
-        architectures: BTreeSet::new(),
+        platforms: BTreeSet::new(),
         authority: None,
         clock: 0,
     }

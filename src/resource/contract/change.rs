@@ -1,18 +1,18 @@
-//! What a comparison of desired and observed says.
+//! The outcome of comparing desired with observed.
 
-use crate::resource::contract::step::{AccountTool, Step};
+use crate::resource::contract::step::{Access, AccountTool, Step};
 
 /// The outcome of comparing one resource with what was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing to do, and why.
+    /// Nothing to do.
     NoChange {
-        /// `file has this content, owner and mode`.
+        /// Continues the id: `has this content, owner and mode`.
         reason: String,
     },
-    /// To be done.
+    /// Something to do.
     Change(Change),
-    /// It must not be done, and why: shown as an error of this host, and nothing after it runs.
+    /// It must not be done: an error of this host, and nothing after it runs.
     Refuse {
         /// `/etc/kubernetes is a regular file`.
         reason: String,
@@ -38,14 +38,32 @@ impl Change {
         self.steps.push(Step::Account { tool, arguments });
     }
 
-    /// Adds what another part of the same resource needs.
+    /// Adds the change of another part of the same resource.
     pub(in crate::resource) fn append(&mut self, mut other: Self) {
         self.differences.append(&mut other.differences);
         self.steps.append(&mut other.steps);
     }
 
-    /// The verdict; where nothing differs it has this reason.
-    pub(in crate::resource) fn or(self, reason: impl Into<String>) -> Verdict {
+    /// What differs between two accesses; `None` where nothing exists.
+    pub(in crate::resource) fn access(&mut self, before: Option<&Access>, after: &Access) {
+        let values = |access: &Access| {
+            [
+                ("mode", format!("{:04o}", access.mode)),
+                ("owner", access.owner.clone()),
+                ("group", access.group.clone()),
+            ]
+        };
+        let before = before.map(values);
+        for (index, (name, after)) in values(after).iter().enumerate() {
+            let before = before.as_ref().map(|values| values[index].1.as_str());
+            if before != Some(after) {
+                self.field(name, before, Some(after));
+            }
+        }
+    }
+
+    /// `Verdict::Change`, or `Verdict::NoChange` with this reason where there is no step.
+    pub(in crate::resource) fn into_verdict(self, reason: impl Into<String>) -> Verdict {
         if self.steps.is_empty() {
             Verdict::NoChange { reason: reason.into() }
         } else {
@@ -57,22 +75,22 @@ impl Change {
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Difference {
-    /// `mode: 0644 → 0600`. `before` is `None` where there was nothing.
+    /// `mode: 0644 → 0600`.
     Field {
-        /// Its name.
+        /// As it is shown; not always that of a field of a state file.
         name: String,
-        /// Present value.
+        /// `None` where there is nothing.
         before: Option<String>,
-        /// Value to be; `None` where it goes.
+        /// `None` where it is removed.
         after: Option<String>,
     },
     /// The text of a file; shown as a unified diff.
     Text {
-        /// The file: a path of the host, or one that begins with the name of the user in whose home it is.
+        /// A path of the host, or `~USER/` and a path in that user's home.
         path: String,
-        /// Present text, empty where there is no file.
+        /// Empty where there is no file.
         before: String,
-        /// Text to be.
+        /// The desired text.
         after: String,
     },
     /// Content that must not be shown, or is not text, or is too large.

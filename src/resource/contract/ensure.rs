@@ -1,4 +1,4 @@
-//! Whether a resource should be there.
+//! Whether a resource should exist.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ensure {
-    /// It should be as its fields say.
+    /// It should exist as its fields describe it.
     #[default]
     Present,
-    /// It should not be there; only the fields that say where it lies matter.
+    /// It should not exist; only the fields that locate it matter.
     Absent,
 }

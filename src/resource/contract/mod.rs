@@ -1,14 +1,15 @@
 //! What every kind answers to: probes, steps, changes, refusals.
 
 pub mod change;
-pub mod condition;
 pub mod context;
-pub mod download;
 pub mod ensure;
-pub(crate) mod issued;
-pub(crate) mod last_start;
+pub(in crate::resource) mod footprint;
+pub mod host_condition;
+pub mod kind;
 pub mod pending;
 pub mod probe;
-pub(crate) mod refusal;
-pub(crate) mod seen;
+pub(in crate::resource) mod refusal;
+pub mod remote_file;
+pub mod resource_id;
+pub(in crate::resource) mod seen;
 pub mod step;

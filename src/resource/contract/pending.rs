@@ -1,7 +1,7 @@
-//! What earlier resources of the same run will have changed when the turn of a later one comes.
+//! What earlier resources of the same run will have changed when a later one is reached.
 //!
-//! A plan is made from one observation, before anything is done. So what was seen of a resource may be out
-//! of date by then, and this says in which respects.
+//! A plan is made from one observation, before anything is done, so an observation may be out of date when its
+//! resource is reached. This is how.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,13 @@ use sha2::{Digest, Sha256};
 
 use crate::resource::contract::change::Change;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::footprint::Footprint;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::probe::PathState;
-use crate::resource::contract::step::Step;
+use crate::resource::contract::resource_id::ResourceId;
+use crate::resource::contract::step::{Access, Step};
 
-/// Where systemd looks for unit files that packages and administrators bring.
+/// Where systemd looks for unit files of packages and administrators.
 const UNIT_DIRECTORIES: [&str; 4] = [
     "/etc/systemd/system/",
     "/usr/lib/systemd/system/",
@@ -20,11 +23,11 @@ const UNIT_DIRECTORIES: [&str; 4] = [
     "/usr/local/lib/systemd/system/",
 ];
 
-/// What the changes before a resource come to.
+/// The changes before a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pending {
-    /// The resources with changes, by their id (`kind:name`), and whether they come or go.
-    resources: BTreeMap<String, Ensure>,
+    /// The resources with changes, and whether they will be present or absent.
+    resources: BTreeMap<ResourceId, Ensure>,
     /// What will have been written or removed, by path.
     paths: BTreeMap<String, PathState>,
     /// Files whose text must never be shown.
@@ -37,47 +40,61 @@ impl Pending {
         Self { secrets: secrets.into_iter().map(str::to_owned).collect(), ..Self::default() }
     }
 
-    /// To be called, in the order of execution, for each resource whose verdict is a change.
-    pub fn record(&mut self, id: impl Into<String>, ensure: Ensure, change: &Change) {
-        self.resources.insert(id.into(), ensure);
+    /// Called, in the order of execution, for each resource whose verdict is a change.
+    pub fn record(&mut self, id: ResourceId, ensure: Ensure, change: &Change) {
+        self.resources.insert(id, ensure);
         for step in &change.steps {
-            let (path, state) = match step {
-                Step::WriteFile { path, content, access, sensitive }
-                | Step::EditFile { path, content, access, sensitive, .. } => {
-                    if *sensitive {
-                        self.secrets.insert(path.clone());
-                    }
-                    let state = PathState::File {
-                        mode: access.mode,
-                        owner: access.owner.clone(),
-                        group: access.group.clone(),
-                        sha256: hex::encode(Sha256::digest(content)),
-                        size: content.len() as u64,
-                        content: Some(content.clone()),
-                    };
-                    (path, state)
-                }
-                Step::WriteAuthorizedKeys { user, content, .. } => {
-                    let state = PathState::File {
-                        mode: 0o600,
-                        owner: user.clone(),
-                        group: user.clone(),
-                        sha256: hex::encode(Sha256::digest(content)),
-                        size: content.len() as u64,
-                        content: Some(content.clone()),
-                    };
-                    self.paths.insert(keys_path(user), state);
-                    continue;
-                }
-                Step::Symlink { path, target } => (path, PathState::Symlink { target: target.clone() }),
-                Step::Remove { path, .. } => (path, PathState::Absent),
-                _ => continue,
-            };
-            self.paths.insert(path.clone(), state);
+            self.record_step(step);
         }
     }
 
-    /// What an earlier resource will have left at the path; `None` where it is still what was observed.
+    fn record_step(&mut self, step: &Step) {
+        match step {
+            Step::WriteFile { path, content, access, sensitive }
+            | Step::EditFile { path, content, access, sensitive, .. } => {
+                if *sensitive {
+                    self.secrets.insert(path.clone());
+                }
+                self.paths.insert(path.clone(), file(access.clone(), content));
+            }
+            Step::WriteAuthorizedKeys { user, content, .. } => {
+                let access = Access { owner: user.clone(), group: user.clone(), mode: 0o600 };
+                self.paths.insert(keys_path(user), file(access, content));
+            }
+            Step::Symlink { path, target } => {
+                self.paths.insert(path.clone(), PathState::Symlink { target: target.clone() });
+            }
+            Step::Remove { path, .. } => {
+                self.paths.insert(path.clone(), PathState::Absent);
+            }
+            // They change no path, or one whose content no later resource compares with.
+            Step::MakeDirectory { .. }
+            | Step::SetAccess { .. }
+            | Step::Download { .. }
+            | Step::Unpack { .. }
+            | Step::Await { .. }
+            | Step::Reboot { .. }
+            | Step::RefreshPackageIndex
+            | Step::InstallPackages(_)
+            | Step::RemovePackages(_)
+            | Step::HoldPackage { .. }
+            | Step::VerifyUnit { .. }
+            | Step::ReloadUnitFiles
+            | Step::Unit { .. }
+            | Step::SetSysctl { .. }
+            | Step::LoadModule(_)
+            | Step::SwapOff
+            | Step::PullImage(_)
+            | Step::IssueCertificate(_)
+            | Step::ReplaceRoute { .. }
+            | Step::Account { .. }
+            | Step::SetPassword { .. }
+            | Step::Mount { .. }
+            | Step::Run { .. } => {}
+        }
+    }
+
+    /// What an earlier resource will have left at the path; `None` where it is still as observed.
     pub(in crate::resource) fn at(&self, path: &str) -> Option<&PathState> {
         self.paths.get(path).or_else(|| self.removes(path).then_some(&PathState::Absent))
     }
@@ -87,24 +104,36 @@ impl Pending {
         self.secrets.contains(path)
     }
 
-    /// Whether this very resource will come.
-    pub(in crate::resource) fn comes(&self, kind: &str, name: &str) -> bool {
-        self.resources.get(&format!("{kind}:{name}")) == Some(&Ensure::Present)
+    /// Whether an earlier change makes this resource present.
+    pub(in crate::resource) fn adds(&self, kind: Kind, name: &str) -> bool {
+        self.becomes(kind, name) == Some(Ensure::Present)
     }
 
-    /// Whether this very resource will go.
-    pub(in crate::resource) fn goes(&self, kind: &str, name: &str) -> bool {
-        self.resources.get(&format!("{kind}:{name}")) == Some(&Ensure::Absent)
+    /// Whether an earlier change makes this resource absent.
+    pub(in crate::resource) fn drops(&self, kind: Kind, name: &str) -> bool {
+        self.becomes(kind, name) == Some(Ensure::Absent)
     }
 
-    /// Whether an earlier resource may bring files that are not known: a package, a command or an archive.
-    pub(in crate::resource) fn may_bring_files(&self) -> bool {
-        ["package", "command", "archive"].iter().any(|kind| self.brings(kind))
+    fn becomes(&self, kind: Kind, name: &str) -> Option<Ensure> {
+        self.resources.get(&ResourceId { kind, name: name.to_owned() }).copied()
     }
 
-    /// The first of these ids that has a change; the answer to `only_if_changed` of any kind.
-    pub fn first_of<'a>(&self, ids: &'a [String]) -> Option<&'a str> {
-        ids.iter().map(String::as_str).find(|id| self.resources.contains_key(*id))
+    /// Whether an earlier resource may add files that are not known.
+    pub(in crate::resource) fn may_add_files(&self) -> bool {
+        self.with(Ensure::Present).any(|id| match id.kind.footprint() {
+            Footprint::Unknown | Footprint::Package | Footprint::Archive => true,
+            Footprint::None
+            | Footprint::File
+            | Footprint::Link
+            | Footprint::Artefact
+            | Footprint::Directory
+            | Footprint::UnitFile => false,
+        })
+    }
+
+    /// The first of these resources that has a change: what `only_if_changed` of any kind depends on.
+    pub fn first_of<'a>(&self, ids: &'a [ResourceId]) -> Option<&'a ResourceId> {
+        ids.iter().find(|id| self.resources.contains_key(id))
     }
 
     /// Whether any resource changes.
@@ -112,47 +141,75 @@ impl Pending {
         !self.resources.is_empty()
     }
 
-    /// Whether any resource of the kind will come.
-    pub(in crate::resource) fn brings(&self, kind: &str) -> bool {
-        self.of(Ensure::Present).any(|(of_kind, _)| of_kind == kind)
+    /// Whether an earlier change makes any resource of the kind present.
+    pub(in crate::resource) fn adds_any(&self, kind: Kind) -> bool {
+        self.with(Ensure::Present).any(|id| id.kind == kind)
     }
 
-    /// Whether an earlier resource takes away what is at the path, by itself or with its directory.
+    /// Whether an earlier resource removes what is at the path, by itself or with its directory.
     fn removes(&self, path: &str) -> bool {
-        self.of(Ensure::Absent).any(|(kind, removed)| match kind {
-            "file" | "template" | "symlink" | "certificate" | "binary" | "kubeconfig" => path == removed,
-            "directory" | "archive" => {
-                path == removed || path.strip_prefix(removed).is_some_and(|rest| rest.starts_with('/'))
+        self.with(Ensure::Absent).any(|id| match id.kind.footprint() {
+            Footprint::File | Footprint::Link | Footprint::Artefact => path == id.name,
+            Footprint::Directory | Footprint::Archive => {
+                path == id.name || path.strip_prefix(&id.name).is_some_and(|rest| rest.starts_with('/'))
             }
-            _ => false,
+            Footprint::None | Footprint::Unknown | Footprint::Package | Footprint::UnitFile => false,
         })
     }
 
-    /// Whether the unit may come to exist: by its unit file, or by a package, whose content is not known.
-    pub(in crate::resource) fn may_bring_unit(&self, unit: &str) -> bool {
-        self.brings("package")
-            || self.brings_unit_file(unit)
-            || self.of(Ensure::Present).any(|(kind, name)| kind == "unit" && is_of_unit(name, unit))
+    /// Whether an earlier resource may add the unit: by its unit file, or by a package, whose content is not known.
+    pub(in crate::resource) fn may_add_unit(&self, unit: &str) -> bool {
+        self.writes_unit_file(unit)
+            || self.with(Ensure::Present).any(|id| match id.kind.footprint() {
+                Footprint::Package => true,
+                Footprint::UnitFile => is_of_unit(&id.name, unit),
+                Footprint::None
+                | Footprint::Unknown
+                | Footprint::File
+                | Footprint::Link
+                | Footprint::Artefact
+                | Footprint::Directory
+                | Footprint::Archive => false,
+            })
     }
 
-    /// Whether a file of the unit, or a drop-in of it, is written by a resource that does not make systemd
-    /// read it again by itself (`unit` does).
-    pub(in crate::resource) fn brings_unit_file(&self, unit: &str) -> bool {
-        self.resources.keys().filter_map(|id| id.split_once(':')).any(|(kind, path)| {
-            matches!(kind, "file" | "template" | "symlink")
-                && UNIT_DIRECTORIES.iter().filter_map(|directory| path.strip_prefix(directory)).any(|rest| {
+    /// Whether a file or a drop-in of the unit is written by a resource that does not make systemd read it again,
+    /// as `unit` does.
+    pub(in crate::resource) fn writes_unit_file(&self, unit: &str) -> bool {
+        self.resources.keys().any(|id| match id.kind.footprint() {
+            Footprint::File | Footprint::Link => {
+                UNIT_DIRECTORIES.iter().filter_map(|directory| id.name.strip_prefix(directory)).any(|rest| {
                     let top = rest.split('/').next().unwrap_or(rest);
                     is_of_unit(top.strip_suffix(".d").unwrap_or(top), unit)
                 })
+            }
+            Footprint::None
+            | Footprint::Unknown
+            | Footprint::Package
+            | Footprint::Artefact
+            | Footprint::Directory
+            | Footprint::Archive
+            | Footprint::UnitFile => false,
         })
     }
 
-    fn of(&self, ensure: Ensure) -> impl Iterator<Item = (&str, &str)> {
-        self.resources.iter().filter(move |(_, has)| **has == ensure).filter_map(|(id, _)| id.split_once(':'))
+    fn with(&self, ensure: Ensure) -> impl Iterator<Item = &ResourceId> {
+        self.resources.iter().filter(move |(_, has)| **has == ensure).map(|(id, _)| id)
     }
 }
 
-/// Under what name the keys of a user are among the paths, as the home may not be known.
+fn file(access: Access, content: &[u8]) -> PathState {
+    PathState::File {
+        mode: access.mode,
+        owner: access.owner,
+        group: access.group,
+        sha256: hex::encode(Sha256::digest(content)),
+        size: content.len() as u64,
+        content: Some(content.to_vec()),
+    }
+}
+
+/// The path that the keys of a user are recorded under: the home may not be known.
 pub(in crate::resource) fn keys_path(user: &str) -> String {
     format!("~{user}/.ssh/authorized_keys")
 }
@@ -172,30 +229,30 @@ mod tests {
 
     fn pending(id: &str, ensure: Ensure) -> Pending {
         let mut pending = Pending::default();
-        pending.record(id, ensure, &Change::default());
+        pending.record(id.parse().unwrap(), ensure, &Change::default());
         pending
     }
 
     #[test]
-    fn a_directory_goes_with_what_is_in_it_and_not_with_its_namesakes() {
+    fn a_directory_is_removed_with_its_content_and_without_its_namesakes() {
         let pending = pending("directory:/etc/kubernetes", Ensure::Absent);
         assert!(pending.removes("/etc/kubernetes/pki/ca.crt"));
         assert!(!pending.removes("/etc/kubernetes-old"));
     }
 
     #[test]
-    fn units_come_from_their_files_templates_and_drop_ins() {
-        for (id, unit, brings) in [
+    fn units_are_added_by_their_files_templates_and_drop_ins() {
+        for (id, unit, writes) in [
             ("template:/etc/systemd/system/kubelet.service", "kubelet.service", true),
             ("file:/etc/systemd/system/kubelet.service.d/10-metalform.conf", "kubelet.service", true),
             ("symlink:/usr/lib/systemd/system/a@.service", "a@b.service", true),
             ("file:/etc/kubelet.service", "kubelet.service", false),
             ("file:/etc/systemd/system/other.service", "kubelet.service", false),
         ] {
-            assert_eq!(pending(id, Ensure::Present).brings_unit_file(unit), brings, "{id}");
+            assert_eq!(pending(id, Ensure::Present).writes_unit_file(unit), writes, "{id}");
         }
-        assert!(pending("unit:a@.service", Ensure::Present).may_bring_unit("a@b.service"));
-        assert!(pending("package:kubelet", Ensure::Present).may_bring_unit("kubelet.service"));
-        assert!(!pending("package:kubelet", Ensure::Absent).may_bring_unit("kubelet.service"));
+        assert!(pending("unit:a@.service", Ensure::Present).may_add_unit("a@b.service"));
+        assert!(pending("package:kubelet", Ensure::Present).may_add_unit("kubelet.service"));
+        assert!(!pending("package:kubelet", Ensure::Absent).may_add_unit("kubelet.service"));
     }
 }

@@ -1,40 +1,40 @@
 //! Questions about a host, and their answers.
 //!
-//! Every probe of a run travels in one program and every answer comes back in one stream; the engine
-//! groups probes of one sort so that their number does not change the number of processes much.
+//! All probes of a run are sent in one program and all answers return in one stream; the engine groups probes of
+//! one kind, so that the number of processes barely depends on the number of probes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::resource::contract::condition::Condition;
+use crate::resource::contract::host_condition::HostCondition;
 
-/// One question. Ordered, so that a set of them is always asked in the same order.
+/// One question. Ordered, so that a set of them always makes the same program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Probe {
-    /// What is at a path (links are not followed): its sort, mode, owner, digest.
+    /// What is at a path (links are not followed): its type, mode, owner, digest.
     Path {
         /// Absolute path.
         path: String,
-        /// When given, and a regular file is there whose digest differs, its content comes back too
-        /// (up to 1 MiB), so that a diff can be shown without a second round trip.
+        /// Where it is set and differs from the digest of a regular file, the answer contains the content (up to
+        /// 1 MiB), so that a diff is shown without a second round trip.
         unless_sha256: Option<String>,
     },
-    /// The whole content of a small public file (certificates; files that others own too).
+    /// The whole content of a small public file, such as a certificate.
     Content {
         /// Absolute path.
         path: String,
     },
-    /// Whether a directory has nothing in it; so has one that is not there.
+    /// Whether a directory is empty or missing.
     Empty {
         /// Absolute path.
         path: String,
     },
     /// Whether a distribution package is installed, in which version, and whether it is held.
     Package {
-        /// Its name.
+        /// As the package manager writes it.
         name: String,
     },
-    /// What systemd knows of a unit.
+    /// The state of a systemd unit.
     Unit {
         /// With its suffix: `kubelet.service`.
         name: String,
@@ -46,17 +46,17 @@ pub enum Probe {
     },
     /// Whether a kernel module is loaded or built in.
     Module {
-        /// Its name.
+        /// As in modprobe(8).
         name: String,
     },
     /// Whether any swap is active.
     Swap,
     /// Whether an image is in containerd's `k8s.io` namespace.
     Image {
-        /// Its full reference.
+        /// With registry, and tag or digest.
         reference: String,
     },
-    /// Whether a private key and the certificate beside it belong together.
+    /// Whether a private key belongs to a certificate.
     KeyPair {
         /// Path of the private key.
         key: String,
@@ -68,50 +68,57 @@ pub enum Probe {
         /// In CIDR form.
         destination: String,
     },
-    /// Whether something holds that can be waited for. Looked at for 3 seconds at most, all at once.
-    Condition(Condition),
-    /// A user, by name, and who else has the number that it should have.
+    /// Whether a condition holds. All conditions of a run are tested at once, for at most 3 seconds.
+    Condition(HostCondition),
+    /// A user, by name, and the user that already has the desired number.
     User {
-        /// Its name.
+        /// Login name.
         name: String,
-        /// The number.
+        /// The desired number.
         uid: Option<u32>,
     },
-    /// A group, by name, and which other one has the number that it should have.
+    /// A group, by name, and the group that already has the desired number.
     Group {
-        /// Its name.
+        /// Of the group.
         name: String,
-        /// The number.
+        /// The desired number.
         gid: Option<u32>,
     },
-    /// Whether a user's password has this hash, and whether it is locked. What it is instead stays on the host.
+    /// Whether a user's password has this hash, and whether it is locked. Another hash never leaves the host.
     Password {
-        /// The user's name.
+        /// Login name.
         user: String,
-        /// As crypt(5) writes it.
+        /// As in crypt(5).
         hash: Option<String>,
     },
-    /// The keys that let a user in by SSH, and where they lie.
+    /// The authorized SSH keys of a user, and the paths around them.
     AuthorizedKeys {
-        /// The user's name.
+        /// Login name.
         user: String,
     },
     /// What is mounted at a point.
     Mount {
         /// Absolute path.
         point: String,
-        /// What should be mounted there, as in fstab(5): where its name leads is told too.
+        /// What should be mounted there, as in fstab(5); the answer contains the device that it resolves to.
         source: Option<String>,
     },
     /// The exit status of a guard, run by `sh -c`.
     Guard {
-        /// Shell text that changes nothing.
+        /// A shell script that changes nothing.
         script: String,
     },
 }
 
+impl Probe {
+    /// [`Probe::Path`] without the content.
+    pub fn path(path: &str) -> Self {
+        Self::Path { path: path.to_owned(), unless_sha256: None }
+    }
+}
+
 impl fmt::Display for Probe {
-    /// `path /etc/hosts`, `unit kubelet.service`: what is asked about, for people.
+    /// `path /etc/hosts`, `unit kubelet.service`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path { path, .. } => write!(f, "path {path}"),
@@ -141,7 +148,7 @@ impl fmt::Display for Probe {
 pub enum Answer {
     /// To [`Probe::Path`].
     Path(PathState),
-    /// To [`Probe::Content`]; `None` where there is no such file.
+    /// To [`Probe::Content`]; `None` where the file does not exist.
     Content(Option<Vec<u8>>),
     /// To [`Probe::Empty`].
     Empty(bool),
@@ -149,7 +156,7 @@ pub enum Answer {
     Package(Option<InstalledPackage>),
     /// To [`Probe::Unit`].
     Unit(UnitState),
-    /// To [`Probe::Sysctl`]; `None` where the kernel has no such parameter.
+    /// To [`Probe::Sysctl`]; `None` where the kernel does not have the parameter.
     Sysctl(Option<String>),
     /// To [`Probe::Module`]: loaded or built in.
     Module(bool),
@@ -157,25 +164,25 @@ pub enum Answer {
     Swap(bool),
     /// To [`Probe::Image`]: present.
     Image(bool),
-    /// To [`Probe::KeyPair`]: both exist and the public keys are the same.
+    /// To [`Probe::KeyPair`]: both exist and have the same public key.
     KeyPair(bool),
     /// To [`Probe::Route`]: the rest of the line `ip route` prints for it, or `None`.
     Route(Option<String>),
-    /// To [`Probe::Condition`]: in one line what is seen instead; `None` where it holds.
+    /// To [`Probe::Condition`]: one line that describes what was observed instead; `None` where it holds.
     Condition(Option<String>),
     /// To [`Probe::User`].
     User(UserState),
     /// To [`Probe::Group`].
     Group(GroupState),
-    /// To [`Probe::Password`]; `None` where there is no such user.
+    /// To [`Probe::Password`]; `None` where the user does not exist.
     Password(Option<PasswordState>),
-    /// To [`Probe::AuthorizedKeys`]; `None` where there is no such user.
+    /// To [`Probe::AuthorizedKeys`]; `None` where the user does not exist.
     AuthorizedKeys(Option<KeysState>),
     /// To [`Probe::Mount`]; `None` where nothing is mounted.
     Mount(Option<MountState>),
     /// To [`Probe::Guard`]: the exit status.
     Guard(i32),
-    /// The probe could not be answered (no permission, a read error): what was said.
+    /// The probe failed (no permission, a read error): the message.
     Failed(String),
 }
 
@@ -196,21 +203,19 @@ pub enum PathState {
         sha256: String,
         /// Bytes.
         size: u64,
-        /// Present only when asked for and different, and not larger than 1 MiB.
+        /// Set only where the probe requests it and the digest differs, up to 1 MiB.
         content: Option<Vec<u8>>,
     },
     /// A directory.
     Directory {
         /// Permission bits.
         mode: u32,
-        /// As with a file.
         owner: String,
-        /// As with a file.
         group: String,
     },
     /// A symbolic link.
     Symlink {
-        /// What it points to, as stored.
+        /// As stored in the link.
         target: String,
     },
     /// A device, socket or pipe.
@@ -226,7 +231,7 @@ pub struct InstalledPackage {
     pub held: bool,
 }
 
-/// What systemd knows of a unit (`systemctl show`).
+/// Properties of a unit (`systemctl show`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitState {
     /// `LoadState`: `loaded`, `not-found`, `masked`.
@@ -241,92 +246,92 @@ pub struct UnitState {
     pub needs_daemon_reload: bool,
 }
 
-/// What is known of a user.
+/// The answer about a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserState {
-    /// `None` where there is no such user.
+    /// `None` where the user does not exist.
     pub account: Option<Account>,
-    /// The groups that list the user as a member: supplementary ones.
+    /// Supplementary groups.
     pub groups: BTreeSet<String>,
-    /// Another user who has the number that was asked about.
+    /// Another user that has the number of the probe.
     pub holder: Option<String>,
-    /// Whether it is who logged in for this run.
+    /// Whether metalform is logged in as this user.
     pub is_login: bool,
 }
 
 /// A user's entry (passwd(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its number.
+    /// User number.
     pub uid: u32,
     /// Primary group, by name, or by number where it has none.
     pub group: String,
-    /// Home directory.
+    /// Absolute path.
     pub home: String,
-    /// Login shell.
+    /// Absolute path.
     pub shell: String,
-    /// Full name or purpose.
+    /// The GECOS field.
     pub comment: String,
-    /// Whether it is in the host's own files, and not in a directory service.
+    /// Whether it is in /etc/passwd, and not in a directory service.
     pub local: bool,
 }
 
-/// What is known of a group.
+/// The answer about a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupState {
-    /// `None` where there is no such group.
+    /// `None` where the group does not exist.
     pub group: Option<GroupEntry>,
-    /// Another group that has the number that was asked about.
+    /// Another group that has the number of the probe.
     pub holder: Option<String>,
 }
 
 /// A group's entry (group(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupEntry {
-    /// Its number.
+    /// Group number.
     pub gid: u32,
-    /// Users whose primary group it is.
+    /// Users that have it as their primary group.
     pub primary_of: Vec<String>,
-    /// Whether it is in the host's own files.
+    /// Whether it is in /etc/group, and not in a directory service.
     pub local: bool,
 }
 
-/// What is told of a password (shadow(5)).
+/// What leaves the host of a password (shadow(5)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PasswordState {
-    /// Whether its hash is the one that was asked about, locked or not.
+    /// Whether it has the hash of the probe, locked or not.
     pub same: bool,
     /// Whether it is locked, or was never set.
     pub locked: bool,
-    /// Whether there is a hash at all.
+    /// Whether it has any hash.
     pub has_hash: bool,
 }
 
-/// Where a user's keys lie. Links are not followed, and of what they are only that is told.
+/// The paths around a user's keys. Links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeysState {
-    /// Home directory.
+    /// Absolute path.
     pub home: String,
-    /// Whether it is there.
+    /// Whether there is a directory at that path.
     pub home_exists: bool,
-    /// `.ssh` in it.
+    /// `.ssh` in the home.
     pub directory: PathState,
-    /// `authorized_keys` in that, with its content up to 1 MiB.
+    /// `.ssh/authorized_keys`, with its content up to 1 MiB.
     pub file: PathState,
 }
 
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountState {
-    /// As the kernel names it.
+    /// As in /proc/self/mountinfo.
     pub source: String,
-    /// The device that this name leads to.
+    /// The device that the source resolves to.
     pub device: String,
-    /// The device that the name which was asked about leads to; `None` where it is no device.
-    pub wanted_device: Option<String>,
+    /// The device that the source of the probe resolves to; `None` where it is not a device.
+    pub expected_device: Option<String>,
     /// File system type.
-    pub sort: String,
-    /// Options of the mount and of its file system; either `ro` or `rw`.
+    pub fs_type: String,
+    /// Of the mount and of its file system; `ro` or `rw` among them.
     pub options: BTreeSet<String>,
 }
 
@@ -335,7 +340,7 @@ pub struct MountState {
 pub struct Observed(pub BTreeMap<Probe, Answer>);
 
 impl Observed {
-    /// The answer to a probe; `None` when it was never asked, which is a fault of the caller.
+    /// The answer to a probe; `None` where it was not among the questions.
     pub fn get(&self, probe: &Probe) -> Option<&Answer> {
         self.0.get(probe)
     }

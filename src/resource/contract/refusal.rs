@@ -1,89 +1,87 @@
-//! Why a resource cannot be brought about on a host. It becomes [`Verdict::Refuse`](crate::resource::contract::change::Verdict).
+//! Why a resource must not be changed on a host: the reason of
+//! [`Verdict::Refuse`](crate::resource::contract::change::Verdict).
 
-use crate::resource::contract::probe::Probe;
+use crate::resource::contract::probe::{PathState, Probe};
 
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::resource) enum Refusal {
-    /// The host could not answer.
-    #[error("{probe} could not be observed: {said}")]
-    Unobserved { probe: Probe, said: String },
-    /// A fault of the caller: the answer is missing, or belongs to another sort of probe.
+pub enum Refusal {
+    #[error("cannot observe {probe}: {reason}")]
+    Unobserved { probe: Probe, reason: String },
+    /// A bug of the caller: the answer is missing, or is that of another kind of probe.
     #[error("{probe} was not observed")]
     NotAsked { probe: Probe },
-    /// Something else lies where it should be, and replacing it could lose data.
-    #[error("{path} is {found}, not {wanted}")]
-    Occupied { path: String, found: &'static str, wanted: &'static str },
-    /// A directory with content that no archive of ours was unpacked to.
-    #[error("{path} is not empty, and no archive was unpacked there by metalform")]
+    /// Replacing it could lose data.
+    #[error("{path} is {found}, not {expected}")]
+    Occupied { path: String, found: &'static str, expected: &'static str },
+    #[error("{path} is not empty and was not unpacked by metalform")]
     NotUnpacked { path: String },
-    /// The host is where metalform itself runs, or shares its kernel.
-    #[error("a reboot would end metalform, which runs on this very machine: reboot it by hand")]
+    /// The host is the machine that metalform runs on, or shares its kernel.
+    #[error("refusing to reboot the machine that metalform runs on; reboot it manually")]
     OwnMachine,
-    /// The kernel does not number its boots.
-    #[error("the host does not say its boot id, so that its return could not be told")]
+    /// Without it a host that is back is not distinguished from one that is still up.
+    #[error("the host has no boot id (kernel.random.boot_id), which a reboot requires")]
     NoBootId,
-    /// There is no such unit, and nothing will bring it.
-    #[error("{unit} does not exist, and no earlier package or unit file will bring it")]
+    #[error("{unit} does not exist, and no earlier resource provides it")]
     NoUnit { unit: String },
-    /// systemd cannot read the unit.
     #[error("systemd cannot load {unit}: {load}")]
     BrokenUnit { unit: String, load: String },
-    /// There is no such kernel parameter, and no module to come could bring it.
-    #[error("the kernel has no parameter {key}, and no earlier module will bring it")]
+    #[error("the kernel has no parameter {key}, and no earlier kmod provides it")]
     NoParameter { key: String },
-    /// The certificate's authority is not among those of this run.
-    #[error("there is no authority {authority:?} to sign {certificate}")]
+    #[error("no CA named {authority:?} to sign {certificate}")]
     NoAuthority { authority: String, certificate: String },
-    /// The authority's own certificate cannot be read.
-    #[error("the certificate of the authority {authority:?} cannot be read")]
+    #[error("cannot parse the certificate of the CA {authority:?}")]
     BrokenAuthority { authority: String },
-    /// Lines are changed in a file that is there.
-    #[error("{path} does not exist; say `create: true` to have it made")]
+    #[error("{path} does not exist; set `create: true` to create it")]
     NoFile { path: String },
-    /// Following it would change a file that was not named, replacing it would cut a tie.
-    #[error("{path} is a link to {target}: name what it points to")]
+    /// Following it would change a file that was not named; replacing it would detach it from its target.
+    #[error("{path} is a symbolic link to {target}; use the path of its target")]
     Link { path: String, target: String },
-    /// Its content does not travel.
-    #[error("{path} is larger than 1 MiB, too large to change lines of it")]
+    /// A probe does not return its content.
+    #[error("{path} is larger than 1 MiB, too large to edit")]
     TooLarge { path: String },
-    /// It has no lines.
-    #[error("{path} is not text in UTF-8")]
+    #[error("{path} is not UTF-8 text")]
     NotText { path: String },
-    /// The place that a new line should have.
-    #[error("{path} has no line that matches {pattern:?}, to put the new one below")]
+    #[error("{path} has no line that matches {pattern:?} to insert the new line below")]
     NoSuchLine { path: String, pattern: String },
-    /// Another has the number.
     #[error("{number} belongs to {holder}")]
     NumberTaken { number: String, holder: String },
-    /// Files on the host would change hands, or belong to nobody.
-    #[error("{account} has {is}, not {wanted}, and files on the host may belong to it")]
-    OtherNumber { account: String, is: String, wanted: u32 },
-    /// The tools change only the host's own files.
-    #[error("{account} is not in the files of this host, but in a directory service")]
+    /// Its files would belong to another account, or to none.
+    #[error("{account} has {found}, not {expected}; changing it would orphan its files")]
+    OtherNumber { account: String, found: String, expected: u32 },
+    /// The tools change only /etc/passwd and /etc/group.
+    #[error("{account} is defined in a directory service, not in the files of this host")]
     NotLocal { account: String },
-    /// Who must stay.
-    #[error("{user} {why}, and is not removed")]
-    KeptUser { user: String, why: &'static str },
-    /// A group that users would be left without.
+    #[error("refusing to remove {user}, which {reason}")]
+    KeptUser { user: String, reason: &'static str },
     #[error("{group} is the primary group of {user}")]
     PrimaryGroup { group: String, user: String },
-    /// There is no such group, and nothing will bring it.
-    #[error("there is no group {group}, and no earlier resource will bring it")]
+    #[error("group {group} does not exist, and no earlier resource provides it")]
     NoGroup { group: String },
-    /// There is no such user, and nothing will bring it.
-    #[error("there is no user {user}, and no earlier resource will bring it")]
+    #[error("user {user} does not exist, and no earlier resource provides it")]
     NoUser { user: String },
-    /// Unlocked, it would let anyone in.
-    #[error("{user} has no password to unlock: give it a password_hash")]
+    /// Unlocked without a hash, the account would accept any login.
+    #[error("{user} has no password to unlock; set password_hash")]
     NothingToUnlock { user: String },
-    /// There is no place for a key file.
-    #[error("{home}, the home of {user}, does not exist")]
+    #[error("the home directory {home} of {user} does not exist")]
     NoHome { home: String, user: String },
-    /// Whoever made the link decides where a key goes.
-    #[error("{path} is a link, and could lead anywhere")]
+    /// Its owner decides where a key is written.
+    #[error("{path} is a symbolic link; not following it")]
     LinkedKeys { path: String },
-    /// The user is the one who writes it.
     #[error("{path} belongs to {owner}, not to {user}")]
     ForeignKeys { path: String, owner: String, user: String },
+}
+
+impl Refusal {
+    /// Something else exists where `expected` should be.
+    pub fn occupied(path: &str, state: &PathState, expected: &'static str) -> Self {
+        let found = match state {
+            PathState::Absent => "absent",
+            PathState::File { .. } => "a regular file",
+            PathState::Directory { .. } => "a directory",
+            PathState::Symlink { .. } => "a symbolic link",
+            PathState::Other => "a device, socket or pipe",
+        };
+        Self::Occupied { path: path.to_owned(), found, expected }
+    }
 }

@@ -1,4 +1,4 @@
-//! Typed access to what was observed.
+//! Typed access to answers.
 
 use crate::resource::contract::pending::Pending;
 use crate::resource::contract::probe::{
@@ -10,24 +10,24 @@ use crate::resource::contract::refusal::Refusal;
 impl Observed {
     fn pick<'a, T>(&'a self, probe: Probe, choose: impl Fn(&'a Answer) -> Option<T>) -> Result<T, Refusal> {
         match self.get(&probe) {
-            Some(Answer::Failed(said)) => Err(Refusal::Unobserved { probe, said: said.clone() }),
+            Some(Answer::Failed(reason)) => Err(Refusal::Unobserved { probe, reason: reason.clone() }),
             Some(answer) => choose(answer).ok_or(Refusal::NotAsked { probe }),
             None => Err(Refusal::NotAsked { probe }),
         }
     }
 
-    /// What will be at the probe's path when the turn of the resource comes: what was seen there, unless an
-    /// earlier resource writes or removes it.
+    /// What will be at the probe's path when the resource is reached: what was observed there, unless an earlier
+    /// resource writes or removes it.
     pub(in crate::resource) fn path<'a>(
         &'a self,
         probe: Probe,
         pending: &'a Pending,
     ) -> Result<&'a PathState, Refusal> {
-        let pended = match &probe {
+        let changed = match &probe {
             Probe::Path { path, .. } => pending.at(path),
             _ => None,
         };
-        match pended {
+        match changed {
             Some(state) => Ok(state),
             None => self.pick(probe, |answer| match answer {
                 Answer::Path(state) => Some(state),
@@ -92,7 +92,7 @@ impl Observed {
         })
     }
 
-    /// The text in the answer to a [`Probe::Sysctl`] or a [`Probe::Route`].
+    /// The line in the answer to a [`Probe::Sysctl`] or a [`Probe::Route`].
     pub(in crate::resource) fn line(&self, probe: Probe) -> Result<Option<&str>, Refusal> {
         self.pick(probe, |answer| match answer {
             Answer::Sysctl(line) | Answer::Route(line) => Some(line.as_deref()),
@@ -100,7 +100,7 @@ impl Observed {
         })
     }
 
-    /// What is seen instead of a condition; `None` where it holds.
+    /// What was observed instead of the condition; `None` where it holds.
     pub(in crate::resource) fn condition(&self, probe: Probe) -> Result<Option<&str>, Refusal> {
         self.pick(probe, |answer| match answer {
             Answer::Condition(seen) => Some(seen.as_deref()),
@@ -108,7 +108,7 @@ impl Observed {
         })
     }
 
-    /// The answer to a question of yes or no; a guard says yes with status 0.
+    /// The answer to a yes-or-no probe; for a guard, exit status 0 is yes.
     pub(in crate::resource) fn holds(&self, probe: Probe) -> Result<bool, Refusal> {
         self.pick(probe, |answer| match answer {
             Answer::Module(yes)

@@ -1,111 +1,104 @@
-//! The closed list of what may be done to a host. A step carries every value it needs: whoever executes
-//! it has no choice left to make.
+//! The closed list of mutations of a host. A step contains every value that it needs: executing it decides nothing.
 
-use crate::resource::contract::condition::Condition;
-use crate::resource::contract::download::Download;
+use crate::resource::contract::host_condition::HostCondition;
+use crate::resource::contract::remote_file::RemoteFile;
 
 /// One mutation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Step {
-    /// Write beside, sync, rename; owner and mode are right from the first instant. Parent directories are
-    /// made when missing (0755 root).
+    /// Write a temporary file, sync, rename; owner and mode are right from the first instant. Missing parent
+    /// directories are created (0755 root).
     WriteFile {
         /// Absolute path.
         path: String,
         /// Whole content.
         content: Vec<u8>,
-        /// Owner, group and mode.
         access: Access,
         /// Whether the content must never be shown.
         sensitive: bool,
     },
-    /// Write a file that others own too, as [`Step::WriteFile`] does, but only if it is still what it was when
-    /// the new content was made of it. It keeps its owner, mode and attributes.
+    /// Write a file that other programs edit too, as [`Step::WriteFile`] does, but only if it is unchanged since
+    /// it was observed. It keeps its owner, mode and attributes.
     EditFile {
-        /// Absolute path; not of a link.
+        /// Absolute path, not that of a link.
         path: String,
-        /// SHA-256 of what it was, lowercase hex; `None` where there was nothing.
+        /// SHA-256 of the observed content, lowercase hex; `None` where there was no file.
         found: Option<String>,
         /// Whole new content.
         content: Vec<u8>,
-        /// Owner, group and mode where there was nothing.
+        /// Of a new file.
         access: Access,
         /// Whether the content must never be shown.
         sensitive: bool,
     },
     /// Write `~/.ssh/authorized_keys` of a user (0600, its directory 0700) as [`Step::EditFile`] does, with the
-    /// rights of that user alone.
+    /// permissions of that user.
     WriteAuthorizedKeys {
-        /// The user's name.
+        /// Login name.
         user: String,
-        /// SHA-256 of what it was, lowercase hex; `None` where there was nothing.
+        /// SHA-256 of the observed content, lowercase hex; `None` where there was no file.
         found: Option<String>,
         /// Whole new content.
         content: Vec<u8>,
     },
-    /// Make a directory and its parents, with this access.
+    /// Create a directory and its parents, with this access.
     MakeDirectory {
         /// Absolute path.
         path: String,
-        /// Owner, group and mode.
         access: Access,
     },
-    /// Change owner, group and mode of what exists.
+    /// Change owner, group and mode.
     SetAccess {
         /// Absolute path.
         path: String,
-        /// Owner, group and mode.
         access: Access,
     },
-    /// Make or replace a symbolic link, atomically.
+    /// Create or replace a symbolic link, atomically.
     Symlink {
         /// Absolute path of the link.
         path: String,
-        /// What it points to.
+        /// As stored in the link.
         target: String,
     },
-    /// Remove a file, link or (empty or whole, as `recursive` says) directory.
+    /// Remove a file, a link or a directory.
     Remove {
         /// Absolute path.
         path: String,
-        /// Whether a directory goes with all that is in it.
+        /// Whether a directory is removed with its content; else it must be empty.
         recursive: bool,
     },
-    /// Fetch a file beside its place, check its digest, sync, rename.
+    /// Download to a temporary file, verify the digest, sync, rename.
     Download {
-        /// Where from.
-        from: Download,
+        from: RemoteFile,
         /// Absolute path.
         path: String,
-        /// Owner, group and mode.
         access: Access,
     },
-    /// Fetch a tar archive, check its digest, unpack it beside the directory, and exchange the two. A
-    /// directory that has content and no marker is left alone.
+    /// Download a tar archive, verify the digest, unpack it beside the directory, and exchange the two. Fails
+    /// where the directory has content and no marker.
     Unpack {
-        /// Where from.
-        from: Download,
+        from: RemoteFile,
         /// Absolute path of the directory.
         path: String,
-        /// Leading directories that are taken off the names.
+        /// How many leading directories are removed from the names.
         strip: u32,
-        /// Content of the file in it that says what it was unpacked from.
+        /// Content of the marker file, which identifies the archive.
         marker: String,
         /// Owner and group of everything, mode of the directory itself.
         access: Access,
     },
-    /// Go on when a condition holds.
+    /// Wait until a condition holds.
     Await {
-        /// What for.
-        condition: Condition,
-        /// How long at most.
+        /// What is waited for.
+        condition: HostCondition,
+        /// Deadline.
         seconds: u32,
     },
-    /// Reboot, and go on when the host is back. Ends a segment of the apply program.
+    /// Reboot and wait until the host is back. Ends a segment of the apply program.
     Reboot {
-        /// The boot id before: another one says that it is back.
+        /// The current boot id; the host is back when it has another one.
         boot_id: String,
-        /// Within which it must be back.
+        /// Deadline.
         seconds: u32,
     },
     /// Refresh the package index from the configured repositories.
@@ -116,19 +109,19 @@ pub enum Step {
     RemovePackages(Vec<String>),
     /// Set or release a hold.
     HoldPackage {
-        /// Its name.
+        /// Of the package.
         name: String,
         /// Hold, or release.
         hold: bool,
     },
-    /// Ask systemd about unit files that are not installed yet, and fail if there is something in one of
-    /// them that it would ignore or refuse. Nothing is asked where systemd-analyze is missing.
+    /// Verify unit files that are not installed yet with systemd-analyze; fails where systemd would ignore or refuse
+    /// part of one. Does nothing where systemd-analyze is not installed.
     VerifyUnit {
-        /// The one that must be good.
+        /// The unit whose result decides.
         name: String,
-        /// What to ask about now, the one or several at once; none when an earlier step has asked.
+        /// The files to verify now, one or several at once; empty where an earlier step has verified it.
         files: Vec<UnitFile>,
-        /// Whether what systemd says must never be shown.
+        /// Whether the output of systemd-analyze must never be shown.
         sensitive: bool,
     },
     /// `systemctl daemon-reload`.
@@ -137,7 +130,7 @@ pub enum Step {
     Unit {
         /// With its suffix.
         name: String,
-        /// What to do.
+        /// Of systemctl.
         verb: UnitVerb,
     },
     /// Set a kernel parameter live.
@@ -153,51 +146,51 @@ pub enum Step {
     SwapOff,
     /// Pull an image into containerd's `k8s.io` namespace, from the configured mirrors.
     PullImage(String),
-    /// Make a private key on the host if it is missing (it never leaves it), ask for a certificate, and
-    /// write what the authority answered. Ends a segment of the apply program: the request travels back
-    /// before the steps after it run.
+    /// Create a private key on the host if it is missing (it never leaves the host), send back a signing request,
+    /// and write the certificate that the CA issues. Ends a segment of the apply program: the steps after it run
+    /// once the certificate is issued.
     IssueCertificate(CertificateRequest),
     /// Add or replace a route of the main table.
     ReplaceRoute {
         /// In CIDR form.
         destination: String,
-        /// `dev eth0`, `via 10.0.0.1`.
+        /// As in ip-route(8): `dev eth0`, `via 10.0.0.1`.
         via: String,
     },
     /// Add, change or delete a user or group.
     Account {
         /// The command.
         tool: AccountTool,
-        /// Its arguments, the name last.
+        /// The name of the account is last.
         arguments: Vec<String>,
     },
-    /// Set the hash of a user's password, which no argument list may hold.
+    /// Set the hash of a user's password, which must not be in an argument list.
     SetPassword {
-        /// The user's name.
+        /// Login name.
         user: String,
-        /// As shadow(5) has it.
+        /// As in shadow(5); `!` first where it is locked.
         hash: String,
     },
-    /// Mount, remount or unmount, by what `/etc/fstab` says.
+    /// Mount, remount or unmount, with the options in `/etc/fstab`.
     Mount {
         /// Absolute path.
         point: String,
-        /// What to do.
+        /// Of mount(8).
         verb: MountVerb,
     },
-    /// Run a shell command; its guard was already asked.
+    /// Run a shell command whose guard holds.
     Run {
-        /// Text for `sh -c`.
+        /// For `sh -c`.
         script: String,
     },
 }
 
-/// A unit file to be.
+/// A unit file that is not installed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct UnitFile {
     /// With its suffix.
     pub name: String,
-    /// Whole text.
+    /// Whole content.
     pub text: String,
 }
 
@@ -212,18 +205,25 @@ pub struct Access {
     pub mode: u32,
 }
 
-/// A package and the version to bring it to.
+impl Access {
+    /// Owned by root.
+    pub fn root(mode: u32) -> Self {
+        Self { owner: "root".to_owned(), group: "root".to_owned(), mode }
+    }
+}
+
+/// A package and the version to install.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct PackageVersion {
-    /// Its name.
+    /// Of the package.
     pub name: String,
-    /// Exact version; `None` is whatever the repository offers.
+    /// Exact version; `None` is the newest in the repository.
     pub version: Option<String>,
-    /// Whether to hold it afterwards.
+    /// Whether it is held afterwards.
     pub hold: bool,
 }
 
-/// Commands for users and groups (useradd(8) and its like).
+/// Commands that change users and groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum AccountTool {
     /// `useradd`.
@@ -234,50 +234,50 @@ pub enum AccountTool {
     DeleteUser,
     /// `groupadd`.
     AddGroup,
-    /// `groupdel`; a group that went with its user is gone already.
+    /// `groupdel`; a group that was removed with its user is no error.
     DeleteGroup,
 }
 
-/// What to do at a mount point.
+/// An action at a mount point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum MountVerb {
-    /// Mount what fstab(5) says.
+    /// Mount the entry of fstab(5).
     Mount,
-    /// Apply the options that fstab(5) says.
+    /// Apply the options of the entry of fstab(5).
     Remount,
-    /// Unmount; says who holds it when it is busy.
+    /// Unmount; where it is busy, the error names the processes that use it.
     Unmount,
 }
 
 /// systemctl verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum UnitVerb {
-    /// Enable at boot.
+    /// `enable`.
     Enable,
-    /// Do not start at boot.
+    /// `disable`.
     Disable,
-    /// Start.
+    /// `start`.
     Start,
-    /// Stop.
+    /// `stop`.
     Stop,
-    /// Stop and start, or start.
+    /// `restart`.
     Restart,
-    /// Reload, or restart where it cannot.
+    /// `reload-or-restart`.
     ReloadOrRestart,
-    /// Make it impossible to start.
+    /// `mask`.
     Mask,
-    /// Undo a mask.
+    /// `unmask`.
     Unmask,
 }
 
-/// What a certificate must say. The key is made on the host (ECDSA P-256, 0600).
+/// The content of a certificate. The key is created on the host (ECDSA P-256, 0600).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct CertificateRequest {
-    /// Where the certificate goes (PEM).
+    /// Path of the certificate (PEM).
     pub certificate: String,
-    /// Where the private key lies (PEM).
+    /// Path of the private key (PEM).
     pub key: String,
-    /// The authority's name: `kubernetes`, `etcd`, `front-proxy`.
+    /// Name of the CA: `kubernetes`, `etcd`, `front-proxy`.
     pub authority: String,
     /// Subject common name.
     pub common_name: String,
@@ -287,7 +287,7 @@ pub struct CertificateRequest {
     pub names: Vec<String>,
     /// Extended key usages.
     pub usages: Vec<KeyUsage>,
-    /// Owner, group and mode of the certificate; the key has the same owner and group, and 0600.
+    /// Of the certificate; the key has the same owner and group, and 0600.
     pub access: Access,
     /// Days of validity.
     pub days: u32,

@@ -1,9 +1,10 @@
-//! Which texts are paths that metalform may touch.
+//! Which strings are paths that metalform may change.
 
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 
-/// Directories of the system that have a second part and still must never go with all that is in them.
-const KEPT: [&str; 10] = [
+/// Directories that must never be removed with their content, besides `/` and those directly below it.
+const PROTECTED: [&str; 10] = [
     "/etc/systemd",
     "/etc/ssh",
     "/usr/bin",
@@ -16,42 +17,41 @@ const KEPT: [&str; 10] = [
     "/var/log",
 ];
 
-/// Why a text is not such a path; `None` when it is one. A path is data: spaces, quotes, newlines and
-/// dashes are allowed.
+/// Why a string is not such a path. Spaces, quotes, newlines and dashes are allowed.
 fn fault(path: &str) -> Option<&'static str> {
     if !path.starts_with('/') {
-        Some("a path must be absolute")
+        Some("must be an absolute path")
     } else if path.split('/').any(|part| part == ".." || part == ".") {
-        Some("a path must not hold \".\" or \"..\"")
+        Some("must not contain \".\" or \"..\"")
     } else if path.len() > 1 && path.ends_with('/') || path.contains("//") {
-        Some("a path must not hold empty parts")
+        Some("must not contain empty components")
     } else if path == "/" {
-        Some("the root directory is not managed")
+        Some("must not be the root directory")
     } else {
         None
     }
 }
 
-/// The name of a resource, which is a path.
-pub(in crate::resource) fn named(kind: &'static str, name: &str) -> Result<String, FieldError> {
+/// The name of a resource that is a path.
+pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
     match fault(name) {
         None => Ok(name.to_owned()),
-        Some(reason) => Err(FieldError::Name { kind, name: name.to_owned(), reason }),
+        Some(reason) => Err(fields.invalid_name(name, reason)),
     }
 }
 
-/// A field that is a path, when it was given.
-pub(in crate::resource) fn field(given: &Given, field: &'static str) -> Result<Option<String>, FieldError> {
-    let path = given.text(field);
+/// An optional field that is a path.
+pub fn field(fields: &FieldValues, field: &'static str) -> Result<Option<String>, FieldError> {
+    let path = fields.string(field);
     match path.as_deref().and_then(fault) {
         None => Ok(path),
-        Some(reason) => Err(given.invalid(field, reason)),
+        Some(reason) => Err(fields.invalid(field, reason)),
     }
 }
 
-/// Whether it is a directory that must never go with all that is in it.
-pub(in crate::resource) fn is_of_the_system(path: &str) -> bool {
-    path.matches('/').count() < 2 || KEPT.contains(&path)
+/// Whether it is a directory that must never be removed with its content.
+pub fn is_protected(path: &str) -> bool {
+    path.matches('/').count() < 2 || PROTECTED.contains(&path)
 }
 
 #[cfg(test)]
@@ -61,10 +61,10 @@ mod tests {
     #[test]
     fn odd_names_are_paths_and_relative_ones_are_not() {
         for path in ["/a", "/with space", "/it's \"quoted\"", "/new\nline", "/ünïcode", "/-rf", "/a/..b"] {
-            assert_eq!(named("file", path).as_deref(), Ok(path));
+            assert_eq!(fault(path), None, "{path:?}");
         }
         for path in ["", "a", "/", "/a/../b", "/a/./b", "/a/", "/a//b", "-rf", "~/a"] {
-            assert!(named("file", path).is_err(), "{path:?}");
+            assert!(fault(path).is_some(), "{path:?}");
         }
     }
 }

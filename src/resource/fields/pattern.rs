@@ -2,11 +2,12 @@
 
 use regex::Regex;
 
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 
-/// An expression, equal to another by its text.
+/// Two are equal where their text is.
 #[derive(Debug, Clone)]
-pub(in crate::resource) struct Pattern {
+pub struct Pattern {
     text: String,
     regex: Regex,
 }
@@ -20,14 +21,14 @@ impl PartialEq for Pattern {
 impl Eq for Pattern {}
 
 impl Pattern {
-    /// A field that is such an expression, when it was given.
-    pub fn field(given: &Given, field: &'static str) -> Result<Option<Self>, FieldError> {
-        let Some(text) = given.text(field) else { return Ok(None) };
-        // The parts of its error below the expression itself are one line; the last says what is wrong.
+    /// An optional field that is a regular expression.
+    pub fn field(fields: &FieldValues, field: &'static str) -> Result<Option<Self>, FieldError> {
+        let Some(text) = fields.string(field) else { return Ok(None) };
+        // The last line of the error is the reason; those above it show the expression.
         let regex = Regex::new(&format!("^(?:{text})$")).map_err(|error| {
             let error = error.to_string();
             let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            given.invalid(field, format!("it is not a regular expression: {reason}"))
+            fields.invalid(field, format!("invalid regular expression: {reason}"))
         })?;
         Ok(Some(Self { text, regex }))
     }

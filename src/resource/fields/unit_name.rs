@@ -1,6 +1,7 @@
 //! Names of systemd units (systemd.unit(5)).
 
-use crate::resource::fields::given::FieldError;
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 
 const SUFFIXES: [&str; 11] = [
     ".service",
@@ -16,18 +17,23 @@ const SUFFIXES: [&str; 11] = [
     ".scope",
 ];
 
-pub(in crate::resource) fn has_suffix(name: &str) -> bool {
+pub fn has_suffix(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix))
 }
 
-/// The whole name: `.service` is what a name without a suffix means.
-pub(in crate::resource) fn named(kind: &'static str, name: &str) -> Result<String, FieldError> {
+/// The whole name; a name without a suffix is that of a service.
+pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
+    whole(name).ok_or_else(|| {
+        fields.invalid_name(name, "use ASCII letters, digits, ':', '-', '_', '.', '\\' and '@'")
+    })
+}
+
+fn whole(name: &str) -> Option<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
     if name.is_empty() || name.len() > 240 || name.starts_with('.') || !name.chars().all(allowed) {
-        let reason = "use ASCII letters, digits, ':', '-', '_', '.', '\\' and '@'";
-        return Err(FieldError::Name { kind, name: name.to_owned(), reason });
+        return None;
     }
-    Ok(if has_suffix(name) { name.to_owned() } else { format!("{name}.service") })
+    Some(if has_suffix(name) { name.to_owned() } else { format!("{name}.service") })
 }
 
 #[cfg(test)]
@@ -43,10 +49,10 @@ mod tests {
             ("v1.2", "v1.2.service"),
             ("-.mount", "-.mount"),
         ] {
-            assert_eq!(named("service", name).as_deref(), Ok(whole));
+            assert_eq!(super::whole(name).as_deref(), Some(whole));
         }
         for name in ["", "a b", "a/b", "../a", ".service", "a\n", "ü"] {
-            assert!(named("service", name).is_err(), "{name:?}");
+            assert_eq!(whole(name), None, "{name:?}");
         }
     }
 }

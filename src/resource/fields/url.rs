@@ -1,33 +1,34 @@
-//! Which texts are URLs that a host may be told to ask.
+//! Which strings are URLs that a host may request.
 
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 
 /// A required field that is a URL of http or https.
-pub(in crate::resource) fn field(given: &Given, field: &'static str) -> Result<String, FieldError> {
-    let url = given.need(field)?;
+pub fn field(fields: &FieldValues, field: &'static str) -> Result<String, FieldError> {
+    let url = fields.need(field)?;
     match fault(&url) {
         None => Ok(url),
-        Some(reason) => Err(given.invalid(field, reason)),
+        Some(reason) => Err(fields.invalid(field, reason)),
     }
 }
 
-/// RFC 3986: what is not in this set of characters must be percent-encoded. Quotes and backslashes are not
-/// in it, so that a URL can stand in the configuration of curl as it is.
+/// RFC 3986: characters outside this set must be percent-encoded. Quotes and backslashes are not in it, so that a
+/// URL is valid in the configuration of curl without escapes.
 fn fault(url: &str) -> Option<&'static str> {
     let rest = ["http://", "https://"].iter().find_map(|scheme| url.strip_prefix(scheme));
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
     match rest {
-        None => Some("it must begin with http:// or https://"),
-        Some(rest) if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) => Some("it names no host"),
-        Some(_) if !url.chars().all(allowed) => {
-            Some("it holds a character that must be written with %, as %20 for a space")
+        None => Some("must begin with http:// or https://"),
+        Some(rest) if rest.is_empty() || rest.starts_with(['/', '?', '#', ':']) => {
+            Some("must contain a host")
         }
+        Some(_) if !url.chars().all(allowed) => Some("must be percent-encoded, such as %20 for a space"),
         Some(_) => None,
     }
 }
 
-/// Whether a text is a host name or an IPv4 address.
-pub(in crate::resource) fn is_host(text: &str) -> bool {
+/// Whether a string is a host name or an IPv4 address.
+pub fn is_host(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '_')
 }

@@ -1,52 +1,48 @@
-//! `archive`: a directory that is what a tar archive unpacks to.
+//! `archive`: a directory with the content of a tar archive.
 //!
-//! A file in it, [`MARKER`], says which archive it was unpacked from and how. Nothing else in the directory
-//! is looked at: what is changed in it by hand stays until another archive is asked for.
+//! The file [`MARKER`] in it records which archive it was unpacked from, and how. Nothing else in the directory is
+//! compared: manual changes stay until the archive or its options change.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
-use crate::resource::contract::download::{self, Download};
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, Step};
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::contents::{access_differences, occupied, removal_probe};
+use crate::resource::fields::remote_file;
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    download::URL,
-    download::SHA256,
-    download::CA,
-    FieldSpec {
-        name: "strip",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "How many leading directories are taken off the names in the archive, 0 by default.",
-    },
-    FieldSpec {
-        name: "mode",
-        sort: FieldSort::Mode,
-        required: false,
-        about: "Permission bits of the directory itself, \"0755\" by default.",
-    },
-    FieldSpec {
-        name: "owner",
-        sort: FieldSort::Text,
-        required: false,
-        about: "User of everything in it, root by default.",
-    },
-    FieldSpec {
-        name: "group",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Group of everything in it, root by default.",
-    },
+    remote_file::URL,
+    remote_file::SHA256,
+    remote_file::CA,
+    FieldSpec::optional(
+        "strip",
+        FieldType::Integer,
+        "How many leading directories are removed from the names in the archive, 0 by default.",
+    ),
+    FieldSpec::optional(
+        "mode",
+        FieldType::Mode,
+        "Permission bits of the directory itself, \"0755\" by default.",
+    ),
+    FieldSpec::optional(
+        "owner",
+        FieldType::String,
+        "Owner of the directory and all its content, root by default.",
+    ),
+    FieldSpec::optional(
+        "group",
+        FieldType::String,
+        "Group of the directory and all its content, root by default.",
+    ),
 ];
 
-/// Name of the file that says what a directory was unpacked from.
+/// Name of the file that records what a directory was unpacked from.
 pub const MARKER: &str = ".metalform-archive";
 
 /// An unpacked archive.
@@ -54,18 +50,18 @@ pub const MARKER: &str = ".metalform-archive";
 pub struct Archive {
     path: String,
     /// `None` when it should be absent.
-    wanted: Option<Wanted>,
+    desired: Option<Desired>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
-    from: Download,
+struct Desired {
+    from: RemoteFile,
     strip: u32,
     access: Access,
 }
 
-impl Wanted {
-    /// What the marker must say: all that unpacking depends on.
+impl Desired {
+    /// The content of the marker: all that unpacking depends on.
     fn marker(&self) -> String {
         let Access { owner, group, .. } = &self.access;
         format!("sha256 {}\nstrip {}\nowner {owner}:{group}\n", self.from.sha256, self.strip)
@@ -73,25 +69,25 @@ impl Wanted {
 }
 
 impl Archive {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let path = path::named("archive", name)?;
-        if path::is_of_the_system(&path) {
-            let reason = "it is a directory of the system";
-            return Err(FieldError::Name { kind: "archive", name: path, reason });
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let path = path::named(fields, name)?;
+        if path::is_protected(&path) {
+            let reason = "must not be a system directory";
+            return Err(fields.invalid_name(&path, reason));
         }
-        let wanted = match given.ensure {
+        let desired = match fields.ensure {
             Ensure::Absent => None,
-            Ensure::Present => Some(Wanted {
-                from: Download::parse(given)?,
-                strip: given.number("strip", 0..=100, 0)?,
-                access: given.access(0o755),
+            Ensure::Present => Some(Desired {
+                from: remote_file::parse(fields)?,
+                strip: fields.integer("strip", 0..=100, 0)?,
+                access: fields.access(0o755),
             }),
         };
-        Ok(Self { path, wanted })
+        Ok(Self { path, desired })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        vec![removal_probe(&self.path), self.marker_probe(), self.empty_probe()]
+    pub fn probes(&self) -> Vec<Probe> {
+        vec![Probe::path(&self.path), self.marker_probe(), self.empty_probe()]
     }
 
     fn marker_probe(&self) -> Probe {
@@ -102,12 +98,8 @@ impl Archive {
         Probe::Empty { path: self.path.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let state = observed.path(removal_probe(&self.path), context.pending)?;
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let state = observed.path(Probe::path(&self.path), context.pending)?;
         let marker = observed.content(self.marker_probe())?;
         let before = match state {
             PathState::Absent => None,
@@ -117,35 +109,35 @@ impl Archive {
                 }
                 Some(Access { owner: owner.clone(), group: group.clone(), mode: *mode })
             }
-            other => return Err(occupied(&self.path, other, "a directory")),
+            other => return Err(Refusal::occupied(&self.path, other, "a directory")),
         };
         let mut change = Change::default();
-        let Some(wanted) = &self.wanted else {
+        let Some(desired) = &self.desired else {
             if before.is_some() {
-                change.field("sort", Some("directory with its content"), None);
+                change.field("type", Some("directory with its content"), None);
                 change.steps.push(Step::Remove { path: self.path.clone(), recursive: true });
             }
-            return Ok(change.or("is absent"));
+            return Ok(change.into_verdict("is absent"));
         };
         let found = marker.filter(|_| before.is_some()).map(String::from_utf8_lossy);
-        let unpacked = found.as_deref() == Some(&wanted.marker());
+        let unpacked = found.as_deref() == Some(&desired.marker());
         if !unpacked {
             let found = found.as_deref().map(|marker| marker.trim_end().replace('\n', ", "));
-            let after = wanted.marker().trim_end().replace('\n', ", ");
+            let after = desired.marker().trim_end().replace('\n', ", ");
             change.field("unpacked", found.as_deref(), Some(&after));
         }
-        access_differences(before.as_ref(), &wanted.access, &mut change);
+        change.access(before.as_ref(), &desired.access);
         if !unpacked {
             change.steps.push(Step::Unpack {
-                from: wanted.from.clone(),
+                from: desired.from.clone(),
                 path: self.path.clone(),
-                strip: wanted.strip,
-                marker: wanted.marker(),
-                access: wanted.access.clone(),
+                strip: desired.strip,
+                marker: desired.marker(),
+                access: desired.access.clone(),
             });
         } else if !change.differences.is_empty() {
-            change.steps.push(Step::SetAccess { path: self.path.clone(), access: wanted.access.clone() });
+            change.steps.push(Step::SetAccess { path: self.path.clone(), access: desired.access.clone() });
         }
-        Ok(change.or("was unpacked from this archive"))
+        Ok(change.into_verdict("was unpacked from this archive"))
     }
 }

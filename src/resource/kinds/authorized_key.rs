@@ -1,7 +1,8 @@
-//! `authorized_key`: a public key that lets a user in by SSH, a line of `~/.ssh/authorized_keys` (sshd(8)).
+//! `authorized_key`: a public key that authorizes SSH logins of a user, a line of `~/.ssh/authorized_keys` (sshd(8)).
 //!
-//! What makes a key is its type and its base64; options and comment go with it. Root reads no key file through
-//! a link, and writes none at all: the user does, so that a home full of traps harms nobody but its owner.
+//! A key is identified by its type and base64; options and comment are attributes. Root reads no key file through a
+//! link, and writes none: the file is written with the permissions of the user, so that links in a home cannot
+//! redirect a write of root.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,29 +10,28 @@ use base64::prelude::BASE64_STANDARD;
 use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::pending::keys_path;
 use crate::resource::contract::probe::{KeysState, Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::Step;
 use crate::resource::fields::account_name;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
-use crate::resource::text::contents::occupied;
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::lines::{Edit, Lines};
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec { name: "user", sort: FieldSort::Text, required: true, about: "Whom it lets in." },
-    FieldSpec {
-        name: "key",
-        sort: FieldSort::Text,
-        required: true,
-        about: "A line as in authorized_keys: options if any, type, base64, comment. Without options, those that \
-                the key has on the host stay.",
-    },
+    FieldSpec::required("user", FieldType::String, "The user that may log in with the key."),
+    FieldSpec::required(
+        "key",
+        FieldType::String,
+        "A line of authorized_keys: options if any, type, base64, comment. Without options, those that the \
+                key has on the host stay.",
+    ),
 ];
 
-/// Key types that sshd(8) takes.
+/// Key types of sshd(8).
 const TYPES: [&str; 7] = [
     "ssh-ed25519",
     "ssh-rsa",
@@ -52,18 +52,18 @@ pub struct AuthorizedKey {
 }
 
 impl AuthorizedKey {
-    pub(in crate::resource) fn parse(given: &Given) -> Result<Self, FieldError> {
-        let user = given.need("user")?;
-        account_name::check(given, "user", [&user])?;
-        let line = given.need_line("key")?.trim().to_owned();
-        if !Key::of(&line).is_some_and(|key| key.is_whole()) {
-            let reason = "it must be a public key as OpenSSH writes it: ssh-ed25519 AAAA… comment";
-            return Err(given.invalid("key", reason));
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+        let user = fields.need("user")?;
+        account_name::check(fields, "user", [&user])?;
+        let line = fields.need_line("key")?.trim().to_owned();
+        if !KeyLine::of(&line).is_some_and(|key| key.is_whole()) {
+            let reason = "must be a public key in OpenSSH format: ssh-ed25519 AAAA… comment";
+            return Err(fields.invalid("key", reason));
         }
-        Ok(Self { user, line, ensure: given.ensure, sensitive: given.sensitive })
+        Ok(Self { user, line, ensure: fields.ensure, sensitive: fields.sensitive })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -71,18 +71,14 @@ impl AuthorizedKey {
         Probe::AuthorizedKeys { user: self.user.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let pending = context.pending;
-        let state = observed.keys(self.probe())?.filter(|_| !pending.goes("user", &self.user));
+        let state = observed.keys(self.probe())?.filter(|_| !pending.drops(Kind::User, &self.user));
         let mut change = Change::default();
         let found = match (state, self.ensure) {
-            (None, Ensure::Absent) => return Ok(change.or("there is no such user")),
-            // Its home is made with the user.
-            (None, Ensure::Present) if pending.comes("user", &self.user) => None,
+            (None, Ensure::Absent) => return Ok(change.into_verdict("the user does not exist")),
+            // The home is created with the user.
+            (None, Ensure::Present) if pending.adds(Kind::User, &self.user) => None,
             (None, Ensure::Present) => return Err(Refusal::NoUser { user: self.user.clone() }),
             (Some(state), Ensure::Present) => self.found(state, &mut change, context)?,
             (Some(state), Ensure::Absent) => self.found(state, &mut Change::default(), context)?,
@@ -117,13 +113,13 @@ impl AuthorizedKey {
                 content: after.into_bytes(),
             });
         }
-        Ok(change.or(match self.ensure {
-            Ensure::Present => format!("lets {} in", self.user),
+        Ok(change.into_verdict(match self.ensure {
+            Ensure::Present => format!("is authorized for {}", self.user),
             Ensure::Absent => "is absent".to_owned(),
         }))
     }
 
-    /// The keys that are there, and what sshd's `StrictModes` would have against directory and file.
+    /// The present keys; notes what `StrictModes` of sshd refuses of the directory and the file.
     fn found<'a>(
         &self,
         state: &'a KeysState,
@@ -140,7 +136,7 @@ impl AuthorizedKey {
                 user: self.user.clone(),
             }),
         };
-        if !state.home_exists && !context.pending.comes("directory", &state.home) {
+        if !state.home_exists && !context.pending.adds(Kind::Directory, &state.home) {
             if self.ensure == Ensure::Absent {
                 return Ok(None);
             }
@@ -155,7 +151,7 @@ impl AuthorizedKey {
                 }
             }
             PathState::Symlink { .. } => return Err(Refusal::LinkedKeys { path: directory }),
-            other => return Err(occupied(&directory, other, "a directory")),
+            other => return Err(Refusal::occupied(&directory, other, "a directory")),
         }
         match &state.file {
             PathState::Absent => Ok(None),
@@ -168,22 +164,22 @@ impl AuthorizedKey {
                 Ok(Some((content, sha256)))
             }
             PathState::Symlink { .. } => Err(Refusal::LinkedKeys { path: file }),
-            other => Err(occupied(&file, other, "a file")),
+            other => Err(Refusal::occupied(&file, other, "a file")),
         }
     }
 
-    /// One line of this key stays, where the first was: a second one could undo the options of the first.
+    /// Leaves one line of this key, in place of the first: the options of another line could undo its own.
     fn edited(&self, text: &str) -> String {
-        let Some(ours) = Key::of(&self.line) else { return text.to_owned() };
+        let Some(ours) = KeyLine::of(&self.line) else { return text.to_owned() };
         let mut lines = Lines::of(text);
         let mut first = true;
         lines.edit(|body| {
-            let key = Key::of(body).filter(|key| key.is_same(&ours))?;
+            let key = KeyLine::of(body).filter(|key| key.is_same(&ours))?;
             if self.ensure == Ensure::Absent || !std::mem::replace(&mut first, false) {
-                return Some(Edit::Go);
+                return Some(Edit::Remove);
             }
             let right = ours.options.is_empty() || ours.options == key.options;
-            (!right).then(|| Edit::Become(self.line.clone()))
+            (!right).then(|| Edit::Replace(self.line.clone()))
         });
         if self.ensure == Ensure::Present && first {
             lines.insert(usize::MAX, &self.line);
@@ -192,39 +188,39 @@ impl AuthorizedKey {
     }
 }
 
-/// The parts of a line that holds a key.
+/// The parts of a line with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key<'a> {
+struct KeyLine<'a> {
     options: &'a str,
-    sort: &'a str,
+    key_type: &'a str,
     base64: &'a str,
 }
 
-impl<'a> Key<'a> {
-    /// `None` for comments and for what sshd(8) does not take for a key.
+impl<'a> KeyLine<'a> {
+    /// `None` for comments, and for lines that sshd(8) does not read as a key.
     fn of(line: &'a str) -> Option<Self> {
         let line = line.trim();
         let options = if TYPES.contains(&line.split_whitespace().next()?) { "" } else { options(line) };
         let mut words = line[options.len()..].split_whitespace();
-        let (sort, base64) = (words.next()?, words.next()?);
-        (!line.starts_with('#') && TYPES.contains(&sort)).then_some(Self { options, sort, base64 })
+        let (key_type, base64) = (words.next()?, words.next()?);
+        (!line.starts_with('#') && TYPES.contains(&key_type)).then_some(Self { options, key_type, base64 })
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        (self.sort, self.base64) == (other.sort, other.base64)
+        (self.key_type, self.base64) == (other.key_type, other.base64)
     }
 
-    /// Whether it decodes, and begins with its type as RFC 4253 section 6.6 has it.
+    /// Whether it decodes, and begins with its type (RFC 4253 section 6.6).
     fn is_whole(&self) -> bool {
-        let length = u32::try_from(self.sort.len()).unwrap_or(u32::MAX).to_be_bytes();
-        let start = [&length, self.sort.as_bytes()].concat();
+        let length = u32::try_from(self.key_type.len()).unwrap_or(u32::MAX).to_be_bytes();
+        let start = [&length, self.key_type.as_bytes()].concat();
         BASE64_STANDARD
             .decode(self.base64)
             .is_ok_and(|blob| blob.starts_with(&start) && blob.len() >= start.len() + 32)
     }
 }
 
-/// What stands before the first white space that is not between quotes.
+/// The part before the first white space outside quotes.
 fn options(line: &str) -> &str {
     let (mut quoted, mut escaped) = (false, false);
     let end = line.find(|c: char| {
@@ -245,16 +241,16 @@ mod tests {
     #[test]
     fn a_line_is_options_a_type_a_key_and_a_comment() {
         let quoted = format!(r#"command="echo \"a b\" ssh-rsa x",no-pty {KEY} a comment"#);
-        let key = Key::of(&quoted).unwrap();
+        let key = KeyLine::of(&quoted).unwrap();
         assert_eq!(key.options, r#"command="echo \"a b\" ssh-rsa x",no-pty"#);
-        assert!(key.is_whole() && key.is_same(&Key::of(KEY).unwrap()));
+        assert!(key.is_whole() && key.is_same(&KeyLine::of(KEY).unwrap()));
         for line in
             ["", "# a", &format!("# {KEY}"), "ssh-ed25519", "ssh-dss AAAA", "restrict", "\"unclosed a b"]
         {
-            assert_eq!(Key::of(line), None, "{line}");
+            assert_eq!(KeyLine::of(line), None, "{line}");
         }
         for line in ["ssh-ed25519 AAAA", "ssh-ed25519 x", &KEY.replace("ssh-ed25519", "ssh-rsa")] {
-            assert!(!Key::of(line).unwrap().is_whole(), "{line}");
+            assert!(!KeyLine::of(line).unwrap().is_whole(), "{line}");
         }
     }
 }

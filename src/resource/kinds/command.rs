@@ -1,45 +1,38 @@
-//! `command`: a shell command, run only where its guards let it.
+//! `command`: a shell command that runs only where all its guards hold.
 
 use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::context::Context;
-use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::resource_id::{ResourceId, ids_text};
 use crate::resource::contract::step::Step;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
-/// Its fields; at least one guard must be given, and all that are given must let it run.
+/// At least one guard is required, and all that are set must hold.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec { name: "run", sort: FieldSort::Text, required: true, about: "Shell text." },
-    FieldSpec {
-        name: "creates",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Guard: it runs when nothing is at this path.",
-    },
-    FieldSpec {
-        name: "unless",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Guard: it runs when this shell text, which changes nothing, fails.",
-    },
-    FieldSpec {
-        name: "only_if",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Guard: it runs when this shell text, which changes nothing, succeeds.",
-    },
-    FieldSpec {
-        name: "only_if_changed",
-        sort: FieldSort::TextList,
-        required: false,
-        about: "Guard: it runs when one of these resources changes.",
-    },
+    FieldSpec::required("run", FieldType::String, "Shell script."),
+    FieldSpec::optional("creates", FieldType::String, "Guard: it runs where nothing exists at this path."),
+    FieldSpec::optional(
+        "unless",
+        FieldType::String,
+        "Guard: it runs where this shell script, which changes nothing, fails.",
+    ),
+    FieldSpec::optional(
+        "only_if",
+        FieldType::String,
+        "Guard: it runs where this shell script, which changes nothing, succeeds.",
+    ),
+    FieldSpec::optional(
+        "only_if_changed",
+        FieldType::StringList,
+        "Guard: it runs where one of these resources changes.",
+    ),
 ];
 
-/// A command. Its name is a sentence that says what it is for.
+/// A command. Its name is a sentence that describes its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     script: String,
@@ -47,44 +40,38 @@ pub struct Command {
     creates: Option<String>,
     unless: Option<String>,
     only_if: Option<String>,
-    only_if_changed: Vec<String>,
+    only_if_changed: Vec<ResourceId>,
 }
 
 impl Command {
-    pub(in crate::resource) fn parse(given: &Given) -> Result<Self, FieldError> {
-        if given.ensure == Ensure::Absent {
-            return Err(FieldError::NotRemovable { kind: "command" });
-        }
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+        fields.require_present()?;
         let command = Self {
-            script: given.need("run")?,
-            sensitive: given.sensitive,
-            creates: path::field(given, "creates")?,
-            unless: given.text("unless"),
-            only_if: given.text("only_if"),
-            only_if_changed: given.list("only_if_changed"),
+            script: fields.need("run")?,
+            sensitive: fields.sensitive,
+            creates: path::field(fields, "creates")?,
+            unless: fields.string("unless"),
+            only_if: fields.string("only_if"),
+            only_if_changed: fields.ids("only_if_changed")?,
         };
         let texts = [&command.creates, &command.unless, &command.only_if];
         if texts.iter().all(|guard| guard.is_none()) && command.only_if_changed.is_empty() {
-            let reason = "it needs a guard: creates, unless, only_if or only_if_changed";
-            return Err(given.invalid("run", reason));
+            let reason = "requires a guard: creates, unless, only_if or only_if_changed";
+            return Err(fields.invalid("run", reason));
         }
         Ok(command)
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        let creates = self.creates.as_deref().map(creates_probe);
+    pub fn probes(&self) -> Vec<Probe> {
+        let creates = self.creates.as_deref().map(Probe::path);
         creates
             .into_iter()
             .chain([&self.unless, &self.only_if].into_iter().flatten().map(|script| guard_probe(script)))
             .collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
-        if let Some(reason) = self.hindrance(observed, context)? {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        if let Some(reason) = self.failed_guard(observed, context)? {
             return Ok(Verdict::NoChange { reason });
         }
         let difference = match self.sensitive {
@@ -97,32 +84,28 @@ impl Command {
         Ok(Verdict::Change(Change { differences: vec![difference], steps }))
     }
 
-    /// What the first guard that does not let it run says.
-    fn hindrance(&self, observed: &Observed, context: &Context<'_>) -> Result<Option<String>, Refusal> {
+    /// Why the first guard that does not hold prevents it.
+    fn failed_guard(&self, observed: &Observed, context: &Context<'_>) -> Result<Option<String>, Refusal> {
         if let Some(path) = &self.creates
-            && *observed.path(creates_probe(path), context.pending)? != PathState::Absent
+            && *observed.path(Probe::path(path), context.pending)? != PathState::Absent
         {
             return Ok(Some(format!("{path} exists")));
         }
         if let Some(script) = &self.unless
             && observed.holds(guard_probe(script))?
         {
-            return Ok(Some("what it is for already holds (unless)".to_owned()));
+            return Ok(Some("`unless` succeeds".to_owned()));
         }
         if let Some(script) = &self.only_if
             && !observed.holds(guard_probe(script))?
         {
-            return Ok(Some("there is no need for it (only_if)".to_owned()));
+            return Ok(Some("`only_if` fails".to_owned()));
         }
         if !self.only_if_changed.is_empty() && context.pending.first_of(&self.only_if_changed).is_none() {
-            return Ok(Some(format!("nothing of {} changes", self.only_if_changed.join(", "))));
+            return Ok(Some(format!("none of {} changes", ids_text(&self.only_if_changed))));
         }
         Ok(None)
     }
-}
-
-fn creates_probe(path: &str) -> Probe {
-    Probe::Path { path: path.to_owned(), unless_sha256: None }
 }
 
 fn guard_probe(script: &str) -> Probe {

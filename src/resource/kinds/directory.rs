@@ -1,4 +1,4 @@
-//! `directory`: a directory; what is in it is not looked at.
+//! `directory`: a directory; its content is not compared.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
@@ -6,27 +6,20 @@ use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::{Access, Step};
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::contents::{access_differences, occupied};
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "mode",
-        sort: FieldSort::Mode,
-        required: false,
-        about: "Permission bits, \"0755\" by default.",
-    },
-    FieldSpec { name: "owner", sort: FieldSort::Text, required: false, about: "User, root by default." },
-    FieldSpec { name: "group", sort: FieldSort::Text, required: false, about: "Group, root by default." },
-    FieldSpec {
-        name: "recursive",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "With `ensure: absent`, whether it goes with all that is in it; false by default.",
-    },
+    FieldSpec::optional("mode", FieldType::Mode, "Permission bits, \"0755\" by default."),
+    FieldSpec::optional("owner", FieldType::String, "Owner, root by default."),
+    FieldSpec::optional("group", FieldType::String, "Group, root by default."),
+    FieldSpec::optional(
+        "recursive",
+        FieldType::Boolean,
+        "With `ensure: absent`: whether it is removed with its content, false by default.",
+    ),
 ];
 
 /// A directory.
@@ -39,26 +32,24 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let path = path::named("directory", name)?;
-        let access = (given.ensure == Ensure::Present).then(|| given.access(0o755));
-        let recursive = given.boolean("recursive", false);
-        if access.is_none() && recursive && path::is_of_the_system(&path) {
-            return Err(given.invalid("recursive", format!("{path} is a directory of the system")));
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let path = path::named(fields, name)?;
+        let access = (fields.ensure == Ensure::Present).then(|| fields.access(0o755));
+        let recursive = fields.boolean("recursive", false);
+        if access.is_none() && recursive && path::is_protected(&path) {
+            return Err(
+                fields.invalid("recursive", format!("must not be set for {path}, a system directory"))
+            );
         }
         Ok(Self { path, access, recursive })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        vec![Probe::Path { path: self.path.clone(), unless_sha256: None }]
+    pub fn probes(&self) -> Vec<Probe> {
+        vec![Probe::path(&self.path)]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let probe = Probe::Path { path: self.path.clone(), unless_sha256: None };
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let probe = Probe::path(&self.path);
         let state = observed.path(probe, context.pending)?;
         let mut change = Change::default();
         let Some(access) = &self.access else {
@@ -66,28 +57,28 @@ impl Directory {
                 PathState::Absent => {}
                 PathState::Directory { .. } => {
                     let what = if self.recursive { "directory with its content" } else { "directory" };
-                    change.field("sort", Some(what), None);
+                    change.field("type", Some(what), None);
                     change.steps.push(Step::Remove { path: self.path.clone(), recursive: self.recursive });
                 }
-                other => return Err(occupied(&self.path, other, "a directory")),
+                other => return Err(Refusal::occupied(&self.path, other, "a directory")),
             }
-            return Ok(change.or("is absent"));
+            return Ok(change.into_verdict("is absent"));
         };
         match state {
             PathState::Absent => {
-                change.field("sort", None, Some("directory"));
-                access_differences(None, access, &mut change);
+                change.field("type", None, Some("directory"));
+                change.access(None, access);
                 change.steps.push(Step::MakeDirectory { path: self.path.clone(), access: access.clone() });
             }
             PathState::Directory { mode, owner, group } => {
                 let before = Access { owner: owner.clone(), group: group.clone(), mode: *mode };
-                access_differences(Some(&before), access, &mut change);
+                change.access(Some(&before), access);
                 if !change.differences.is_empty() {
                     change.steps.push(Step::SetAccess { path: self.path.clone(), access: access.clone() });
                 }
             }
-            other => return Err(occupied(&self.path, other, "a directory")),
+            other => return Err(Refusal::occupied(&self.path, other, "a directory")),
         }
-        Ok(change.or("is a directory with this owner and mode"))
+        Ok(change.into_verdict("is a directory with this owner and mode"))
     }
 }

@@ -1,32 +1,27 @@
-//! `file` and `template`: a regular file. They differ only in who made the content.
+//! `file` and `template`: a regular file. They differ only in the source of the content.
 
 use crate::resource::contract::change::Verdict;
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::contents::{Contents, removal, removal_probe};
+use crate::resource::text::contents::{Contents, removal};
 
-/// Both kinds, once a template has been rendered into `content`.
+/// Of both kinds: a template is rendered into `content` before it gets here.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec { name: "content", sort: FieldSort::Text, required: true, about: "Its whole text." },
-    FieldSpec {
-        name: "mode",
-        sort: FieldSort::Mode,
-        required: false,
-        about: "Permission bits, \"0644\" by default.",
-    },
-    FieldSpec { name: "owner", sort: FieldSort::Text, required: false, about: "User, root by default." },
-    FieldSpec { name: "group", sort: FieldSort::Text, required: false, about: "Group, root by default." },
-    FieldSpec {
-        name: "replace",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether a file that exists is changed, true by default; false makes it only when it is missing.",
-    },
+    FieldSpec::required("content", FieldType::String, "The whole content."),
+    FieldSpec::optional("mode", FieldType::Mode, "Permission bits, \"0644\" by default."),
+    FieldSpec::optional("owner", FieldType::String, "Owner, root by default."),
+    FieldSpec::optional("group", FieldType::String, "Group, root by default."),
+    FieldSpec::optional(
+        "replace",
+        FieldType::Boolean,
+        "Whether an existing file is changed, true by default; with false it is only created.",
+    ),
 ];
 
 /// A regular file.
@@ -34,45 +29,37 @@ pub const FIELDS: &[FieldSpec] = &[
 pub struct File {
     path: String,
     /// `None` when it should be absent.
-    wanted: Option<Contents>,
+    desired: Option<Contents>,
     replace: bool,
 }
 
 impl File {
-    pub(in crate::resource) fn parse(
-        kind: &'static str,
-        name: &str,
-        given: &Given,
-    ) -> Result<Self, FieldError> {
-        let path = path::named(kind, name)?;
-        let wanted = match given.ensure {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let path = path::named(fields, name)?;
+        let desired = match fields.ensure {
             Ensure::Absent => None,
             Ensure::Present => Some(Contents {
                 path: path.clone(),
-                text: given.need("content")?,
-                access: given.access(0o644),
-                sensitive: given.sensitive,
+                text: fields.need("content")?,
+                access: fields.access(0o644),
+                sensitive: fields.sensitive,
             }),
         };
-        Ok(Self { path, wanted, replace: given.boolean("replace", true) })
+        Ok(Self { path, desired, replace: fields.boolean("replace", true) })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        vec![self.wanted.as_ref().map_or_else(|| removal_probe(&self.path), Contents::probe)]
+    pub fn probes(&self) -> Vec<Probe> {
+        vec![self.desired.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe)]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let Some(wanted) = &self.wanted else {
-            return Ok(removal(&self.path, observed, context.pending)?.or("is absent"));
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let Some(desired) = &self.desired else {
+            return Ok(removal(&self.path, observed, context.pending)?.into_verdict("is absent"));
         };
-        let state = observed.path(wanted.probe(), context.pending)?;
+        let state = observed.path(desired.probe(), context.pending)?;
         if !self.replace && matches!(state, PathState::File { .. } | PathState::Symlink { .. }) {
-            return Ok(Verdict::NoChange { reason: "exists, and is not replaced".to_owned() });
+            return Ok(Verdict::NoChange { reason: "exists, and `replace` is false".to_owned() });
         }
-        Ok(wanted.compare(observed, context.pending)?.or("has this content, owner and mode"))
+        Ok(desired.compare(observed, context.pending)?.into_verdict("has this content, owner and mode"))
     }
 }

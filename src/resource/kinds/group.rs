@@ -1,29 +1,28 @@
-//! `group`: a group of the host's own files.
+//! `group`: a local group, in /etc/group.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::AccountTool;
 use crate::resource::fields::account_name;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "gid",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "Its number, the next free one by default; that of a group that exists is never changed.",
-    },
-    FieldSpec {
-        name: "system",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether a new one gets a number of the range for system groups, false by default.",
-    },
+    FieldSpec::optional(
+        "gid",
+        FieldType::Integer,
+        "Group number, the next free one by default; the number of an existing group is never changed.",
+    ),
+    FieldSpec::optional(
+        "system",
+        FieldType::Boolean,
+        "Whether a new group gets a number of the range for system groups, false by default.",
+    ),
 ];
 
 /// A group.
@@ -36,16 +35,16 @@ pub struct Group {
 }
 
 impl Group {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         Ok(Self {
-            name: account_name::named("group", name)?,
-            ensure: given.ensure,
-            gid: given.account_number("gid")?,
-            system: given.boolean("system", false),
+            name: account_name::named(fields, name)?,
+            ensure: fields.ensure,
+            gid: fields.account_number("gid")?,
+            system: fields.boolean("system", false),
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -53,11 +52,7 @@ impl Group {
         Probe::Group { name: self.name.clone(), gid: self.gid }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let state = observed.group(self.probe())?;
         let mut change = Change::default();
         match (self.ensure, &state.group) {
@@ -66,7 +61,7 @@ impl Group {
                 if !group.local {
                     return Err(Refusal::NotLocal { account: format!("the group {}", self.name) });
                 }
-                let stays = |user: &&String| !context.pending.goes("user", user);
+                let stays = |user: &&String| !context.pending.drops(Kind::User, user);
                 if let Some(user) = group.primary_of.iter().find(stays) {
                     return Err(Refusal::PrimaryGroup { group: self.name.clone(), user: user.clone() });
                 }
@@ -75,13 +70,14 @@ impl Group {
             }
             (Ensure::Present, Some(group)) => {
                 if let Some(gid) = self.gid.filter(|gid| *gid != group.gid) {
-                    let (account, is) = (format!("the group {}", self.name), format!("gid {}", group.gid));
-                    return Err(Refusal::OtherNumber { account, is, wanted: gid });
+                    let (account, found) = (format!("the group {}", self.name), format!("gid {}", group.gid));
+                    return Err(Refusal::OtherNumber { account, found, expected: gid });
                 }
-                return Ok(change.or(format!("exists with gid {}", group.gid)));
+                return Ok(change.into_verdict(format!("exists with gid {}", group.gid)));
             }
             (Ensure::Present, None) => {
-                let holder = state.holder.as_ref().filter(|holder| !context.pending.goes("group", holder));
+                let holder =
+                    state.holder.as_ref().filter(|holder| !context.pending.drops(Kind::Group, holder));
                 if let (Some(gid), Some(holder)) = (self.gid, holder) {
                     return Err(Refusal::NumberTaken {
                         number: format!("gid {gid}"),
@@ -97,6 +93,6 @@ impl Group {
                 change.account(AccountTool::AddGroup, arguments);
             }
         }
-        Ok(change.or("is absent"))
+        Ok(change.into_verdict("is absent"))
     }
 }

@@ -1,8 +1,7 @@
 //! `host_entry`: names of an address in `/etc/hosts` (hosts(5)).
 //!
-//! The names that are listed are ours, and an address keeps what other names it has. A name means one address
-//! of a family, and resolvers take the first line that has it: so a listed name goes from every other address
-//! of the family (`127.0.1.1` of Debian's installer among them). Comments stay.
+//! An address keeps its other names. Resolvers use the first line with a name, so a listed name is removed from every
+//! other address of the same family (such as `127.0.1.1` of Debian's installer). Comments stay.
 
 use std::net::IpAddr;
 
@@ -11,19 +10,17 @@ use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::lines::{Edit, Lines};
 
-/// Its fields.
-pub const FIELDS: &[FieldSpec] = &[FieldSpec {
-    name: "names",
-    sort: FieldSort::TextList,
-    required: true,
-    about: "Host names of the address, the canonical one first; no other address of the family keeps them. With \
-            `ensure: absent` these go, or all names of the address when none are given.",
-}];
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
+    "names",
+    FieldType::StringList,
+    "Host names of the address, the canonical one first; they are removed from other addresses of the family. With `ensure: absent` these names are removed, or all names of the address where none are listed.",
+)];
 
 /// Names of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,40 +32,36 @@ pub struct HostEntry {
 }
 
 impl HostEntry {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let Ok(address) = name.parse() else {
-            let reason = "it must be an IP address";
-            return Err(FieldError::Name { kind: "host_entry", name: name.to_owned(), reason });
+            let reason = "must be an IP address";
+            return Err(fields.invalid_name(name, reason));
         };
-        let names = given.list("names");
-        if names.is_empty() && given.ensure == Ensure::Present {
-            return Err(given.invalid("names", "at least one must be given"));
+        let names = fields.list("names");
+        if names.is_empty() && fields.ensure == Ensure::Present {
+            return Err(fields.invalid("names", "must not be empty"));
         }
         if let Some(bad) = names.iter().find(|name| !is_host_name(name)) {
-            return Err(given.invalid("names", format!("{bad:?} is not a host name")));
+            return Err(fields.invalid("names", format!("invalid host name {bad:?}")));
         }
-        let file = Edited { path: "/etc/hosts".to_owned(), create: true, sensitive: given.sensitive };
-        Ok(Self { file, address, names, ensure: given.ensure })
+        let file = Edited { path: "/etc/hosts".to_owned(), create: true, sensitive: fields.sensitive };
+        Ok(Self { file, address, names, ensure: fields.ensure })
     }
 
-    pub(in crate::resource) fn file(&self) -> &Edited {
+    pub fn file(&self) -> &Edited {
         &self.file
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.file.probe()]
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let present = self.file.text(observed, context)?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));
         let reason = match self.ensure {
             Ensure::Present => {
-                self.bring(&mut lines);
+                self.add(&mut lines);
                 "has these names"
             }
             Ensure::Absent => {
@@ -79,10 +72,10 @@ impl HostEntry {
                 "is absent"
             }
         };
-        Ok(self.file.change(present, lines.into_text(), context).or(reason))
+        Ok(self.file.change(present, lines.into_text(), context).into_verdict(reason))
     }
 
-    fn bring(&self, lines: &mut Lines) {
+    fn add(&self, lines: &mut Lines) {
         let is_v4 = self.address.is_ipv4();
         lines.edit(|body| {
             let entry = Entry::of(body)?;
@@ -99,14 +92,14 @@ impl HostEntry {
         lines.edit(|body| {
             let entry = self.entry(body).filter(|_| !std::mem::replace(&mut appended, true))?;
             let (before, after) = body.split_at(entry.end);
-            Some(Edit::Become(format!("{before}{words}{after}")))
+            Some(Edit::Replace(format!("{before}{words}{after}")))
         });
         if !appended {
             lines.insert(usize::MAX, &format!("{}\t{}", self.address, words.trim_start()));
         }
     }
 
-    /// The line, if it names our address.
+    /// The line as an entry of this address.
     fn entry<'a>(&self, body: &'a str) -> Option<Entry<'a>> {
         Entry::of(body).filter(|entry| entry.address == self.address)
     }
@@ -116,18 +109,18 @@ impl HostEntry {
     }
 }
 
-/// One line that names an address.
+/// One line with an address.
 #[derive(Debug)]
 struct Entry<'a> {
     body: &'a str,
     address: IpAddr,
     names: Vec<&'a str>,
-    /// Where its last word ends.
+    /// End of the last word.
     end: usize,
 }
 
 impl<'a> Entry<'a> {
-    /// `None` for comments, empty lines, and addresses with a zone, which are left alone.
+    /// `None` for comments, empty lines, and addresses with a zone, which stay unchanged.
     fn of(body: &'a str) -> Option<Self> {
         let words = body.split('#').next().unwrap_or_default().trim_end();
         let mut parts = words.split_whitespace();
@@ -135,29 +128,29 @@ impl<'a> Entry<'a> {
         Some(Self { body, address, names: parts.collect(), end: words.len() })
     }
 
-    fn has(&self, wanted: &str) -> bool {
-        self.names.iter().any(|name| name.eq_ignore_ascii_case(wanted))
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// What becomes of the line when these names go. A comment at its end stays.
-    fn without(&self, goes: impl Fn(&str) -> bool) -> Option<Edit> {
-        let stay: Vec<&str> = self.names.iter().copied().filter(|name| !goes(name)).collect();
+    /// The change that removes these names. A comment at the end stays.
+    fn without(&self, removed: impl Fn(&str) -> bool) -> Option<Edit> {
+        let rest: Vec<&str> = self.names.iter().copied().filter(|name| !removed(name)).collect();
         let comment = self.body[self.end..].trim_start();
-        if stay.len() == self.names.len() {
+        if rest.len() == self.names.len() {
             None
-        } else if !stay.is_empty() {
+        } else if !rest.is_empty() {
             let address = self.body.split_whitespace().next().unwrap_or_default();
             let space = if comment.is_empty() { "" } else { " " };
-            Some(Edit::Become(format!("{address}\t{}{space}{comment}", stay.join(" "))))
+            Some(Edit::Replace(format!("{address}\t{}{space}{comment}", rest.join(" "))))
         } else if comment.is_empty() {
-            Some(Edit::Go)
+            Some(Edit::Remove)
         } else {
-            Some(Edit::Become(comment.to_owned()))
+            Some(Edit::Replace(comment.to_owned()))
         }
     }
 }
 
-/// As in RFC 1123, and `_`, which is in use.
+/// As in RFC 1123, and also with `_`, which is common.
 fn is_host_name(name: &str) -> bool {
     name.len() <= 253
         && name.split('.').all(|label| {
@@ -182,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn our_names_come_to_their_address_and_others_stay_where_they_are() {
+    fn listed_names_move_to_their_address_and_others_stay() {
         let cases = [
             ("", "10.0.0.1\ta b\n"),
             ("10.0.0.1 x # of others\n", "10.0.0.1 x a b # of others\n"),
@@ -194,15 +187,15 @@ mod tests {
         ];
         for (before, after) in cases {
             let mut lines = Lines::of(before);
-            entry("10.0.0.1", &["a", "b"]).bring(&mut lines);
+            entry("10.0.0.1", &["a", "b"]).add(&mut lines);
             assert_eq!(lines.into_text(), after, "{before:?}");
         }
     }
 
     #[test]
-    fn addresses_are_compared_by_what_they_mean() {
+    fn addresses_are_compared_by_value() {
         let mut lines = Lines::of("0:0:0:0:0:0:0:1 localhost\n");
-        entry("::1", &["ip6-localhost"]).bring(&mut lines);
+        entry("::1", &["ip6-localhost"]).add(&mut lines);
         assert_eq!(lines.into_text(), "0:0:0:0:0:0:0:1 localhost ip6-localhost\n");
     }
 

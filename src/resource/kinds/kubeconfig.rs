@@ -1,142 +1,113 @@
-//! `kubeconfig`: how a client reaches an API server, with a client certificate of its own.
+//! `kubeconfig`: a kubeconfig file and the client certificate that it refers to.
 //!
-//! The file names its key, certificate and authority by their paths, so it holds no secret and stays the
-//! same when the certificate is renewed, which clients notice by themselves.
+//! The file contains the paths of key, certificate and CA, so it has no secret and stays the same when the
+//! certificate is renewed; clients reload renewed certificates.
 
-use crate::pki::kubeconfig::{Credentials, Kubeconfig as Document, TrustAnchor};
+use crate::pki::kubeconfig::{Credentials, KubeconfigFile as Document, TrustAnchor};
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::fields::url;
 use crate::resource::kinds::certificate::Certificate;
-use crate::resource::text::contents::{Contents, removal, removal_probe};
+use crate::resource::text::contents::{Contents, removal};
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "server",
-        sort: FieldSort::Text,
-        required: true,
-        about: "URL of the API server, as https://127.0.0.1:7443.",
-    },
-    FieldSpec {
-        name: "ca",
-        sort: FieldSort::Text,
-        required: true,
-        about: "Path on the host of the authority that the API server's certificate is checked against.",
-    },
-    FieldSpec {
-        name: "cluster",
-        sort: FieldSort::Text,
-        required: false,
-        about: "What the cluster is called in the file, kubernetes by default.",
-    },
-    FieldSpec {
-        name: "certificate",
-        sort: FieldSort::Text,
-        required: true,
-        about: "Path of the client certificate.",
-    },
-    FieldSpec {
-        name: "key",
-        sort: FieldSort::Text,
-        required: true,
-        about: "Path of the private key, which is made on the host and never leaves it.",
-    },
-    FieldSpec {
-        name: "authority",
-        sort: FieldSort::Text,
-        required: true,
-        about: "Who signs the client certificate: kubernetes, etcd or front-proxy.",
-    },
-    FieldSpec {
-        name: "common_name",
-        sort: FieldSort::Text,
-        required: true,
-        about: "Common name of the client certificate: the user, to Kubernetes.",
-    },
-    FieldSpec {
-        name: "organizations",
-        sort: FieldSort::TextList,
-        required: false,
-        about: "Organizations of the client certificate, which Kubernetes reads as groups.",
-    },
-    FieldSpec {
-        name: "days",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "Days of validity of the client certificate, 365 by default.",
-    },
-    FieldSpec {
-        name: "renew_before",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "Days before its end at which the certificate is renewed, 90 by default; fewer than `days`.",
-    },
-    FieldSpec {
-        name: "mode",
-        sort: FieldSort::Mode,
-        required: false,
-        about: "Permission bits of the file, \"0600\" by default; the certificate has 0644, the key 0600.",
-    },
-    FieldSpec {
-        name: "owner",
-        sort: FieldSort::Text,
-        required: false,
-        about: "User of all three files, root by default.",
-    },
-    FieldSpec {
-        name: "group",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Group of all three files, root by default.",
-    },
+    FieldSpec::required(
+        "server",
+        FieldType::String,
+        "URL of the API server, such as https://127.0.0.1:7443.",
+    ),
+    FieldSpec::required(
+        "ca",
+        FieldType::String,
+        "Path on the host of the CA certificate that verifies the API server.",
+    ),
+    FieldSpec::optional(
+        "cluster",
+        FieldType::String,
+        "Name of the cluster in the file, kubernetes by default.",
+    ),
+    FieldSpec::required("certificate", FieldType::String, "Path of the client certificate."),
+    FieldSpec::required(
+        "key",
+        FieldType::String,
+        "Path of the private key, which is created on the host and never leaves it.",
+    ),
+    FieldSpec::required(
+        "authority",
+        FieldType::String,
+        "The CA that signs the client certificate: kubernetes, etcd or front-proxy.",
+    ),
+    FieldSpec::required(
+        "common_name",
+        FieldType::String,
+        "Common name of the client certificate, which Kubernetes reads as the user.",
+    ),
+    FieldSpec::optional(
+        "organizations",
+        FieldType::StringList,
+        "Organizations of the client certificate, which Kubernetes reads as groups.",
+    ),
+    FieldSpec::optional(
+        "days",
+        FieldType::Integer,
+        "Days of validity of the client certificate, 365 by default.",
+    ),
+    FieldSpec::optional(
+        "renew_before",
+        FieldType::Integer,
+        "Days before its expiry at which the certificate is renewed, 90 by default; fewer than `days`.",
+    ),
+    FieldSpec::optional(
+        "mode",
+        FieldType::Mode,
+        "Permission bits of the file, \"0600\" by default; the certificate has 0644, the key 0600.",
+    ),
+    FieldSpec::optional("owner", FieldType::String, "Owner of all three files, root by default."),
+    FieldSpec::optional("group", FieldType::String, "Group of all three files, root by default."),
 ];
 
-/// A kubeconfig file and the client certificate that it names.
+/// A kubeconfig file and its client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kubeconfig {
     path: String,
     /// `None` when it should be absent.
     file: Option<Contents>,
-    /// `None` when it should be absent and nothing says where it lies.
+    /// `None` when it should be absent and its path is not set.
     certificate: Option<Certificate>,
 }
 
 impl Kubeconfig {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let path = path::named("kubeconfig", name)?;
-        let certificate = match path::field(given, "certificate")? {
-            Some(certificate) => Some(Certificate::of_client(certificate, given)?),
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let path = path::named(fields, name)?;
+        let certificate = match path::field(fields, "certificate")? {
+            Some(certificate) => Some(Certificate::of_client(certificate, fields)?),
             None => None,
         };
-        let file = match given.ensure {
+        let file = match fields.ensure {
             Ensure::Absent => None,
             Ensure::Present => Some(Contents {
                 path: path.clone(),
-                text: document(given)?.to_yaml(),
-                access: given.access(0o600),
-                sensitive: given.sensitive,
+                text: document(fields)?.to_yaml(),
+                access: fields.access(0o600),
+                sensitive: fields.sensitive,
             }),
         };
         Ok(Self { path, file, certificate })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        let file = self.file.as_ref().map_or_else(|| removal_probe(&self.path), Contents::probe);
+    pub fn probes(&self) -> Vec<Probe> {
+        let file = self.file.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe);
         self.certificate.iter().flat_map(Certificate::probes).chain([file]).collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let mut change = match &self.certificate {
             Some(certificate) => certificate.compare(observed, context)?,
             None => Change::default(),
@@ -144,31 +115,31 @@ impl Kubeconfig {
         Ok(match &self.file {
             Some(file) => {
                 change.append(file.compare(observed, context.pending)?);
-                change.or("has this content, and its certificate is good")
+                change.into_verdict("has this content and a valid certificate")
             }
             None => {
                 change.append(removal(&self.path, observed, context.pending)?);
-                change.or("is absent")
+                change.into_verdict("is absent")
             }
         })
     }
 }
 
-fn document(given: &Given) -> Result<Document, FieldError> {
-    let server = url::field(given, "server")?;
+fn document(fields: &FieldValues) -> Result<Document, FieldError> {
+    let server = url::field(fields, "server")?;
     if !server.starts_with("https://") {
-        return Err(given.invalid("server", "it must begin with https://"));
+        return Err(fields.invalid("server", "must begin with https://"));
     }
     let need_path = |field| {
-        path::field(given, field)?;
-        given.need(field)
+        path::field(fields, field)?;
+        fields.need(field)
     };
-    let cluster = if given.has("cluster") { given.need_line("cluster")? } else { "kubernetes".to_owned() };
+    let cluster = if fields.has("cluster") { fields.need_line("cluster")? } else { "kubernetes".to_owned() };
     Ok(Document {
         cluster,
         server,
         anchor: TrustAnchor::File(need_path("ca")?),
-        user: given.need_line("common_name")?,
+        user: fields.need_line("common_name")?,
         credentials: Credentials::Files { certificate: need_path("certificate")?, key: need_path("key")? },
     })
 }

@@ -5,23 +5,21 @@ use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{InstalledPackage, Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::{PackageVersion, Step};
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "version",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Exact version as the package manager writes it; without it any installed version will do.",
-    },
-    FieldSpec {
-        name: "hold",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether upgrades are blocked; left as it is when not given.",
-    },
+    FieldSpec::optional(
+        "version",
+        FieldType::String,
+        "Exact version as the package manager writes it; without it any installed version is accepted.",
+    ),
+    FieldSpec::optional(
+        "hold",
+        FieldType::Boolean,
+        "Whether upgrades are blocked; unchanged where it is not set.",
+    ),
 ];
 
 /// A package of the distribution.
@@ -34,44 +32,44 @@ pub struct Package {
 }
 
 impl Package {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        // Debian Policy 5.6.1 and 5.6.12, and what RPM allows beside: both travel in one word `name=version`.
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        // Debian Policy 5.6.1 and 5.6.12, and what RPM allows too: both are passed as one word, `name=version`.
         let word = |text: &str, more: &str| {
             text.starts_with(|first: char| first.is_ascii_alphanumeric())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
         };
         if !word(name, "+-._:") {
             let reason = "use letters, digits, '+', '-', '.', '_' and ':'";
-            return Err(FieldError::Name { kind: "package", name: name.to_owned(), reason });
+            return Err(fields.invalid_name(name, reason));
         }
-        let version = given.text("version");
+        let version = fields.string("version");
         if version.as_deref().is_some_and(|version| !word(version, "+-._:~^")) {
-            return Err(given.invalid("version", "it is not a version of a package"));
+            return Err(fields.invalid("version", "must be a package version"));
         }
         Ok(Self {
             name: name.to_owned(),
-            ensure: given.ensure,
+            ensure: fields.ensure,
             version,
-            hold: given.optional_boolean("hold"),
+            hold: fields.optional_boolean("hold"),
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::Package { name: self.name.clone() }]
     }
 
-    /// The index is refreshed before each installation: one that was never fetched, or is older than the
-    /// repository, does not have the version. The engine merges what follows one upon the other.
-    pub(in crate::resource) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    /// The index is refreshed before each installation: an index that is missing or older than the repository does
+    /// not have the version. The engine merges adjacent installations.
+    pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let installed = observed.package(Probe::Package { name: self.name.clone() })?;
         Ok(match (self.ensure, installed) {
-            (Ensure::Present, installed) => self.bring(installed),
+            (Ensure::Present, installed) => self.install(installed),
             (Ensure::Absent, Some(installed)) => self.remove(installed),
             (Ensure::Absent, None) => Verdict::NoChange { reason: "is not installed".to_owned() },
         })
     }
 
-    fn bring(&self, installed: Option<&InstalledPackage>) -> Verdict {
+    fn install(&self, installed: Option<&InstalledPackage>) -> Verdict {
         let held = installed.is_some_and(|package| package.held);
         let hold = self.hold.unwrap_or(held);
         let before = installed.map(|package| package.version.as_str());
@@ -96,7 +94,7 @@ impl Package {
         if hold != held {
             change.field("hold", before.map(|_| held.to_string()).as_deref(), Some(&hold.to_string()));
         }
-        change.or(format!(
+        change.into_verdict(format!(
             "{} is installed{}",
             before.unwrap_or("nothing"),
             if held { " and held" } else { "" }
@@ -115,7 +113,7 @@ impl Package {
     }
 }
 
-/// An epoch of 0 means the same as none (Debian Policy 5.6.12; RPM), and package managers write either.
+/// An epoch of 0 equals none (Debian Policy 5.6.12; RPM), and package managers write either.
 fn epochless(version: &str) -> &str {
     version.strip_prefix("0:").unwrap_or(version)
 }

@@ -1,4 +1,4 @@
-//! `route`: a live route of the main table. It does not outlive a reboot by itself: a unit brings it back.
+//! `route`: a live route of the main table. It does not survive a reboot; a unit must restore it.
 
 use std::net::IpAddr;
 
@@ -7,13 +7,14 @@ use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::Step;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 
-/// Its fields; at least one must be given.
+/// At least one is required.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec { name: "via", sort: FieldSort::Text, required: false, about: "Address of the gateway." },
-    FieldSpec { name: "device", sort: FieldSort::Text, required: false, about: "Network interface." },
+    FieldSpec::optional("via", FieldType::String, "Address of the gateway."),
+    FieldSpec::optional("device", FieldType::String, "Network interface."),
 ];
 
 /// A route to a network.
@@ -25,39 +26,39 @@ pub struct Route {
 }
 
 impl Route {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let Some(destination) = network(name) else {
-            let reason = "it must be a network in CIDR form, as 10.96.0.0/12";
-            return Err(FieldError::Name { kind: "route", name: name.to_owned(), reason });
+            let reason = "must be a network in CIDR form, such as 10.96.0.0/12";
+            return Err(fields.invalid_name(name, reason));
         };
-        if let Some(via) = given.text("via")
+        if let Some(via) = fields.string("via")
             && via.parse::<IpAddr>().is_err()
         {
-            return Err(given.invalid("via", "it must be an IP address"));
+            return Err(fields.invalid("via", "must be an IP address"));
         }
-        if let Some(device) = given.text("device") {
+        if let Some(device) = fields.string("device") {
             // dev_valid_name() of the kernel.
             let good = !device.is_empty() && device.len() < 16 && !device.contains(['/', ':']);
             if !good || device.contains(char::is_whitespace) {
-                return Err(given.invalid("device", "it is not the name of a network interface"));
+                return Err(fields.invalid("device", "must be the name of a network interface"));
             }
         }
-        let hops: Vec<_> = [("via", given.text("via")), ("dev", given.text("device"))]
+        let hops: Vec<_> = [("via", fields.string("via")), ("dev", fields.string("device"))]
             .into_iter()
             .filter_map(|(word, value)| Some((word, value?)))
             .collect();
-        match given.ensure {
-            Ensure::Present if hops.is_empty() => Err(given.invalid("via", "via or device must be given")),
+        match fields.ensure {
+            Ensure::Present if hops.is_empty() => Err(fields.invalid("via", "via or device is required")),
             Ensure::Present => Ok(Self { destination, hops }),
             Ensure::Absent => Ok(Self { destination, hops: Vec::new() }),
         }
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![Probe::Route { destination: self.destination.clone() }]
     }
 
-    pub(in crate::resource) fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let live = observed.line(Probe::Route { destination: self.destination.clone() })?;
         let mut change = Change::default();
         if self.hops.is_empty() {
@@ -65,7 +66,7 @@ impl Route {
                 change.field("route", live, None);
                 change.steps.push(Step::Run { script: format!("ip route del {}", self.destination) });
             }
-            return Ok(change.or("is absent"));
+            return Ok(change.into_verdict("is absent"));
         }
         let words: Vec<&str> = live.unwrap_or_default().split_whitespace().collect();
         let goes =
@@ -76,11 +77,11 @@ impl Route {
             change.field("route", live, Some(&via));
             change.steps.push(Step::ReplaceRoute { destination: self.destination.clone(), via });
         }
-        Ok(change.or(format!("goes {}", words.join(" "))))
+        Ok(change.into_verdict(format!("is {}", words.join(" "))))
     }
 }
 
-/// The network as `ip route` takes it; `None` when bits below its prefix are set.
+/// The network in the form of ip-route(8); `None` where bits beyond the prefix are set.
 fn network(text: &str) -> Option<String> {
     let (address, prefix) = text.split_once('/')?;
     let (address, prefix): (IpAddr, u32) = (address.parse().ok()?, prefix.parse().ok()?);

@@ -1,85 +1,75 @@
-//! `service`: whether a systemd unit runs, now and after a reboot.
+//! `service`: whether a systemd unit runs, now and at boot.
+
+pub(in crate::resource) mod last_start;
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
-use crate::resource::contract::last_start::{self, Moment};
 use crate::resource::contract::probe::{Observed, Probe, UnitState};
 use crate::resource::contract::refusal::Refusal;
+use crate::resource::contract::resource_id::ResourceId;
 use crate::resource::contract::step::{Step, UnitVerb};
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::unit_name;
+use crate::resource::kinds::service::last_start::Moment;
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "enabled",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether it starts at boot, true by default.",
-    },
-    FieldSpec {
-        name: "running",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether it runs now, true by default.",
-    },
-    FieldSpec {
-        name: "masked",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether it cannot be started by anything; true goes with neither `enabled` nor `running`. When not given, it is unmasked where it must be enabled or running.",
-    },
-    FieldSpec {
-        name: "restart_when_changed",
-        sort: FieldSort::TextList,
-        required: false,
-        about: "Ids of earlier resources (`kind:name`) whose change needs a restart.",
-    },
-    FieldSpec {
-        name: "reload_when_changed",
-        sort: FieldSort::TextList,
-        required: false,
-        about: "Ids of earlier resources whose change needs a reload.",
-    },
+    FieldSpec::optional("enabled", FieldType::Boolean, "Whether it starts at boot, true by default."),
+    FieldSpec::optional("running", FieldType::Boolean, "Whether it runs now, true by default."),
+    FieldSpec::optional(
+        "masked",
+        FieldType::Boolean,
+        "Whether it is masked; not allowed with `enabled` or `running`. Where it is not set, a unit that must be enabled or running is unmasked.",
+    ),
+    FieldSpec::optional(
+        "restart_when_changed",
+        FieldType::StringList,
+        "Ids of earlier resources (`kind:name`) whose change requires a restart.",
+    ),
+    FieldSpec::optional(
+        "reload_when_changed",
+        FieldType::StringList,
+        "Ids of earlier resources whose change requires a reload.",
+    ),
 ];
 
-/// A service. Absent means neither enabled nor running.
+/// A service. With `ensure: absent` it is neither enabled nor running.
 ///
-/// A oneshot service that does not remain active is never running: say `running: false` of it.
+/// A oneshot service that does not remain active is never running, and requires `running: false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
     unit: String,
     enabled: bool,
     running: bool,
-    /// `None` where it does not matter.
+    /// `None` where either is accepted.
     masked: Option<bool>,
-    restart_when_changed: Vec<String>,
-    reload_when_changed: Vec<String>,
+    restart_when_changed: Vec<ResourceId>,
+    reload_when_changed: Vec<ResourceId>,
 }
 
 impl Service {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let present = given.ensure == Ensure::Present;
-        let masked = given.optional_boolean("masked").filter(|_| present);
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let present = fields.ensure == Ensure::Present;
+        let masked = fields.optional_boolean("masked").filter(|_| present);
         let by_default = present && masked != Some(true);
         let [enabled, running] =
-            ["enabled", "running"].map(|field| present && given.boolean(field, by_default));
+            ["enabled", "running"].map(|field| present && fields.boolean(field, by_default));
         if masked == Some(true) && (enabled || running) {
-            return Err(given.invalid("masked", "what is masked can be neither enabled nor running"));
+            return Err(fields.invalid("masked", "not allowed with enabled or running"));
         }
         Ok(Self {
-            unit: unit_name::named("service", name)?,
+            unit: unit_name::named(fields, name)?,
             enabled,
             running,
             masked: masked.or((enabled || running).then_some(false)),
-            restart_when_changed: given.list("restart_when_changed"),
-            reload_when_changed: given.list("reload_when_changed"),
+            restart_when_changed: fields.ids("restart_when_changed")?,
+            reload_when_changed: fields.ids("reload_when_changed")?,
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.unit_probe()];
         if self.running {
             probes.extend(self.owed(Moment::Start));
@@ -92,7 +82,7 @@ impl Service {
         Probe::Unit { name: self.unit.clone() }
     }
 
-    fn reasons(&self, moment: Moment) -> &[String] {
+    fn watched(&self, moment: Moment) -> &[ResourceId] {
         match moment {
             Moment::Start => &self.restart_when_changed,
             Moment::Reload => &self.reload_when_changed,
@@ -100,32 +90,28 @@ impl Service {
     }
 
     fn owed(&self, moment: Moment) -> Option<Probe> {
-        last_start::owed(&self.unit, moment, self.reasons(moment))
+        last_start::owed(&self.unit, moment, self.watched(moment))
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let unit = observed.unit(self.unit_probe())?;
-        let rewritten = context.pending.brings_unit_file(&self.unit);
+        let rewritten = context.pending.writes_unit_file(&self.unit);
         match unit.load.as_str() {
             "loaded" | "masked" => {}
             "not-found" if self.masked == Some(true) => {}
             "not-found" if !self.enabled && !self.running => {
                 return Ok(Verdict::NoChange { reason: "does not exist".to_owned() });
             }
-            "not-found" if !context.pending.may_bring_unit(&self.unit) => {
+            "not-found" if !context.pending.may_add_unit(&self.unit) => {
                 return Err(Refusal::NoUnit { unit: self.unit.clone() });
             }
             "not-found" => {}
-            _ if context.pending.may_bring_unit(&self.unit) => {}
+            _ if context.pending.may_add_unit(&self.unit) => {}
             load => return Err(Refusal::BrokenUnit { unit: self.unit.clone(), load: load.to_owned() }),
         }
         let mut change = Change::default();
         if unit.needs_daemon_reload || rewritten {
-            change.field("read by systemd", Some("older unit files"), Some("these unit files"));
+            change.field("loaded by systemd", Some("older unit files"), Some("current unit files"));
             change.steps.push(Step::ReloadUnitFiles);
         }
         self.compare_enabled(unit, &mut change);
@@ -134,10 +120,10 @@ impl Service {
             change.field("masked", Some("false"), Some("true"));
             change.steps.push(self.step(UnitVerb::Mask));
         }
-        Ok(change.or(match (self.enabled, self.running) {
+        Ok(change.into_verdict(match (self.enabled, self.running) {
             _ if self.masked == Some(true) => format!("is masked, and {}", unit.active),
             (true, true) => format!("is {}, and {} at boot", unit.active, unit.unit_file),
-            _ => format!("is {}, and {} at boot, as it should be", unit.active, or_disabled(&unit.unit_file)),
+            _ => format!("is {}, and {} at boot, as desired", unit.active, or_disabled(&unit.unit_file)),
         }))
     }
 
@@ -147,7 +133,7 @@ impl Service {
             change.field("masked", Some("true"), Some("false"));
             change.steps.push(self.step(UnitVerb::Unmask));
         }
-        // `systemctl is-enabled` in systemctl(1): what is not listed here has no [Install] to act upon.
+        // `systemctl is-enabled` in systemctl(1): other states have no [Install] section.
         let verb = match unit.unit_file.as_str() {
             "enabled" if !self.enabled => UnitVerb::Disable,
             "enabled-runtime" | "linked" | "linked-runtime" if self.enabled => UnitVerb::Enable,
@@ -165,7 +151,7 @@ impl Service {
         context: &Context<'_>,
         change: &mut Change,
     ) -> Result<(), Refusal> {
-        // `activating` includes the pause before an automatic restart: systemd is at it.
+        // `activating` includes the pause before an automatic restart.
         let up = matches!(unit.active.as_str(), "active" | "activating" | "reloading" | "refreshing");
         if !self.running {
             if up || unit.active == "deactivating" {
@@ -177,7 +163,7 @@ impl Service {
         let restart = self.reaction(Moment::Start, observed, context)?;
         if !up {
             change.field("active", Some(&unit.active), Some("active"));
-            // A package may start it before its configuration is written, and then a start does nothing.
+            // A package may start it before its configuration is written, in which case a start has no effect.
             let verb = if restart.is_some() { UnitVerb::Restart } else { UnitVerb::Start };
             change.steps.push(self.step(verb));
         } else if let Some(reason) = restart {
@@ -190,18 +176,18 @@ impl Service {
         Ok(())
     }
 
-    /// Why it must be restarted or reloaded, if it must.
+    /// Why it must be restarted or reloaded; `None` where it need not be.
     fn reaction(
         &self,
         moment: Moment,
         observed: &Observed,
         context: &Context<'_>,
     ) -> Result<Option<String>, Refusal> {
-        if let Some(id) = context.pending.first_of(self.reasons(moment)) {
+        if let Some(id) = context.pending.first_of(self.watched(moment)) {
             return Ok(Some(format!("{id} changes")));
         }
         let owed = self.owed(moment).map_or(Ok(false), |probe| observed.holds(probe))?;
-        Ok(owed.then(|| "something changed since its last start".to_owned()))
+        Ok(owed.then(|| "a dependency changed since its last start".to_owned()))
     }
 
     fn step(&self, verb: UnitVerb) -> Step {

@@ -1,7 +1,7 @@
-//! `swap: off`: no swap, now and after a reboot; the kubelet refuses to start with it (failSwapOn).
+//! `swap: off`: no swap, now and at boot; the kubelet refuses to start with swap (failSwapOn).
 //!
-//! A reboot brings swap back through /etc/fstab, or through units that generators make for partitions and
-//! zram; all of them are wanted by `swap.target` (systemd.special(7)), so that one is masked.
+//! At boot swap is activated by /etc/fstab, or by units that are generated for partitions and zram; all of them are
+//! dependencies of `swap.target` (systemd.special(7)), which is masked.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
@@ -9,34 +9,30 @@ use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::{Step, UnitVerb};
-use crate::resource::fields::field::FieldSpec;
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::FieldSpec;
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::fstab;
 use crate::resource::text::lines::{Edit, Lines};
 
-/// It has none.
 pub const FIELDS: &[FieldSpec] = &[];
 
 const TARGET: &str = "swap.target";
-/// What a disabled line of /etc/fstab begins with.
+/// Prefix of a disabled line of /etc/fstab.
 const MARK: &str = "#metalform# ";
 
-/// No swap. When it should be absent, what was disabled may come back with the next boot.
+/// No swap. With `ensure: absent` the next boot activates what was disabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
     ensure: Ensure,
 }
 
 impl Swap {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         match name {
-            "off" => Ok(Self { ensure: given.ensure }),
-            _ => Err(FieldError::Name {
-                kind: "swap",
-                name: name.to_owned(),
-                reason: "its one name is \"off\"",
-            }),
+            "off" => Ok(Self { ensure: fields.ensure }),
+            _ => Err(fields.invalid_name(name, "must be \"off\"")),
         }
     }
 
@@ -44,16 +40,12 @@ impl Swap {
         fstab::file(false, false)
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let swap = (self.ensure == Ensure::Present).then_some(Probe::Swap);
         swap.into_iter().chain([target_probe(), Self::fstab().probe()]).collect()
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let masked = observed.unit(target_probe())?.load == "masked";
         let present = Self::fstab().text(observed, context)?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));
@@ -63,11 +55,11 @@ impl Swap {
                 change.field("swap.target", Some("masked"), None);
                 change.steps.push(unit_step(UnitVerb::Unmask));
             }
-            lines.edit(|body| body.strip_prefix(MARK).map(|line| Edit::Become(line.to_owned())));
+            lines.edit(|body| body.strip_prefix(MARK).map(|line| Edit::Replace(line.to_owned())));
             change.append(Self::fstab().change(present, lines.into_text(), context));
-            return Ok(change.or("nothing of it was disabled by metalform"));
+            return Ok(change.into_verdict("was not disabled by metalform"));
         }
-        lines.edit(|body| is_swap(body).then(|| Edit::Become(format!("{MARK}{body}"))));
+        lines.edit(|body| is_swap(body).then(|| Edit::Replace(format!("{MARK}{body}"))));
         let mut change = Self::fstab().change(present, lines.into_text(), context);
         if !masked {
             change.field("swap.target", Some("enabled"), Some("masked"));
@@ -77,11 +69,11 @@ impl Swap {
             change.field("swap", Some("on"), Some("off"));
             change.steps.push(Step::SwapOff);
         }
-        Ok(change.or("is off, now and after a reboot"))
+        Ok(change.into_verdict("is off, now and at boot"))
     }
 }
 
-/// Whether a line of fstab(5) is in force and its third field is `swap`.
+/// Whether a line of fstab(5) is not a comment and its type is `swap`.
 fn is_swap(line: &str) -> bool {
     !line.trim_start().starts_with('#') && line.split_whitespace().nth(2) == Some("swap")
 }
@@ -99,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_swap_in_force_is_swap() {
+    fn comments_and_other_types_are_not_swap() {
         for line in ["/dev/c\tnone\tswap\tsw 0 0", " /swap none swap"] {
             assert!(is_swap(line), "{line}");
         }

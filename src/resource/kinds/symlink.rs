@@ -1,4 +1,4 @@
-//! `symlink`: a symbolic link. Whether its target exists is not looked at.
+//! `symlink`: a symbolic link. Its target need not exist.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
@@ -6,18 +6,16 @@ use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::Step;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::contents::occupied;
 
-/// Its fields.
-pub const FIELDS: &[FieldSpec] = &[FieldSpec {
-    name: "target",
-    sort: FieldSort::Text,
-    required: true,
-    about: "What it points to, absolute or from its own directory.",
-}];
+pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
+    "target",
+    FieldType::String,
+    "The target, absolute or relative to the directory of the link.",
+)];
 
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,33 +26,29 @@ pub struct Symlink {
 }
 
 impl Symlink {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let path = path::named("symlink", name)?;
-        let target = match given.ensure {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let path = path::named(fields, name)?;
+        let target = match fields.ensure {
             Ensure::Absent => None,
-            Ensure::Present => Some(given.need("target")?),
+            Ensure::Present => Some(fields.need("target")?),
         };
         if target.as_deref() == Some("") {
-            return Err(given.invalid("target", "it must not be empty"));
+            return Err(fields.invalid("target", "must not be empty"));
         }
         Ok(Self { path, target })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
-        vec![Probe::Path { path: self.path.clone(), unless_sha256: None }]
+    pub fn probes(&self) -> Vec<Probe> {
+        vec![Probe::path(&self.path)]
     }
 
-    /// A file or directory in its place is never replaced by a link.
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let probe = Probe::Path { path: self.path.clone(), unless_sha256: None };
+    /// A file or directory at its path is never replaced.
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
+        let probe = Probe::path(&self.path);
         let before = match observed.path(probe, context.pending)? {
             PathState::Absent => None,
             PathState::Symlink { target } => Some(target.as_str()),
-            other => return Err(occupied(&self.path, other, "a symbolic link")),
+            other => return Err(Refusal::occupied(&self.path, other, "a symbolic link")),
         };
         let mut change = Change::default();
         if before != self.target.as_deref() {
@@ -64,7 +58,7 @@ impl Symlink {
                 None => Step::Remove { path: self.path.clone(), recursive: false },
             });
         }
-        Ok(change.or(match &self.target {
+        Ok(change.into_verdict(match &self.target {
             Some(target) => format!("points to {target}"),
             None => "is absent".to_owned(),
         }))

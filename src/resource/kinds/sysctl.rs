@@ -1,29 +1,29 @@
-//! `sysctl`: a kernel parameter, live and after a reboot (`/etc/sysctl.d/90-metalform-<key>.conf`, or a line of
-//! a file that several parameters share).
+//! `sysctl`: a kernel parameter, set now and at boot (`/etc/sysctl.d/90-metalform-<key>.conf`, or a line of a file that
+//! several parameters share).
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::Step;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
 use crate::resource::text::persisted::Persisted;
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec { name: "value", sort: FieldSort::Any, required: true, about: "A text or a number." },
-    FieldSpec {
-        name: "file",
-        sort: FieldSort::Text,
-        required: false,
-        about: "A file in /etc/sysctl.d of which it is one line; a file of its own by default.",
-    },
+    FieldSpec::required("value", FieldType::Any, "A string or a number."),
+    FieldSpec::optional(
+        "file",
+        FieldType::String,
+        "A file NAME.conf in /etc/sysctl.d that contains it as a line; a file of its own by default.",
+    ),
 ];
 
-/// A kernel parameter. When it should be absent its file or line goes, and the live value stays until a reboot.
+/// A kernel parameter. With `ensure: absent` its file or line is removed, and the live value stays until a reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
     key: String,
@@ -33,31 +33,31 @@ pub struct Sysctl {
 }
 
 impl Sysctl {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "._-:@".contains(c);
         let empty_part = name.split('.').any(str::is_empty);
         if empty_part || !name.chars().all(allowed) || name.starts_with('-') {
-            let reason = "write it dotted, as net.ipv4.ip_forward";
-            return Err(FieldError::Name { kind: "sysctl", name: name.to_owned(), reason });
+            let reason = "use the dotted form, such as net.ipv4.ip_forward";
+            return Err(fields.invalid_name(name, reason));
         }
-        let value = match given.ensure {
+        let value = match fields.ensure {
             Ensure::Absent => None,
-            Ensure::Present => Some(given.need_scalar("value")?),
+            Ensure::Present => Some(fields.need_scalar("value")?),
         };
         if value.as_ref().is_some_and(|value| value.trim().is_empty() || value.contains('\n')) {
-            return Err(given.invalid("value", "it must be one line of text"));
+            return Err(fields.invalid("value", "must be a single line"));
         }
         let line = value.as_ref().map(|value| format!("{name} = {value}"));
         let own = format!("90-metalform-{name}.conf");
-        let persisted = Persisted::parse(given, "/etc/sysctl.d", &own, line)?;
+        let persisted = Persisted::parse(fields, "/etc/sysctl.d", &own, line)?;
         Ok(Self { key: name.to_owned(), value, persisted })
     }
 
-    pub(in crate::resource) fn file(&self) -> Option<&Edited> {
+    pub fn file(&self) -> Option<&Edited> {
         self.persisted.file()
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let live = self.value.as_ref().map(|_| self.live_probe());
         self.persisted.probes().into_iter().chain(live).collect()
     }
@@ -66,34 +66,30 @@ impl Sysctl {
         Probe::Sysctl { key: self.key.clone() }
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let persisted = |observed| {
             self.persisted.compare(observed, context, |line| key_of(line).as_deref() == Some(&self.key))
         };
         let Some(value) = &self.value else {
-            return Ok(persisted(observed)?.or("is not set by metalform"));
+            return Ok(persisted(observed)?.into_verdict("is not configured by metalform"));
         };
         let live = observed.line(self.live_probe())?;
-        if live.is_none() && !context.pending.brings("kmod") {
+        if live.is_none() && !context.pending.adds_any(Kind::Kmod) {
             return Err(Refusal::NoParameter { key: self.key.clone() });
         }
         let mut change = Change::default();
-        // The kernel separates the numbers of one parameter by tabs; sysctl(8) takes any white space.
+        // The kernel separates the numbers of one parameter by tabs; sysctl(8) accepts any white space.
         if !live.is_some_and(|live| live.split_whitespace().eq(value.split_whitespace())) {
             change.field("value", live.map(str::trim_end), Some(value));
             change.steps.push(Step::SetSysctl { key: self.key.clone(), value: value.clone() });
         }
         change.append(persisted(observed)?);
-        Ok(change.or(format!("is {value}, live and after a reboot")))
+        Ok(change.into_verdict(format!("is {value}, now and at boot")))
     }
 }
 
-/// The dotted key that a line of sysctl.d(5) sets; `None` for a comment. Where the first separator is a slash,
-/// dots and slashes have changed places.
+/// The dotted key that a line of sysctl.d(5) sets; `None` for a comment. Where the first separator is a slash, dots
+/// and slashes are swapped.
 fn key_of(line: &str) -> Option<String> {
     let line = line.trim_start();
     if line.starts_with(['#', ';']) {
@@ -117,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_however_it_is_written() {
+    fn a_key_is_found_in_every_notation() {
         for line in ["net.ipv4.ip_forward = 1", "  -net.ipv4.ip_forward=0", "net/ipv4/ip_forward = 1"] {
             assert_eq!(key_of(line).as_deref(), Some("net.ipv4.ip_forward"), "{line}");
         }

@@ -1,86 +1,79 @@
-//! `user`: a user of the host's own files.
+//! `user`: a local user, in /etc/passwd.
+
+mod password;
 
 use std::collections::BTreeSet;
 
-use crate::resource::contract::change::{Change, Difference, Verdict};
+use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::probe::{Account, Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
-use crate::resource::contract::step::{AccountTool, Step};
+use crate::resource::contract::step::AccountTool;
 use crate::resource::fields::account_name;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
+use crate::resource::kinds::user::password::{Password, is_hash};
 
-/// Its fields.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "uid",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "Its number, the next free one by default; that of a user who exists is never changed.",
-    },
-    FieldSpec {
-        name: "group",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Primary group; by default that of the user's name, which is made when it is missing.",
-    },
-    FieldSpec {
-        name: "groups",
-        sort: FieldSort::TextList,
-        required: false,
-        about: "Supplementary groups; the user may be in others too.",
-    },
-    FieldSpec {
-        name: "exact_groups",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether the user is taken out of all other supplementary groups, false by default.",
-    },
-    FieldSpec {
-        name: "home",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Home directory, /home/NAME by default; when it changes, what is in the old one stays there.",
-    },
-    FieldSpec {
-        name: "create_home",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether a new user's home is made, true by default, false of a system user.",
-    },
-    FieldSpec { name: "shell", sort: FieldSort::Text, required: false, about: "Login shell, by its path." },
-    FieldSpec { name: "comment", sort: FieldSort::Text, required: false, about: "Full name or purpose." },
-    FieldSpec {
-        name: "system",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether a new user gets a number of the range for system users, false by default.",
-    },
-    FieldSpec {
-        name: "password_hash",
-        sort: FieldSort::Text,
-        required: false,
-        about: "As crypt(5) writes it, `$6$…` or `$y$…`; never shown. Without it the password stays as it is, and \
-                a new user has none.",
-    },
-    FieldSpec {
-        name: "locked",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "Whether the password is locked; keys let the user in all the same. Left as it is when not given.",
-    },
-    FieldSpec {
-        name: "remove_home",
-        sort: FieldSort::Boolean,
-        required: false,
-        about: "With `ensure: absent`, whether the home goes with all that is in it, false by default.",
-    },
+    FieldSpec::optional(
+        "uid",
+        FieldType::Integer,
+        "User number, the next free one by default; the number of an existing user is never changed.",
+    ),
+    FieldSpec::optional(
+        "group",
+        FieldType::String,
+        "Primary group; by default the group with the user's name, which is created where it is missing.",
+    ),
+    FieldSpec::optional(
+        "groups",
+        FieldType::StringList,
+        "Supplementary groups; the user may have others too.",
+    ),
+    FieldSpec::optional(
+        "exact_groups",
+        FieldType::Boolean,
+        "Whether the user is removed from all other supplementary groups, false by default.",
+    ),
+    FieldSpec::optional(
+        "home",
+        FieldType::String,
+        "Home directory, /home/NAME by default; the content of a previous home is not moved.",
+    ),
+    FieldSpec::optional(
+        "create_home",
+        FieldType::Boolean,
+        "Whether the home of a new user is created, true by default, false for a system user.",
+    ),
+    FieldSpec::optional("shell", FieldType::String, "Path of the login shell."),
+    FieldSpec::optional("comment", FieldType::String, "Full name or purpose."),
+    FieldSpec::optional(
+        "system",
+        FieldType::Boolean,
+        "Whether a new user gets a number of the range for system users, false by default.",
+    ),
+    FieldSpec::optional(
+        "password_hash",
+        FieldType::String,
+        "Hash of crypt(5), `$6$…` or `$y$…`; never shown. Without it the password is unchanged, and a new user has none.",
+    ),
+    FieldSpec::optional(
+        "locked",
+        FieldType::Boolean,
+        "Whether the password is locked; SSH keys are not affected. Unchanged where it is not set.",
+    ),
+    FieldSpec::optional(
+        "remove_home",
+        FieldType::Boolean,
+        "With `ensure: absent`: whether the home is removed with its content, false by default.",
+    ),
 ];
 
-/// A user. Who it is that metalform logs in as, or is root, is never removed.
+/// A user. Root, and the user that metalform is logged in as, are never removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     name: String,
@@ -94,55 +87,53 @@ pub struct User {
     shell: Option<String>,
     comment: Option<String>,
     system: bool,
-    password_hash: Option<String>,
-    locked: Option<bool>,
+    password: Password,
     remove_home: bool,
 }
 
 impl User {
-    pub(in crate::resource) fn parse(name: &str, given: &Given) -> Result<Self, FieldError> {
-        let name = account_name::named("user", name)?;
-        let (group, groups) = (given.text("group"), given.list("groups"));
-        account_name::check(given, "group", &group)?;
-        account_name::check(given, "groups", &groups)?;
-        let home = path::field(given, "home")?;
-        let shell = path::field(given, "shell")?;
-        let comment = given.text("comment");
+    pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
+        let name = account_name::named(fields, name)?;
+        let (group, groups) = (fields.string("group"), fields.list("groups"));
+        account_name::check(fields, "group", &group)?;
+        account_name::check(fields, "groups", &groups)?;
+        let home = path::field(fields, "home")?;
+        let shell = path::field(fields, "shell")?;
+        let comment = fields.string("comment");
         for (field, text) in [("home", &home), ("shell", &shell), ("comment", &comment)] {
             // A field of passwd(5).
             if text.as_deref().is_some_and(|text| text.contains(|c: char| c == ':' || c.is_control())) {
-                return Err(given.invalid(field, "it must be one line of text without ':'"));
+                return Err(fields.invalid(field, "must be a single line without ':'"));
             }
         }
-        let password_hash = given.text("password_hash");
+        let password_hash = fields.string("password_hash");
         if password_hash.as_deref().is_some_and(|hash| !is_hash(hash)) {
-            let reason = "it must be a hash as crypt(5) writes it, which begins with '$'";
-            return Err(given.invalid("password_hash", reason));
+            let reason = "must be a hash of crypt(5), which begins with '$'";
+            return Err(fields.invalid("password_hash", reason));
         }
-        let system = given.boolean("system", false);
+        let system = fields.boolean("system", false);
         Ok(Self {
             name,
-            ensure: given.ensure,
-            uid: given.account_number("uid")?,
+            ensure: fields.ensure,
+            uid: fields.account_number("uid")?,
             group,
             groups: groups.into_iter().collect(),
-            exact_groups: given.boolean("exact_groups", false),
+            exact_groups: fields.boolean("exact_groups", false),
             home,
-            create_home: given.boolean("create_home", !system),
+            create_home: fields.boolean("create_home", !system),
             shell,
             comment,
             system,
-            password_hash,
-            locked: given.optional_boolean("locked"),
-            remove_home: given.boolean("remove_home", false),
+            password: Password { hash: password_hash, locked: fields.optional_boolean("locked") },
+            remove_home: fields.boolean("remove_home", false),
         })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.probe()];
         if self.ensure == Ensure::Present {
             probes.extend(self.named_groups().map(|name| group_probe(name)));
-            probes.extend(self.password_probe());
+            probes.extend(self.password.probe(&self.name));
         }
         probes
     }
@@ -151,32 +142,27 @@ impl User {
         Probe::User { name: self.name.clone(), uid: self.uid }
     }
 
-    fn password_probe(&self) -> Option<Probe> {
-        let asked = self.password_hash.is_some() || self.locked.is_some();
-        asked.then(|| Probe::Password { user: self.name.clone(), hash: self.password_hash.clone() })
-    }
-
-    /// The groups that must exist, and the one that a new user would have if it exists.
+    /// The groups that must exist, and the primary group of a new user, which may.
     fn named_groups(&self) -> impl Iterator<Item = &String> {
         std::iter::once(self.group.as_ref().unwrap_or(&self.name)).chain(&self.groups)
     }
 
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let state = observed.user(self.probe())?;
         let mut change = Change::default();
         match (self.ensure, &state.account) {
-            (Ensure::Absent, None) => Ok(change.or("is absent")),
+            (Ensure::Absent, None) => Ok(change.into_verdict("is absent")),
             (Ensure::Absent, Some(account)) => {
                 if !account.local {
                     return Err(self.not_local());
                 }
                 if account.uid == 0 || state.is_login {
-                    let why = if account.uid == 0 { "has uid 0" } else { "is who metalform logs in as" };
-                    return Err(Refusal::KeptUser { user: self.name.clone(), why });
+                    let reason = if account.uid == 0 {
+                        "has uid 0"
+                    } else {
+                        "is the user that metalform is logged in as"
+                    };
+                    return Err(Refusal::KeptUser { user: self.name.clone(), reason });
                 }
                 change.field("uid", Some(&account.uid.to_string()), None);
                 if self.remove_home {
@@ -188,7 +174,8 @@ impl User {
                 Ok(Verdict::Change(change))
             }
             (Ensure::Present, None) => {
-                let holder = state.holder.as_ref().filter(|holder| !context.pending.goes("user", holder));
+                let holder =
+                    state.holder.as_ref().filter(|holder| !context.pending.drops(Kind::User, holder));
                 if let (Some(uid), Some(holder)) = (self.uid, holder) {
                     return Err(Refusal::NumberTaken {
                         number: format!("uid {uid}"),
@@ -198,21 +185,24 @@ impl User {
                 self.check_groups(observed, context)?;
                 let has_group = self.group.is_none() && self.exists(&self.name, observed, context)?;
                 self.create(has_group, &mut change);
-                self.compare_password(observed, true, &mut change)?;
+                self.password.compare(&self.name, None, &mut change)?;
                 Ok(Verdict::Change(change))
             }
             (Ensure::Present, Some(account)) => {
                 if let Some(uid) = self.uid.filter(|uid| *uid != account.uid) {
-                    let (account, is) = (format!("the user {}", self.name), format!("uid {}", account.uid));
-                    return Err(Refusal::OtherNumber { account, is, wanted: uid });
+                    let (account, found) =
+                        (format!("the user {}", self.name), format!("uid {}", account.uid));
+                    return Err(Refusal::OtherNumber { account, found, expected: uid });
                 }
                 self.check_groups(observed, context)?;
                 self.compare(account, &state.groups, &mut change);
-                self.compare_password(observed, false, &mut change)?;
+                let password =
+                    self.password.probe(&self.name).map(|probe| observed.password(probe)).transpose()?;
+                self.password.compare(&self.name, password.flatten(), &mut change)?;
                 if !account.local && !change.steps.is_empty() {
                     return Err(self.not_local());
                 }
-                Ok(change.or(format!("exists with uid {}", account.uid)))
+                Ok(change.into_verdict(format!("exists with uid {}", account.uid)))
             }
         }
     }
@@ -221,24 +211,25 @@ impl User {
         Refusal::NotLocal { account: format!("the user {}", self.name) }
     }
 
-    /// Whether there is such a group when the turn of the user comes.
+    /// Whether the group will exist when the user is reached.
     fn exists(&self, group: &str, observed: &Observed, context: &Context<'_>) -> Result<bool, Refusal> {
         let pending = context.pending;
-        let here = observed.group(group_probe(group))?.group.is_some() && !pending.goes("group", group);
-        Ok(here || pending.comes("group", group))
+        let exists =
+            observed.group(group_probe(group))?.group.is_some() && !pending.drops(Kind::Group, group);
+        Ok(exists || pending.adds(Kind::Group, group))
     }
 
     fn check_groups(&self, observed: &Observed, context: &Context<'_>) -> Result<(), Refusal> {
         for group in self.group.iter().chain(&self.groups) {
-            // A package may bring it.
-            if !self.exists(group, observed, context)? && !context.pending.may_bring_files() {
+            // A package may create it.
+            if !self.exists(group, observed, context)? && !context.pending.may_add_files() {
                 return Err(Refusal::NoGroup { group: group.clone() });
             }
         }
         Ok(())
     }
 
-    /// useradd(8) refuses to make the group of the user's name where there is one, so then it is named.
+    /// useradd(8) fails to create the group with the user's name where it exists, so it is passed then.
     fn create(&self, has_group: bool, change: &mut Change) {
         let uid = self.uid.map(|uid| uid.to_string());
         let group = self.group.clone().or_else(|| has_group.then(|| self.name.clone()));
@@ -293,46 +284,6 @@ impl User {
             change.account(AccountTool::ChangeUser, arguments);
         }
     }
-
-    /// The mark of a lock is a `!` before the hash (shadow(5)).
-    fn compare_password(
-        &self,
-        observed: &Observed,
-        is_new: bool,
-        change: &mut Change,
-    ) -> Result<(), Refusal> {
-        let Some(probe) = self.password_probe() else { return Ok(()) };
-        let before = if is_new { None } else { observed.password(probe)? };
-        let was_locked = before.is_none_or(|password| password.locked);
-        // A lock stays that somebody put on a password; a password that never was set is none.
-        let kept = before.is_some_and(|password| password.locked && password.has_hash);
-        let has_hash = self.password_hash.is_some();
-        let locked = self.locked.unwrap_or(if has_hash { kept } else { was_locked });
-        let same = before.is_some_and(|password| password.same);
-        match &self.password_hash {
-            Some(hash) if !same || locked != was_locked => {
-                if !same {
-                    change.differences.push(Difference::Hidden { what: "password (sensitive)".to_owned() });
-                }
-                let mark = if locked { "!" } else { "" };
-                let (user, hash) = (self.name.clone(), format!("{mark}{hash}"));
-                change.steps.push(Step::SetPassword { user, hash });
-            }
-            // A new user has no password, which is as good as locked.
-            None if locked != was_locked => {
-                if !locked && !before.is_some_and(|password| password.has_hash) {
-                    return Err(Refusal::NothingToUnlock { user: self.name.clone() });
-                }
-                let flag = if locked { "-L" } else { "-U" };
-                change.account(AccountTool::ChangeUser, vec![flag.to_owned(), self.name.clone()]);
-            }
-            _ => {}
-        }
-        if locked != was_locked && !is_new {
-            change.field("locked", Some(&was_locked.to_string()), Some(&locked.to_string()));
-        }
-        Ok(())
-    }
 }
 
 fn group_probe(name: &str) -> Probe {
@@ -341,26 +292,4 @@ fn group_probe(name: &str) -> Probe {
 
 fn joined(groups: &BTreeSet<String>) -> String {
     groups.iter().map(String::as_str).collect::<Vec<_>>().join(",")
-}
-
-/// `$id$...`, in the characters that crypt(5) allows.
-fn is_hash(text: &str) -> bool {
-    text.starts_with('$')
-        && text.matches('$').count() >= 3
-        && text.bytes().all(|c| c.is_ascii_graphic() && !b":;*!\\".contains(&c))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_not_taken_for_its_hash() {
-        for good in ["$6$salt$hash./A", "$y$j9T$salt$hash", "$2b$05$abc", "$5$rounds=5000$s$h"] {
-            assert!(is_hash(good), "{good}");
-        }
-        for bad in ["", "secret", "$ecret", "!$6$salt$hash", "$6$salt$ha:sh", "$6$salt$hash\n", "*"] {
-            assert!(!is_hash(bad), "{bad:?}");
-        }
-    }
 }

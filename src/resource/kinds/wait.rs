@@ -1,90 +1,70 @@
-//! `wait`: a barrier; what follows it runs once a port, a URL or a path answers.
+//! `wait`: later resources run once a port, a URL or a path is available.
 
 use std::net::Ipv6Addr;
 
 use crate::resource::contract::change::{Change, Verdict};
-use crate::resource::contract::condition::Condition;
 use crate::resource::contract::context::Context;
-use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::host_condition::HostCondition;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::Step;
-use crate::resource::fields::field::{FieldSort, FieldSpec};
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_spec::{FieldSpec, FieldType};
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 use crate::resource::fields::url;
 
-/// Its fields; exactly one of `port`, `http` and `file` must be given.
+/// Exactly one of `port`, `http` and `file` is required.
 pub const FIELDS: &[FieldSpec] = &[
-    FieldSpec {
-        name: "port",
-        sort: FieldSort::Text,
-        required: false,
-        about: "\"HOST:PORT\" that must accept TCP connections from the host.",
-    },
-    FieldSpec {
-        name: "http",
-        sort: FieldSort::Text,
-        required: false,
-        about: "URL of http or https that must answer; redirects are not followed.",
-    },
-    FieldSpec {
-        name: "status",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "With `http`: the status code that it must answer with, 200 by default.",
-    },
-    FieldSpec {
-        name: "ca",
-        sort: FieldSort::Text,
-        required: false,
-        about: "With `http`: path on the host of the authority that https is checked against; the system's by default.",
-    },
-    FieldSpec {
-        name: "file",
-        sort: FieldSort::Text,
-        required: false,
-        about: "Path at which something must be.",
-    },
-    FieldSpec {
-        name: "deadline",
-        sort: FieldSort::Integer,
-        required: false,
-        about: "Seconds after which it fails, 60 by default.",
-    },
+    FieldSpec::optional(
+        "port",
+        FieldType::String,
+        "\"HOST:PORT\" that must accept TCP connections from the host.",
+    ),
+    FieldSpec::optional(
+        "http",
+        FieldType::String,
+        "http or https URL that must return `status`; redirects are not followed.",
+    ),
+    FieldSpec::optional("status", FieldType::Integer, "With `http`: expected status code, 200 by default."),
+    FieldSpec::optional(
+        "ca",
+        FieldType::String,
+        "With `http`: path on the host of the CA certificate that verifies https; the system's store by default.",
+    ),
+    FieldSpec::optional("file", FieldType::String, "Path that must exist."),
+    FieldSpec::optional("deadline", FieldType::Integer, "Seconds until it fails, 60 by default."),
 ];
 
-/// A wait. Its name is a sentence that says what it is for.
+/// A wait. Its name is a sentence that describes its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    condition: Condition,
+    condition: HostCondition,
     seconds: u32,
 }
 
 impl Wait {
-    pub(in crate::resource) fn parse(given: &Given) -> Result<Self, FieldError> {
-        if given.ensure == Ensure::Absent {
-            return Err(FieldError::NotRemovable { kind: "wait" });
-        }
-        let condition = match (given.text("port"), given.text("http"), path::field(given, "file")?) {
+    pub fn parse(fields: &FieldValues) -> Result<Self, FieldError> {
+        fields.require_present()?;
+        let condition = match (fields.string("port"), fields.string("http"), path::field(fields, "file")?) {
             (Some(port), None, None) => self::port(&port).ok_or_else(|| {
-                given.invalid("port", "it must be \"HOST:PORT\", as 127.0.0.1:6443 or [::1]:6443")
+                fields.invalid("port", "must be \"HOST:PORT\", such as 127.0.0.1:6443 or [::1]:6443")
             })?,
-            (None, Some(_), None) => http(given)?,
-            (None, None, Some(path)) => Condition::File { path },
-            _ => return Err(given.invalid("port", "exactly one of port, http and file must be given")),
+            (None, Some(_), None) => http(fields)?,
+            (None, None, Some(path)) => HostCondition::File { path },
+            _ => return Err(fields.invalid("port", "exactly one of port, http and file is required")),
         };
-        if !matches!(condition, Condition::Http { .. }) {
+        if !matches!(condition, HostCondition::Http { .. }) {
             for field in ["status", "ca"] {
-                if given.has(field) {
-                    return Err(given.invalid(field, "it goes with http"));
+                if fields.has(field) {
+                    return Err(fields.invalid(field, "requires http"));
                 }
             }
         }
-        Ok(Self { condition, seconds: given.number("deadline", 1..=86_400, 60)? })
+        Ok(Self { condition, seconds: fields.integer("deadline", 1..=86_400, 60)? })
     }
 
-    pub(in crate::resource) fn probes(&self) -> Vec<Probe> {
+    pub fn probes(&self) -> Vec<Probe> {
         vec![self.probe()]
     }
 
@@ -92,12 +72,8 @@ impl Wait {
         Probe::Condition(self.condition.clone())
     }
 
-    /// What was seen is worth nothing once something before it changes: a service may be down by then.
-    pub(in crate::resource) fn diff(
-        &self,
-        observed: &Observed,
-        context: &Context<'_>,
-    ) -> Result<Verdict, Refusal> {
+    /// An observation is out of date once an earlier resource changes: a service may be down by then.
+    pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let seen = observed.condition(self.probe())?;
         if seen.is_none() && !context.pending.changes_anything() {
             return Ok(Verdict::NoChange { reason: self.condition.to_string() });
@@ -110,7 +86,7 @@ impl Wait {
     }
 }
 
-fn port(text: &str) -> Option<Condition> {
+fn port(text: &str) -> Option<HostCondition> {
     let (host, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;
     let host = match host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -118,18 +94,18 @@ fn port(text: &str) -> Option<Condition> {
         None if url::is_host(host) => host.to_owned(),
         None => return None,
     };
-    Some(Condition::Port { host, port })
+    Some(HostCondition::Port { host, port })
 }
 
-fn http(given: &Given) -> Result<Condition, FieldError> {
-    let url = url::field(given, "http")?;
-    // It is shown in plans and is an argument of what asks it.
+fn http(fields: &FieldValues) -> Result<HostCondition, FieldError> {
+    let url = url::field(fields, "http")?;
+    // It is shown in plans, and is an argument of a process.
     if url.split('/').nth(2).is_some_and(|authority| authority.contains('@')) {
-        return Err(given.invalid("http", "it must not hold a user or a password"));
+        return Err(fields.invalid("http", "must not contain a user or a password"));
     }
-    let status = given.number("status", 100..=599, 200)?;
-    let status = u16::try_from(status).map_err(|_| given.invalid("status", "it is no status code"))?;
-    Ok(Condition::Http { url, status, ca: path::field(given, "ca")? })
+    let status = fields.integer("status", 100..=599, 200)?;
+    let status = u16::try_from(status).map_err(|_| fields.invalid("status", "must be a status code"))?;
+    Ok(HostCondition::Http { url, status, ca: path::field(fields, "ca")? })
 }
 
 #[cfg(test)]
@@ -139,7 +115,7 @@ mod tests {
     #[test]
     fn a_port_has_a_host_and_a_number() {
         let is = |text, host: &str, port| {
-            assert_eq!(self::port(text), Some(Condition::Port { host: host.to_owned(), port }), "{text}");
+            assert_eq!(self::port(text), Some(HostCondition::Port { host: host.to_owned(), port }), "{text}");
         };
         is("127.0.0.1:6443", "127.0.0.1", 6443);
         is("api.example:1", "api.example", 1);

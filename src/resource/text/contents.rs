@@ -1,4 +1,4 @@
-//! A regular file with exactly this text: what several kinds come down to.
+//! A regular file with exactly this content, which several kinds manage.
 
 use sha2::{Digest, Sha256};
 
@@ -8,23 +8,23 @@ use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::{Access, Step};
 
-/// Larger contents are neither sent back by a probe nor shown.
+/// Larger contents are neither returned by a probe nor shown.
 const LARGEST_SHOWN: u64 = 1 << 20;
 
-/// The file as it should be.
+/// The desired file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Contents {
+pub struct Contents {
     pub path: String,
     pub text: String,
     pub access: Access,
-    /// Neither shown in a difference nor sent back by the host.
+    /// Neither shown in a difference nor returned by a probe.
     pub sensitive: bool,
 }
 
 impl Contents {
-    /// A file of the system's configuration: root's, readable by all.
+    /// A configuration file: owned by root, readable by all.
     pub fn public(path: String, text: String) -> Self {
-        let access = Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 };
+        let access = Access::root(0o644);
         Self { path, text, access, sensitive: false }
     }
 
@@ -39,13 +39,13 @@ impl Contents {
         let write = match observed.path(self.probe(), pending)? {
             PathState::Absent => {
                 change.differences.push(self.text_difference(0, Some(b"")));
-                access_differences(None, &self.access, &mut change);
+                change.access(None, &self.access);
                 true
             }
             PathState::Symlink { target } => {
-                change.field("sort", Some(&format!("link to {target}")), Some("file"));
+                change.field("type", Some(&format!("link to {target}")), Some("file"));
                 change.differences.push(self.text_difference(0, Some(b"")));
-                access_differences(None, &self.access, &mut change);
+                change.access(None, &self.access);
                 true
             }
             PathState::File { mode, owner, group, sha256, size, content } => {
@@ -54,10 +54,10 @@ impl Contents {
                     change.differences.push(self.text_difference(*size, content.as_deref()));
                 }
                 let access = Access { owner: owner.clone(), group: group.clone(), mode: *mode };
-                access_differences(Some(&access), &self.access, &mut change);
+                change.access(Some(&access), &self.access);
                 differs
             }
-            other => return Err(occupied(&self.path, other, "a file")),
+            other => return Err(Refusal::occupied(&self.path, other, "a file")),
         };
         if write {
             change.steps.push(self.write());
@@ -100,56 +100,18 @@ impl Contents {
     }
 }
 
-/// What is asked before a file or link is removed.
-pub(in crate::resource) fn removal_probe(path: &str) -> Probe {
-    Probe::Path { path: path.to_owned(), unless_sha256: None }
-}
-
-/// Removes a file or a link; what is there instead of one is left alone.
-pub(in crate::resource) fn removal(
-    path: &str,
-    observed: &Observed,
-    pending: &Pending,
-) -> Result<Change, Refusal> {
+/// Removes a file or a link; anything else is refused.
+pub fn removal(path: &str, observed: &Observed, pending: &Pending) -> Result<Change, Refusal> {
     let mut change = Change::default();
-    match observed.path(removal_probe(path), pending)? {
+    match observed.path(Probe::path(path), pending)? {
         PathState::Absent => {}
         PathState::File { .. } | PathState::Symlink { .. } => {
             change.field("path", Some(path), None);
             change.steps.push(Step::Remove { path: path.to_owned(), recursive: false });
         }
-        other => return Err(occupied(path, other, "a file")),
+        other => return Err(Refusal::occupied(path, other, "a file")),
     }
     Ok(change)
-}
-
-/// What differs between two accesses; `None` where there was nothing.
-pub(in crate::resource) fn access_differences(before: Option<&Access>, after: &Access, change: &mut Change) {
-    let values = |access: &Access| {
-        [
-            ("mode", format!("{:04o}", access.mode)),
-            ("owner", access.owner.clone()),
-            ("group", access.group.clone()),
-        ]
-    };
-    let before = before.map(values);
-    for (index, (name, after)) in values(after).iter().enumerate() {
-        let before = before.as_ref().map(|values| values[index].1.as_str());
-        if before != Some(after) {
-            change.field(name, before, Some(after));
-        }
-    }
-}
-
-pub(in crate::resource) fn occupied(path: &str, state: &PathState, wanted: &'static str) -> Refusal {
-    let found = match state {
-        PathState::Absent => "absent",
-        PathState::File { .. } => "a regular file",
-        PathState::Directory { .. } => "a directory",
-        PathState::Symlink { .. } => "a symbolic link",
-        PathState::Other => "a device, socket or pipe",
-    };
-    Refusal::Occupied { path: path.to_owned(), found, wanted }
 }
 
 #[cfg(test)]
@@ -157,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_never_asked_to_send_sensitive_content_back() {
+    fn a_probe_never_requests_sensitive_content() {
         let open = Contents::public("/a".to_owned(), "text".to_owned());
         assert!(matches!(open.probe(), Probe::Path { unless_sha256: Some(_), .. }));
         let secret = Contents { sensitive: true, ..open };

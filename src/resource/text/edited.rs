@@ -1,27 +1,25 @@
-//! A text file that others own too: some lines of it are ours, all else stays as it is.
+//! A text file that other programs edit too: some of its lines are managed, all others stay unchanged.
 //!
-//! What is written is a whole new text, made from the one that was observed, and only if the file on the host
-//! is still that one. Owner, mode and attributes stay. A link is refused rather than followed or replaced: what
-//! it points to usually belongs to a program that writes it anew (`/etc/resolv.conf`), and an operator who
-//! means that file can name it.
+//! The whole text is written, made from the observed one, and only if the file is unchanged since. Owner, mode and
+//! attributes stay. A link is refused rather than followed or replaced: its target usually belongs to a program
+//! that rewrites it (`/etc/resolv.conf`), and an operator who means that file can use its path.
 
 use crate::resource::contract::change::{Change, Difference};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::probe::{Observed, PathState, Probe};
 use crate::resource::contract::refusal::Refusal;
 use crate::resource::contract::step::{Access, Step};
-use crate::resource::text::contents::{access_differences, occupied};
 
-/// What differs from every digest: the text is needed whatever it is.
+/// Differs from every digest: the content is always needed.
 const ALWAYS: &str = "";
 
-/// The file, as far as it is not ours.
+/// The file whose lines are edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Edited {
+pub struct Edited {
     pub path: String,
-    /// Whether it is made when it is missing.
+    /// Whether it is created where it is missing.
     pub create: bool,
-    /// Whether its text must never be shown.
+    /// Whether its content must never be shown.
     pub sensitive: bool,
 }
 
@@ -30,7 +28,7 @@ impl Edited {
         Probe::Path { path: self.path.clone(), unless_sha256: Some(ALWAYS.to_owned()) }
     }
 
-    /// The text that the file will have when the turn of the resource comes; `None` where there is no file.
+    /// The text that the file will have when the resource is reached; `None` where it does not exist.
     pub fn text<'a>(
         &self,
         observed: &'a Observed,
@@ -46,11 +44,11 @@ impl Edited {
             PathState::Symlink { target } => {
                 Err(Refusal::Link { path: self.path.clone(), target: target.clone() })
             }
-            other => Err(occupied(&self.path, other, "a file")),
+            other => Err(Refusal::occupied(&self.path, other, "a file")),
         }
     }
 
-    /// The change from `present` to the text `after`; none when it is the same, or when there is neither.
+    /// The change from `present` to the text `after`; empty where they are the same.
     pub fn change(&self, present: Option<Text<'_>>, after: String, context: &Context<'_>) -> Change {
         let mut change = Change::default();
         let before = present.map_or("", |present| present.text);
@@ -64,9 +62,9 @@ impl Edited {
                 Difference::Text { path: self.path.clone(), before: before.to_owned(), after: after.clone() }
             }
         });
-        let access = Access { owner: "root".to_owned(), group: "root".to_owned(), mode: 0o644 };
+        let access = Access::root(0o644);
         if present.is_none() {
-            access_differences(None, &access, &mut change);
+            change.access(None, &access);
         }
         change.steps.push(Step::EditFile {
             path: self.path.clone(),
@@ -81,7 +79,7 @@ impl Edited {
 
 /// The text of a file and its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::resource) struct Text<'a> {
+pub struct Text<'a> {
     pub text: &'a str,
     pub sha256: &'a str,
 }

@@ -2,29 +2,29 @@
 
 use crate::resource::text::edited::Edited;
 
-/// One file system, its fields without the escapes of the file.
+/// One file system; its fields are unescaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Entry {
+pub struct FstabEntry {
     pub source: String,
     pub point: String,
-    pub sort: String,
+    pub fs_type: String,
     pub options: Vec<String>,
     pub dump: u32,
     pub pass: u32,
 }
 
-impl Entry {
-    /// `None` for comments and for what is no entry.
+impl FstabEntry {
+    /// `None` for comments and malformed lines.
     pub fn of(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let [source, point, sort, rest @ ..] = fields.as_slice() else { return None };
+        let [source, point, fs_type, rest @ ..] = fields.as_slice() else { return None };
         let number = |at: usize| rest.get(at).map_or(Some(0), |text| text.parse().ok());
         let options = rest.first().copied().unwrap_or("defaults");
         (!source.starts_with('#')).then_some(())?;
         Some(Self {
             source: unescaped(source),
             point: unescaped(point),
-            sort: (*sort).to_owned(),
+            fs_type: (*fs_type).to_owned(),
             options: options.split(',').map(unescaped).collect(),
             dump: number(1)?,
             pass: number(2)?,
@@ -34,16 +34,16 @@ impl Entry {
     pub fn line(&self) -> String {
         let options: Vec<String> = self.options.iter().map(|option| escaped(option)).collect();
         let [source, point] = [escaped(&self.source), escaped(&self.point)];
-        format!("{source}\t{point}\t{}\t{}\t{} {}", self.sort, options.join(","), self.dump, self.pass)
+        format!("{source}\t{point}\t{}\t{}\t{} {}", self.fs_type, options.join(","), self.dump, self.pass)
     }
 }
 
-/// The file itself. Nothing makes it: a host without it has no file systems to speak of, a container.
-pub(in crate::resource) fn file(create: bool, sensitive: bool) -> Edited {
+/// The file itself.
+pub fn file(create: bool, sensitive: bool) -> Edited {
     Edited { path: "/etc/fstab".to_owned(), create, sensitive }
 }
 
-/// What separates fields, or begins a comment or an escape, as three octal digits.
+/// Writes the characters that separate fields, begin a comment or begin an escape as three octal digits.
 fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         ' ' | '\t' | '\n' | '\\' | '#' => format!("\\{:03o}", u32::from(c)),
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn an_entry_may_leave_its_last_fields_out() {
-        let entry = Entry::of("UUID=a\t/srv/with\\040space  ext4").unwrap();
+        let entry = FstabEntry::of("UUID=a\t/srv/with\\040space  ext4").unwrap();
         assert_eq!(entry.line(), "UUID=a\t/srv/with\\040space\text4\tdefaults\t0 0");
-        assert_eq!(Entry::of(&entry.line()), Some(entry));
+        assert_eq!(FstabEntry::of(&entry.line()), Some(entry));
         for line in ["", "# /dev/a /b ext4", "/dev/a /b", "/dev/a /b ext4 defaults x 0"] {
-            assert_eq!(Entry::of(line), None, "{line}");
+            assert_eq!(FstabEntry::of(line), None, "{line}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! A text as lines, so that some of them can be changed while all others stay as they are, byte for byte.
+//! Text as lines, of which some are changed while all others stay byte for byte.
 
-/// Lines, each with the ending that it has.
+/// Each line has its own ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Lines {
+pub struct Lines {
     lines: Vec<String>,
-    /// What a new line ends with: what the first one does.
+    /// Of new lines: that of the first line.
     ending: &'static str,
 }
 
@@ -20,12 +20,12 @@ impl Lines {
         self.lines.iter().map(|line| body(line))
     }
 
-    /// The place of the last line of this sort.
-    pub fn last(&self, of_this_sort: impl Fn(&str) -> bool) -> Option<usize> {
-        self.lines.iter().rposition(|line| of_this_sort(body(line)))
+    /// The index of the last line that matches.
+    pub fn last(&self, matches: impl Fn(&str) -> bool) -> Option<usize> {
+        self.lines.iter().rposition(|line| matches(body(line)))
     }
 
-    /// Puts a new line at a place, or after all others.
+    /// Inserts a line at an index, or at the end where the index is larger.
     pub fn insert(&mut self, at: usize, line: &str) {
         let at = at.min(self.lines.len());
         if let Some(before) = at.checked_sub(1).and_then(|before| self.lines.get_mut(before))
@@ -36,33 +36,33 @@ impl Lines {
         self.lines.insert(at, format!("{line}{}", self.ending));
     }
 
-    /// Goes through all lines: each stays (`None`), becomes another, or goes.
+    /// Visits all lines: each stays (`None`), is replaced or is removed.
     pub fn edit(&mut self, mut edit: impl FnMut(&str) -> Option<Edit>) {
         let ending = self.ending;
         self.lines = std::mem::take(&mut self.lines)
             .into_iter()
             .filter_map(|line| match edit(body(&line)) {
                 None => Some(line),
-                Some(Edit::Become(new)) => Some(format!("{new}{ending}")),
-                Some(Edit::Go) => None,
+                Some(Edit::Replace(new)) => Some(format!("{new}{ending}")),
+                Some(Edit::Remove) => None,
             })
             .collect();
     }
 
-    /// Leaves exactly one line that is ours, `line`: where the last of ours was, or else after all others.
-    /// Where a file names one thing twice the last one counts, in most formats: so it keeps its place.
+    /// Leaves exactly one of the lines that match `ours`: `line`, in place of the last of them, or else at the end.
+    /// In most formats the last of several lines takes effect, so it keeps its place.
     pub fn set(&mut self, ours: impl Fn(&str) -> bool, line: &str) {
         let Some(keep) = self.last(&ours) else { return self.insert(self.lines.len(), line) };
         let mut at = 0..;
         self.edit(|body| match (ours(body), at.next() == Some(keep)) {
-            (true, true) if body != line => Some(Edit::Become(line.to_owned())),
-            (true, false) => Some(Edit::Go),
+            (true, true) if body != line => Some(Edit::Replace(line.to_owned())),
+            (true, false) => Some(Edit::Remove),
             _ => None,
         });
     }
 
     pub fn remove(&mut self, ours: impl Fn(&str) -> bool) {
-        self.edit(|body| ours(body).then_some(Edit::Go));
+        self.edit(|body| ours(body).then_some(Edit::Remove));
     }
 
     pub fn into_text(self) -> String {
@@ -70,11 +70,11 @@ impl Lines {
     }
 }
 
-/// What becomes of a line.
+/// The change of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) enum Edit {
-    Become(String),
-    Go,
+pub enum Edit {
+    Replace(String),
+    Remove,
 }
 
 fn body(line: &str) -> &str {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_of_ours_stays_and_all_others_are_untouched() {
+    fn one_matching_line_remains_and_all_others_are_unchanged() {
         for (before, after) in [
             ("", "key=1\n"),
             ("a", "a\nkey=1\n"),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_with_their_endings() {
+    fn lines_are_removed_with_their_endings() {
         let mut lines = Lines::of("key\r\na\r\nkey");
         lines.remove(|body| body == "key");
         assert_eq!(lines.into_text(), "a\r\n");

@@ -1,10 +1,7 @@
-//! Text files that several resources edit together.
+//! Files whose text several kinds manage or edit.
 
-pub(crate) mod apt_source;
-pub(crate) mod contents;
-pub(crate) mod dnf_source;
-pub(crate) mod edited;
+pub(in crate::resource) mod contents;
+pub(in crate::resource) mod edited;
 pub(crate) mod fstab;
-pub(crate) mod lines;
-pub(crate) mod package_source;
-pub(crate) mod persisted;
+pub(in crate::resource) mod lines;
+pub(in crate::resource) mod persisted;

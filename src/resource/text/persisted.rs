@@ -1,63 +1,63 @@
-//! A setting that outlives a reboot: a file of its own below a directory of drop-ins, or one line of a file
-//! there that several settings share.
+//! A setting that survives a reboot: a file of its own in a directory of drop-ins, or a line of a file there that
+//! several settings share.
 
 use crate::resource::contract::change::Change;
 use crate::resource::contract::context::Context;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::refusal::Refusal;
-use crate::resource::fields::given::{FieldError, Given};
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
-use crate::resource::text::contents::{Contents, removal, removal_probe};
+use crate::resource::text::contents::{Contents, removal};
 use crate::resource::text::edited::Edited;
 use crate::resource::text::lines::Lines;
 
-/// Where the setting stands, and how.
+/// The file and the line of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::resource) struct Persisted {
+pub struct Persisted {
     own: String,
     /// `None` when it should be absent.
     line: Option<String>,
-    /// Instead of the file of its own, which then goes.
+    /// Instead of the file of its own, which is removed.
     shared: Option<Edited>,
 }
 
 impl Persisted {
-    /// `directory` is where both files lie, without the slash at its end. The field `file` names the shared one.
+    /// `directory` contains both files, and has no slash at its end. The field `file` is the path of the shared one.
     pub fn parse(
-        given: &Given,
+        fields: &FieldValues,
         directory: &'static str,
         own: &str,
         line: Option<String>,
     ) -> Result<Self, FieldError> {
         let own = format!("{directory}/{own}");
-        let shared = match path::field(given, "file")? {
+        let shared = match path::field(fields, "file")? {
             Some(path) if path == own => None,
             Some(path) => {
                 let name = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
                 if !name.is_some_and(|name| name.ends_with(".conf") && !name.contains('/')) {
-                    let reason = format!("it must be a file NAME.conf in {directory}");
-                    return Err(given.invalid("file", reason));
+                    let reason = format!("must be a file NAME.conf in {directory}");
+                    return Err(fields.invalid("file", reason));
                 }
-                Some(Edited { path, create: true, sensitive: given.sensitive })
+                Some(Edited { path, create: true, sensitive: fields.sensitive })
             }
             None => None,
         };
         Ok(Self { own, line, shared })
     }
 
-    /// The shared file.
     pub fn file(&self) -> Option<&Edited> {
         self.shared.as_ref()
     }
 
     pub fn probes(&self) -> Vec<Probe> {
         match &self.shared {
-            Some(shared) => vec![shared.probe(), removal_probe(&self.own)],
-            None => vec![self.contents().map_or_else(|| removal_probe(&self.own), |own| own.probe())],
+            Some(shared) => vec![shared.probe(), Probe::path(&self.own)],
+            None => vec![self.contents().map_or_else(|| Probe::path(&self.own), |own| own.probe())],
         }
     }
 
-    /// `ours` tells the lines of a shared file that are about this setting.
+    /// `ours` selects the lines of a shared file that set it.
     pub fn compare(
         &self,
         observed: &Observed,

@@ -1,4 +1,4 @@
-//! Host certificates, and the authorities that `@cert-authority` lines name.
+//! Host certificates, and the CAs of `@cert-authority` lines.
 
 use jiff::Timestamp;
 use russh::keys::ssh_key::certificate::CertType;
@@ -9,35 +9,44 @@ use super::pattern::glob;
 use super::{KeyVerdict, KnownHosts, describe, verdict};
 use crate::model::ssh_target::HostKeyPolicy;
 
-/// Whether certificates are worth asking for: an authority is known that may vouch for this host.
-pub fn has_authority(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> bool {
+/// The host that a certificate must be valid for.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownName<'a> {
+    /// Name or address, as in the target.
+    pub host: &'a str,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// Whether a CA is known for this host, so that a certificate is worth requesting.
+pub fn has_ca(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> bool {
     !matches!(policy, HostKeyPolicy::Pinned(_))
         && known.of(host, port, Some(Marker::CertAuthority)).next().is_some()
 }
 
-/// Judges a host's certificate (OpenSSH's PROTOCOL.certkeys) at the time `now`. One that no known authority has
-/// signed says nothing: then its bare key is judged.
+/// Verifies a host's certificate (OpenSSH's PROTOCOL.certkeys) at the time `now`. When no known CA has signed it, its
+/// bare key is verified instead.
 pub fn certificate_verdict(
     policy: &HostKeyPolicy,
     known: &KnownHosts,
-    (host, port): (&str, u16),
+    KnownName { host, port }: KnownName<'_>,
     certificate: &Certificate,
     now: Timestamp,
 ) -> KeyVerdict {
     let key = PublicKey::new(certificate.public_key().clone(), "");
-    let authority = PublicKey::new(certificate.signature_key().clone(), "");
+    let ca = PublicKey::new(certificate.signature_key().clone(), "");
     let is_known = known
         .of(host, port, Some(Marker::CertAuthority))
-        .any(|line| line.entry.public_key().key_data() == authority.key_data());
+        .any(|line| line.entry.public_key().key_data() == ca.key_data());
     if !is_known || matches!(policy, HostKeyPolicy::Pinned(_)) {
         return verdict(policy, known, host, port, &key);
     }
     let refused = |reason: &str| KeyVerdict::Mismatch {
-        expected: format!("a certificate of {} {reason}", describe(&authority)),
+        expected: format!("a certificate of {} {reason}", describe(&ca)),
     };
     let revoked = known.of(host, port, Some(Marker::Revoked)).any(|line| {
         let revoked = line.entry.public_key().key_data();
-        revoked == key.key_data() || revoked == authority.key_data()
+        revoked == key.key_data() || revoked == ca.key_data()
     });
     if revoked {
         return refused("that is not revoked");
@@ -45,16 +54,16 @@ pub fn certificate_verdict(
     let names = certificate.valid_principals();
     let lowercase = host.to_lowercase();
     if certificate.cert_type() != CertType::Host {
-        return refused("for a host");
+        return refused("of the host type");
     }
     if !names.is_empty() && !names.iter().any(|name| glob(&name.to_lowercase(), &lowercase)) {
-        return refused(&format!("that names this host, and it names {}", names.join(", ")));
+        return refused(&format!("for this host; it is for {}", names.join(", ")));
     }
     if certificate.critical_options().iter().next().is_some() {
-        return refused("without conditions that are not known here");
+        return refused("without unsupported critical options");
     }
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-    match certificate.validate_at(seconds, &[authority.fingerprint(HashAlg::Sha256)]) {
+    match certificate.validate_at(seconds, &[ca.fingerprint(HashAlg::Sha256)]) {
         Ok(()) => KeyVerdict::Accept,
         Err(_) => refused("that is valid now"),
     }
@@ -76,7 +85,7 @@ mod tests {
         format!("{marker} {names} {}\n", private(number).public_key().to_openssh().unwrap())
     }
 
-    /// Host 1's certificate by authority 9, from second 100 to 200.
+    /// Host 1's certificate by CA 9, from second 100 to 200.
     fn certificate(kind: CertType, names: &[&str]) -> Certificate {
         let key = private(1).public_key().clone();
         let mut builder = Builder::new(vec![0; 16], key, 100, 200).unwrap();
@@ -91,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_counts_for_the_hosts_and_the_time_it_names() {
+    fn a_certificate_is_accepted_for_its_hosts_and_its_time() {
         let authority = line("@cert-authority", "*.example,[*.example]:2222", 9);
         let host = certificate(CertType::Host, &["a.example", "b*.example"]);
         let any = certificate(CertType::Host, &[]);
@@ -113,12 +122,13 @@ mod tests {
             (&revoked, "a.example", 22, &host, 150, false),
             (&distrusted, "a.example", 22, &host, 150, false),
             (&other, "a.example", 22, &host, 150, false),
-            // Then it is its bare key that is known.
+            // Then its bare key is verified.
             (&(other.clone() + &bare), "a.example", 22, &host, 150, true),
         ] {
             let known = KnownHosts::parse("known_hosts", file);
             let now = Timestamp::from_second(second).unwrap();
-            let verdict = certificate_verdict(&HostKeyPolicy::Known, &known, (name, port), certificate, now);
+            let host = KnownName { host: name, port };
+            let verdict = certificate_verdict(&HostKeyPolicy::Known, &known, host, certificate, now);
             assert_eq!(
                 verdict == KeyVerdict::Accept,
                 accepted,

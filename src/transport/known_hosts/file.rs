@@ -1,5 +1,5 @@
-//! The file of remembered host keys. One file serves every run on a machine, so each change is made under a
-//! lock and after looking again.
+//! The file of remembered host keys. All runs on a machine share it, so each change is made under a lock, after
+//! reading the file again.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use russh::keys::PublicKey;
 
+use super::certificate::KnownName;
 use super::pattern::host_field;
 use super::{KeyVerdict, KnownHosts, verdict};
 use crate::model::ssh_target::HostKeyPolicy;
 use crate::transport::error::TransportError;
 
-/// Reads the files, as one; one that is not there knows no host.
+/// Reads the files as one; a file that does not exist is empty.
 ///
 /// # Errors
-/// `KnownHosts` when one is there and cannot be read.
+/// `KnownHosts` when an existing file cannot be read.
 pub fn read_all(paths: &[PathBuf]) -> Result<KnownHosts, TransportError> {
     let mut all = KnownHosts::default();
     for path in paths {
@@ -32,11 +33,11 @@ pub fn read_all(paths: &[PathBuf]) -> Result<KnownHosts, TransportError> {
     Ok(all)
 }
 
-/// Adds a key for a host that was never seen, and says what then holds: another process may have remembered
-/// one in the meantime. Makes the file (0600) and its directories (0700) where they are missing.
+/// Adds a key for a new host and returns the verdict on it, since another process may have added one in the meantime.
+/// Creates the file (0600) and its directories (0700) where they are missing.
 ///
 /// # Errors
-/// `KnownHosts` when the file cannot be made, locked, read or written.
+/// `KnownHosts` when the file cannot be created, locked, read or written.
 pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<KeyVerdict, TransportError> {
     let remember = || -> io::Result<KeyVerdict> {
         if let Some(directory) = path.parent() {
@@ -44,13 +45,13 @@ pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<K
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
         file.lock()?;
-        append(&mut file, path, (host, port), key)
+        append(&mut file, path, KnownName { host, port }, key)
     };
     remember().map_err(|error| failed(path, &error))
 }
 
-/// Forgets what was remembered for a host, because somebody vouches for another key. Lines with patterns or hashed
-/// names, which are not of our making, stay.
+/// Removes the remembered keys of a host, because the operator has verified another one. Lines with patterns or hashed
+/// names, which metalform does not write, are kept.
 ///
 /// # Errors
 /// `KnownHosts` when the file cannot be locked, read or written.
@@ -76,7 +77,7 @@ pub fn forget(path: &Path, host: &str, port: u16) -> Result<(), TransportError> 
 fn append(
     file: &mut File,
     path: &Path,
-    (host, port): (&str, u16),
+    KnownName { host, port }: KnownName<'_>,
     key: &PublicKey,
 ) -> io::Result<KeyVerdict> {
     let mut bytes = Vec::new();
@@ -88,7 +89,7 @@ fn append(
     }
     let bare = PublicKey::new(key.key_data().clone(), "");
     let text = bare.to_openssh().map_err(io::Error::other)?;
-    // A hand-edited file may lack its last line break.
+    // A file edited by hand may lack its last line break.
     let open_line = if bytes.last().is_some_and(|byte| *byte != b'\n') { "\n" } else { "" };
     file.write_all(format!("{open_line}{} {}\n", host_field(host, port), text.trim_end()).as_bytes())?;
     file.sync_data()?;
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_forgotten_is_a_new_one() {
+    fn a_forgotten_host_is_new_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("known_hosts");
         for (host, number) in [("192.0.2.1", 1), ("192.0.2.10", 2)] {
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_remembered_once_and_another_one_never_replaces_it() {
+    fn a_key_is_remembered_once_and_never_replaced_by_another() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/known_hosts");
         assert_eq!(read_all(std::slice::from_ref(&path)).unwrap(), KnownHosts::default());
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_its_break_is_not_joined_to_the_next() {
+    fn a_line_without_line_break_is_not_joined_to_the_next() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("known_hosts");
         std::fs::write(&path, "# by hand").unwrap();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_leave_one_line_each() {
+    fn concurrent_calls_leave_one_line_a_host() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("known_hosts");
         std::thread::scope(|scope| {
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_an_error_and_not_an_empty_one() {
+    fn an_unreadable_file_is_an_error_and_not_empty() {
         let directory = tempfile::tempdir().unwrap();
         let error = read_all(&[directory.path().to_owned()]).unwrap_err();
         assert!(matches!(error, TransportError::KnownHosts { .. }), "{error}");

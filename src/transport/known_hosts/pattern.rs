@@ -2,6 +2,7 @@
 
 use ring::hmac;
 use russh::keys::ssh_key::known_hosts::HostPatterns;
+use wildmatch::WildMatch;
 
 /// How a known_hosts line names a host: in lowercase, and with brackets where the port is not 22.
 pub fn host_field(host: &str, port: u16) -> String {
@@ -9,7 +10,7 @@ pub fn host_field(host: &str, port: u16) -> String {
     if port == 22 { host } else { format!("[{host}]:{port}") }
 }
 
-/// Whether a line is about the host of this name (a [`host_field`]). A negated name that fits outweighs all
+/// Whether a line applies to the host of this name (a [`host_field`]). A negated pattern that matches overrides all
 /// others of its line.
 pub fn matches(patterns: &HostPatterns, name: &str) -> bool {
     match patterns {
@@ -26,26 +27,9 @@ pub fn matches(patterns: &HostPatterns, name: &str) -> bool {
     }
 }
 
-/// `*` is any text and `?` any one character (ssh_config(5), "PATTERNS"). Takes time in the product of both
-/// lengths, however many stars there are.
+/// Whether `text` matches `pattern`, in which `*` is any string and `?` any one character (ssh_config(5), "PATTERNS").
 pub fn glob(pattern: &str, text: &str) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    // fits[i]: whether the pattern so far fits the first i characters.
-    let mut fits = vec![false; text.len() + 1];
-    fits[0] = true;
-    for wanted in pattern.chars() {
-        if wanted == '*' {
-            for i in 1..fits.len() {
-                fits[i] |= fits[i - 1];
-            }
-        } else {
-            for i in (1..fits.len()).rev() {
-                fits[i] = fits[i - 1] && (wanted == '?' || wanted == text[i - 1]);
-            }
-            fits[0] = false;
-        }
-    }
-    fits[text.len()]
+    WildMatch::new(pattern).matches(text)
 }
 
 #[cfg(test)]

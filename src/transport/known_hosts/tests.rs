@@ -29,7 +29,7 @@ enum Is {
 }
 
 #[test]
-fn a_key_is_judged_by_policy_and_known_lines() {
+fn the_verdict_depends_on_policy_and_known_lines() {
     use HostKeyPolicy::{AcceptNew, Known};
     let line = |names: &str, key: &str| format!("{names} {key}\n");
     let ours = line(HOST, ED25519);
@@ -43,7 +43,7 @@ fn a_key_is_judged_by_policy_and_known_lines() {
         (pinned(ED25519), line(HOST, OTHER_ED25519), ED25519, Is::Accepted),
         (pinned("nonsense"), ours.clone(), ED25519, Is::Mismatch),
         (pinned(ED25519), revoked.clone(), ED25519, Is::Mismatch),
-        // Known: what the file says.
+        // Known: what the file contains.
         (Known, ours.clone(), ED25519, Is::Accepted),
         (Known, String::new(), ED25519, Is::Unknown),
         (Known, line("node-2", ED25519), ED25519, Is::Unknown),
@@ -63,7 +63,7 @@ fn a_key_is_judged_by_policy_and_known_lines() {
         (Known, format!("{HOST}\t {ED25519} a comment # here\r\n"), ED25519, Is::Accepted),
         (Known, format!("# {ours}"), ED25519, Is::Unknown),
         (Known, format!("not a line\n\n{HOST} ssh-future AAAA\n{ours}"), ED25519, Is::Accepted),
-        // Every sort of key.
+        // Every type of key.
         (Known, line(HOST, P256), P256, Is::Accepted),
         (Known, line(HOST, P384), P384, Is::Accepted),
         (Known, line(HOST, P521), P521, Is::Accepted),
@@ -84,7 +84,7 @@ fn a_key_is_judged_by_policy_and_known_lines() {
 }
 
 #[test]
-fn a_mismatch_says_what_was_expected_and_where_that_is_from() {
+fn a_mismatch_has_the_expected_key_and_its_source() {
     let fingerprint = "ssh-ed25519 SHA256:l8L34c6uyhPYbH3KUdhXQRONkEjP2M1SODsQqVylS7I";
     let expected = |policy: &HostKeyPolicy, file: &str| match verdict(
         policy,
@@ -100,11 +100,14 @@ fn a_mismatch_says_what_was_expected_and_where_that_is_from() {
     let file = format!("# ours\n{HOST} {ED25519}\n");
     assert_eq!(expected(&HostKeyPolicy::Known, &file), format!("{fingerprint} (known_hosts:2)"));
     let file = format!("\n\n@revoked {HOST} {OTHER_ED25519}\n");
-    assert_eq!(expected(&HostKeyPolicy::AcceptNew, &file), "another (this one is revoked in known_hosts:3)");
+    assert_eq!(
+        expected(&HostKeyPolicy::AcceptNew, &file),
+        "another key (this one is revoked in known_hosts:3)"
+    );
 }
 
 #[test]
-fn the_algorithms_a_host_is_known_by_come_first_and_sha_1_never() {
+fn algorithms_of_known_keys_are_first_and_sha_1_is_never_used() {
     let first = |policy: &HostKeyPolicy, file: &str| -> Vec<String> {
         let all = algorithms(policy, &KnownHosts::parse("known_hosts", file), HOST, 22);
         assert_eq!(all.len(), 6);

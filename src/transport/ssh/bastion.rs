@@ -1,4 +1,5 @@
-//! Connections to bastions: one for each, however many hosts of a run lie behind it.
+//! Connections to bastions: one each, shared by all hosts of a run behind it. The bastion resolves the names of these
+//! hosts; nothing here looks them up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +17,13 @@ use crate::transport::error::TransportError;
 #[derive(Default)]
 pub(super) struct Bastions(Mutex<BTreeMap<SshTarget, Arc<Slot>>>);
 
-/// Locked while a connection is made: whoever comes meanwhile waits for it.
+/// Locked while a connection is made, so that concurrent calls wait for the same one.
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Last>);
+struct Slot(tokio::sync::Mutex<LastAttempt>);
 
-/// What came of the last attempt.
+/// The result of the last attempt.
 #[derive(Default)]
-enum Last {
+enum LastAttempt {
     #[default]
     None,
     Connected(Arc<Connection>),
@@ -30,12 +31,12 @@ enum Last {
 }
 
 impl Bastions {
-    /// A way through `bastion` to `target`, and the connection that must live as long. sshd's `MaxSessions` does not
-    /// count such channels.
+    /// A stream through `bastion` to `target`, and the connection that must live as long. Such channels do not count
+    /// towards sshd's `MaxSessions`.
     ///
     /// # Errors
-    /// Those of the bastion carry its address; `Unreachable` when it does not get through to the target.
-    pub(super) async fn way(
+    /// Those of the bastion carry its address; `Unreachable` when it does not connect to the target.
+    pub(super) async fn stream(
         client: &SshClient,
         bastion: &SshTarget,
         target: &SshTarget,
@@ -47,7 +48,7 @@ impl Bastions {
         let (connection, fresh) = slot.connection(client, bastion).await?;
         match open(client, &connection, bastion, target).await {
             Err(Obstacle::Bastion(_)) if !fresh => {
-                // It has been away since: that is no failure of the target's.
+                // The bastion was down since its last use: reconnect once.
                 slot.forget(&connection).await;
                 let (connection, _) = slot.connection(client, bastion).await?;
                 let stream = open(client, &connection, bastion, target).await?;
@@ -59,31 +60,33 @@ impl Bastions {
 }
 
 impl Slot {
-    /// The connection there is, or a new one, and whether it is new. Who waited for an attempt shares its failure,
-    /// or many hosts would wait in turn for a bastion that is away; and a failure that will not pass is final,
-    /// or a bastion would lock out a user for each host behind it.
+    /// The existing connection, or a new one, and whether it is new. Calls that waited for an attempt share its failure,
+    /// or many hosts would wait in turn for a bastion that is down; and a permanent failure is final, or each host
+    /// behind a bastion would add a refused login to it.
     async fn connection(
         &self,
         client: &SshClient,
         bastion: &SshTarget,
     ) -> Result<(Arc<Connection>, bool), TransportError> {
-        let asked = Instant::now();
+        let called = Instant::now();
         let mut last = self.0.lock().await;
         match &*last {
-            Last::Connected(connection) if !connection.handle.is_closed() => {
+            LastAttempt::Connected(connection) if !connection.handle.is_closed() => {
                 return Ok((Arc::clone(connection), false));
             }
-            Last::Failed(at, error) if error.is_permanent() || *at >= asked => return Err(error.clone()),
+            LastAttempt::Failed(at, error) if error.is_permanent() || *at >= called => {
+                return Err(error.clone());
+            }
             _ => {}
         }
         match connection::open(client, bastion).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                *last = Last::Connected(Arc::clone(&connection));
+                *last = LastAttempt::Connected(Arc::clone(&connection));
                 Ok((connection, true))
             }
             Err(error) => {
-                *last = Last::Failed(Instant::now(), error.clone());
+                *last = LastAttempt::Failed(Instant::now(), error.clone());
                 Err(error)
             }
         }
@@ -91,17 +94,17 @@ impl Slot {
 
     async fn forget(&self, broken: &Arc<Connection>) {
         let mut last = self.0.lock().await;
-        if matches!(&*last, Last::Connected(present) if Arc::ptr_eq(present, broken)) {
-            *last = Last::None;
+        if matches!(&*last, LastAttempt::Connected(present) if Arc::ptr_eq(present, broken)) {
+            *last = LastAttempt::None;
         }
     }
 }
 
-/// What stands in the way.
+/// Why a bastion did not open a stream.
 enum Obstacle {
     /// The connection to the bastion is dead.
     Bastion(TransportError),
-    /// The bastion does not reach the target, or may not.
+    /// The bastion does not reach the target, or does not allow it.
     Target(TransportError),
 }
 
@@ -126,7 +129,7 @@ async fn open(
         Ok(Ok(channel)) => Ok(channel.into_stream()),
         Ok(Err(Error::ChannelOpenFailure(refusal))) => {
             let reason = match refusal {
-                ChannelOpenFailure::AdministrativelyProhibited => "it does not allow forwarding".to_owned(),
+                ChannelOpenFailure::AdministrativelyProhibited => "forwarding is not allowed".to_owned(),
                 other => other.description().to_owned(),
             };
             Err(Obstacle::Target(why(reason)))
@@ -134,7 +137,7 @@ async fn open(
         Ok(Err(error)) => Err(Obstacle::Bastion(why(error.to_string()))),
         Err(_) => {
             let late = why(format!("no TCP connection within {:?}", client.deadline));
-            // The bastion is dead, or a target drops packets: one that answers is alive.
+            // Either the bastion is dead, or the target drops packets: a bastion that answers is alive.
             match timeout(client.deadline, through.handle.send_ping()).await {
                 Ok(Ok(())) if !through.handle.is_closed() => Err(Obstacle::Target(late)),
                 _ => Err(Obstacle::Bastion(late)),

@@ -1,4 +1,4 @@
-//! What the connections of one run have in common.
+//! Settings and caches that the SSH connections of one run share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,28 +8,28 @@ use jiff::Timestamp;
 
 use super::bastion::Bastions;
 use super::key_file::KeyFiles;
-use crate::transport::secret::{Nobody, Prompter, Secret};
+use crate::transport::secret::{NoPrompter, Prompter, Secret};
 use crate::transport::sudo::SudoPassword;
 
-/// How long one host (and each bastion before it) has to answer, at each of these steps: from the first packet to
-/// the host's key; each key that it is shown; the opening of a session.
+/// How long one host (and each bastion before it) may take for each of these steps: from the first packet to the host
+/// key; each offered key; the opening of a session.
 pub const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// After this time of silence a host is asked whether it lives, as with ssh's `ServerAliveInterval`. After three
-/// questions without an answer the link counts as dead: so within 40 s, however long a program runs. A host
-/// that is merely quiet answers, and is never cut off.
-pub const KEEPALIVE: Duration = Duration::from_secs(10);
+/// After this time without data a keepalive request is sent, as with ssh's `ServerAliveInterval`. The connection is
+/// dead when [`UNANSWERED`] requests have no answer an interval later: within 8 s of the last data, so that a host
+/// that loses power is noticed within 10 s. A host that is merely quiet answers, and is never disconnected.
+pub const KEEPALIVE: Duration = Duration::from_secs(2);
 
-/// While a large payload is written to a host behind a bastion no questions can be asked, and the link to it is not
-/// ours to watch: then it counts as dead when nothing moved for so many intervals.
-pub(super) const STUCK: u32 = 30;
+/// While a large payload is written to a host behind a bastion no keepalive requests can be sent, and the kernel here
+/// does not see the connection between the bastion and the host: it is dead when nothing moved for this time.
+pub const STUCK: Duration = Duration::from_secs(300);
 
-/// Questions that may stay open (`ServerAliveCountMax`).
+/// Keepalive requests that may be without an answer (`ServerAliveCountMax`).
 pub(super) const UNANSWERED: u32 = 3;
 
-/// Known hosts, keys, who is asked for passphrases, and the connections to bastions, which hosts share.
+/// Known hosts, keys, the prompter, the sudo password, and the connections to bastions.
 pub struct SshClient {
-    /// Files of known host keys; in the first one new ones are remembered.
+    /// Files of known host keys; new ones are added to the first.
     pub(super) known_hosts: Vec<PathBuf>,
     pub(super) agent: Option<PathBuf>,
     pub(super) home: Option<PathBuf>,
@@ -39,23 +39,24 @@ pub struct SshClient {
     pub(super) sudo: Option<SudoPassword>,
     pub(super) deadline: Duration,
     pub(super) keepalive: Duration,
+    pub(super) stuck: Duration,
     pub(super) clock: Option<fn() -> Timestamp>,
 }
 
 impl SshClient {
-    /// Without an agent, and where nobody can be asked. `known_hosts` is the file of remembered host keys, for hosts and
-    /// bastions.
+    /// Without agent and prompter. `known_hosts` is the file of remembered host keys, for hosts and bastions.
     pub fn new(known_hosts: PathBuf) -> Self {
         Self {
             known_hosts: vec![known_hosts],
             agent: None,
             home: None,
-            prompter: Arc::new(Nobody),
+            prompter: Arc::new(NoPrompter),
             keys: KeyFiles::default(),
             bastions: Bastions::default(),
             sudo: None,
             deadline: CONNECT_DEADLINE,
             keepalive: KEEPALIVE,
+            stuck: STUCK,
             clock: None,
         }
     }
@@ -66,38 +67,53 @@ impl SshClient {
         self
     }
 
-    /// With the agent behind this socket (`SSH_AUTH_SOCK`).
+    /// Uses the agent behind this socket (`SSH_AUTH_SOCK`).
     pub fn with_agent(self, socket: Option<PathBuf>) -> Self {
         Self { agent: socket, ..self }
     }
 
-    /// With the directory that `~/` means in paths of keys.
+    /// Sets the directory that `~/` stands for in paths of keys.
     pub fn with_home(self, home: Option<PathBuf>) -> Self {
         Self { home, ..self }
     }
 
-    /// With the time, without which no host certificate can be judged, so that none is asked for.
+    /// Sets the clock that validates host certificates; without one, none is requested.
     pub fn with_clock(self, clock: fn() -> Timestamp) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
-    /// With somebody to ask for passphrases.
+    /// Sets the prompter for passphrases.
     pub fn with_prompter(self, prompter: Arc<dyn Prompter>) -> Self {
         Self { prompter, ..self }
     }
 
-    /// With the password for a sudo that asks; without one it must not ask.
+    /// Sets the password for sudo; without one, a sudo that prompts is an error.
     pub fn with_sudo_password(self, password: Option<Secret>) -> Self {
         Self { sudo: password.map(SudoPassword::new), ..self }
     }
 
-    /// With another deadline than [`CONNECT_DEADLINE`].
+    /// Replaces [`CONNECT_DEADLINE`].
     pub fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
 
-    /// With another interval than [`KEEPALIVE`].
+    /// Replaces [`STUCK`].
+    pub fn with_stuck(self, stuck: Duration) -> Self {
+        Self { stuck, ..self }
+    }
+
+    /// Replaces [`KEEPALIVE`].
     pub fn with_keepalive(self, keepalive: Duration) -> Self {
         Self { keepalive, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_host_is_noticed_within_10_seconds() {
+        assert!(KEEPALIVE * (UNANSWERED + 1) <= Duration::from_secs(10));
     }
 }

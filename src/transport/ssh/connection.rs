@@ -1,4 +1,4 @@
-//! From nothing to a connection that has let us in.
+//! Opens connections: TCP, host key, authentication.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -16,28 +16,28 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use super::bastion::Bastions;
-use super::client::{STUCK, SshClient, UNANSWERED};
+use super::client::{SshClient, UNANSWERED};
 use super::host_key::{HandshakeError, HostKeyCheck};
-use super::login::{Login, log_in};
+use super::login::{LoginEnd, log_in};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
-use crate::transport::known_hosts::certificate::has_authority;
+use crate::transport::known_hosts::certificate::has_ca;
 use crate::transport::known_hosts::{algorithms, file};
 
-/// sshd allows ten sessions a connection (`MaxSessions`), and counts one that has ended until it next looks; so as
-/// many again may still count. More programs than this wait for their turn.
+/// sshd allows ten sessions a connection (`MaxSessions`) and counts ended ones for a while, so as many again may still
+/// count. More programs than this wait.
 const SESSIONS: usize = 5;
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// The host said that it closes it, and why.
+    /// The host sent a disconnect message with this reason.
     ByHost(String),
-    /// The link broke.
+    /// The connection broke.
     Broken(String),
 }
 
-/// How a connection ended, once it has; written by the connection's own task.
+/// How a connection ended, once it has; set by the connection's own task.
 #[derive(Clone, Default)]
 pub(super) struct Ending(Arc<Mutex<Option<Ended>>>);
 
@@ -51,7 +51,7 @@ impl Ending {
     }
 }
 
-/// A connection to a host, logged in.
+/// An authenticated connection to a host.
 pub(super) struct Connection {
     pub(super) handle: Handle<HostKeyCheck>,
     pub(super) sessions: Arc<Semaphore>,
@@ -61,17 +61,17 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// What ended the connection, as far as it is known.
+    /// What ended the connection, as far as is known.
     pub(super) fn ending(&self) -> String {
         match self.ending.get() {
-            Some(Ended::ByHost(reason)) => format!("the host closed it: {reason}"),
+            Some(Ended::ByHost(reason)) => format!("closed by the host: {reason}"),
             Some(Ended::Broken(reason)) => reason,
-            None => "it was closed".to_owned(),
+            None => "connection closed".to_owned(),
         }
     }
 }
 
-/// Connects, checks the host key, logs in.
+/// Connects, verifies the host key, authenticates.
 ///
 /// # Errors
 /// Those of the bastion carry the bastion's address.
@@ -83,18 +83,18 @@ pub(super) fn open<'a>(
         if let Some(connection) = attempt(client, target).await? {
             return Ok(connection);
         }
-        let never = || unreachable(target, "it hung up while the passphrase was typed".to_owned());
-        attempt(client, target).await?.ok_or_else(never)
+        let closed = || unreachable(target, "connection closed while the passphrase was typed".to_owned());
+        attempt(client, target).await?.ok_or_else(closed)
     })
 }
 
-/// `None` when the host hung up while a person typed a passphrase, which is known now.
+/// `None` when the host closed the connection while a passphrase was typed: the key is unlocked now.
 async fn attempt(client: &SshClient, target: &SshTarget) -> Result<Option<Connection>, TransportError> {
     let Some(bastion) = &target.bastion else {
         let end = Instant::now() + client.deadline;
         return shake_hands(tcp(client, target, end).await?, client, target, end).await;
     };
-    let (stream, through) = Bastions::way(client, bastion, target).await?;
+    let (stream, through) = Bastions::stream(client, bastion, target).await?;
     let end = Instant::now() + client.deadline;
     let connection = shake_hands(stream, client, target, end).await?;
     Ok(connection.map(|connection| Connection { _bastion: Some(through), ..connection }))
@@ -109,10 +109,10 @@ async fn tcp(client: &SshClient, target: &SshTarget, end: Instant) -> Result<Tcp
         }
     };
     let socket = SockRef::from(&stream);
-    // Without this a small program waits for the acknowledgement of the one before.
+    // Nagle's algorithm delays a small program until the one before is acknowledged.
     let prepared = socket.set_tcp_nodelay(true).and_then(|()| {
-        // While a large payload is being written no questions are asked (see KEEPALIVE): then it is the
-        // kernel that notices a dead link (tcp(7), TCP_USER_TIMEOUT).
+        // While a large payload is written no keepalive requests are sent: then the kernel notices a dead
+        // connection (tcp(7), TCP_USER_TIMEOUT).
         socket.set_tcp_user_timeout(Some(client.keepalive * (UNANSWERED + 1)))
     });
     prepared.map_err(|error| unreachable(target, error.to_string()))?;
@@ -130,13 +130,18 @@ where
 {
     let known = file::read_all(&client.known_hosts)?;
     let host_keys = algorithms(&target.host_key, &known, &target.host, target.port);
-    let certified =
-        client.clock.is_some() && has_authority(&target.host_key, &known, &target.host, target.port);
+    let certified = client.clock.is_some() && has_ca(&target.host_key, &known, &target.host, target.port);
     let mut config = config(client.keepalive, host_keys, certified);
-    config.inactivity_timeout = target.bastion.as_ref().map(|_| client.keepalive * STUCK);
+    config.inactivity_timeout = target.bastion.as_ref().map(|_| client.stuck);
     let ending = Ending::default();
     let remembered = client.known_hosts.first().cloned().unwrap_or_default();
-    let check = HostKeyCheck::new(target.clone(), (known, remembered), client.clock, ending.clone());
+    let check = HostKeyCheck {
+        target: target.clone(),
+        known,
+        known_hosts: remembered,
+        clock: client.clock,
+        ending: ending.clone(),
+    };
     let mut handle = match timeout_at(end, connect_stream(Arc::new(config), stream, check)).await {
         Ok(Ok(handle)) => handle,
         Ok(Err(HandshakeError::Refused(error))) => return Err(error),
@@ -145,11 +150,11 @@ where
             return Err(TransportError::Incompatible { host: target.address(), reason });
         }
         Ok(Err(HandshakeError::Ssh(error))) => return Err(unreachable(target, error.to_string())),
-        Err(_) => return Err(unreachable(target, format!("no SSH greeting within {:?}", client.deadline))),
+        Err(_) => return Err(unreachable(target, format!("no SSH handshake within {:?}", client.deadline))),
     };
     match log_in(&mut handle, target, client, &ending).await? {
-        Login::Done => {}
-        Login::Anew => return Ok(None),
+        LoginEnd::Done => {}
+        LoginEnd::Reconnect => return Ok(None),
     }
     Ok(Some(Connection { handle, sessions: Arc::new(Semaphore::new(SESSIONS)), ending, _bastion: None }))
 }
@@ -159,7 +164,7 @@ fn config(keepalive: Duration, host_keys: Vec<Algorithm>, certified: bool) -> Co
         preferred: Preferred {
             host_key_certificates: if certified { Cow::Owned(host_keys.clone()) } else { Cow::Borrowed(&[]) },
             key: Cow::Owned(host_keys),
-            // Compression costs more than a local network does.
+            // On a local network compression costs more time than it saves.
             compression: Cow::Borrowed(&[compression::NONE]),
             ..Preferred::DEFAULT
         },

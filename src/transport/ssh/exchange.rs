@@ -1,6 +1,5 @@
-//! One program on one channel: sent without waiting for anything, and read at the same time. Only where sudo asks
-//! for a password nothing is sent before sudo has let us through: what it reads as a second password would
-//! be the script.
+//! One program on one channel: sent without waiting for anything, and read at the same time. Only where sudo prompts
+//! for a password nothing is sent before sudo has started the shell: it would read the script as a second password.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +11,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use zeroize::Zeroizing;
 
-use crate::transport::Replies;
-use crate::transport::capture::{Capture, Source, SudoStage};
+use crate::transport::Input;
+use crate::transport::capture::{Capture, OutputStream, SudoStage};
 use crate::transport::shell::{Elevation, Frame};
-use crate::transport::sudo::{Attempt, SudoPassword};
+use crate::transport::sudo::{SudoAttempt, SudoPassword};
 
 /// How much of a payload is copied at a time, bytes.
 const PIECE: usize = 256 << 10;
@@ -23,73 +22,72 @@ const PIECE: usize = 256 << 10;
 /// The extended data type of standard error (RFC 4254 section 5.2).
 const STDERR: u32 = 1;
 
-/// How long sudo has until it asks, and after the answer until it lets us through or not. A directory service may
-/// be asked meanwhile.
-const SUDO: Duration = Duration::from_secs(60);
+/// How long sudo may take to prompt, and after the answer to accept or refuse it. It may query a directory service.
+const SUDO_DEADLINE: Duration = Duration::from_secs(60);
 
 /// How an exchange ended.
-pub(super) enum End {
+pub(super) enum ExchangeEnd {
     /// The program did, with this status (128 + n for signal n), and all of its output was seen.
     Exited(i32),
-    /// The link broke, or the host closed the channel without a status.
+    /// The connection broke, or the host closed the channel without a status.
     Lost,
     /// The host runs no commands for this user.
-    Refused,
+    NoCommands,
     /// The program printed more than is kept.
-    TooMuch,
-    /// sudo does not let us through, for this reason.
-    Sudo(String),
+    OutputLimit,
+    /// sudo did not start the shell, for this reason.
+    SudoRefused(String),
 }
 
-/// For whom the password is given.
-pub(super) struct Asked<'a> {
+/// The user that sudo prompts for, and its password.
+pub(super) struct SudoLogin<'a> {
     pub(super) password: &'a SudoPassword,
     pub(super) user: &'a str,
     pub(super) host: &'a str,
 }
 
-/// Runs one framed program to its end. `asked` answers sudo where the frame has it ask.
+/// Runs one framed program to its end. `login` answers sudo where the frame lets it prompt.
 pub(super) async fn run(
     channel: Channel<Msg>,
     frame: &Frame,
-    (payload, replies): (&[u8], Replies),
+    input: Input<'_>,
     capture: &mut Capture<'_>,
-    asked: Option<Asked<'_>>,
-) -> End {
+    login: Option<SudoLogin<'_>>,
+) -> ExchangeEnd {
     let (mut incoming, outgoing) = channel.split();
     let mut outgoing = CloseOnDrop { channel: Arc::new(outgoing), open: true };
     let channel = Arc::clone(&outgoing.channel);
-    let through = Notify::new();
+    let started = Notify::new();
     if frame.elevation != Elevation::SudoWithPassword {
-        through.notify_one();
+        started.notify_one();
     }
-    let sending = send(&channel, frame, (payload, replies), &through);
+    let sending = send(&channel, frame, input, &started);
     tokio::pin!(sending);
     let (mut unsent, mut status, mut whole) = (true, None, false);
-    let mut answering = Answering { asked, attempt: None, deadline: Instant::now() + SUDO };
+    let mut dialog = SudoDialog { login, attempt: None, deadline: Instant::now() + SUDO_DEADLINE };
     loop {
-        let waits = capture.sudo_stage() != SudoStage::Through;
+        let waits = capture.sudo_stage() != SudoStage::Started;
         let message = tokio::select! {
-            // When sending fails the program has ended or the link broke: which of them, the channel tells.
+            // When sending fails the program has ended or the connection broke: the channel reports which.
             _ = &mut sending, if unsent => {
                 unsent = false;
                 continue;
             }
-            () = sleep_until(answering.deadline), if waits && answering.asked.is_some() => {
-                return End::Sudo(format!("it neither asked for a password nor let us through within {SUDO:?}"));
+            () = sleep_until(dialog.deadline), if waits && dialog.login.is_some() => {
+                return ExchangeEnd::SudoRefused(format!("sudo neither prompted for a password nor ran the command within {SUDO_DEADLINE:?}"));
             }
             message = incoming.wait() => message,
         };
         let pushed = match message {
-            None => return status.filter(|_| whole).map_or(End::Lost, End::Exited),
+            None => return status.filter(|_| whole).map_or(ExchangeEnd::Lost, ExchangeEnd::Exited),
             Some(ChannelMsg::Close) => {
                 outgoing.open = false;
-                answering.ended(capture.sudo_stage(), status);
-                return status.map_or(End::Lost, End::Exited);
+                dialog.ended(capture.sudo_stage(), status);
+                return status.map_or(ExchangeEnd::Lost, ExchangeEnd::Exited);
             }
-            Some(ChannelMsg::Failure) => return End::Refused,
-            Some(ChannelMsg::Data { data }) => capture.push(Source::Stdout, &data),
-            Some(ChannelMsg::ExtendedData { data, ext: STDERR }) => capture.push(Source::Stderr, &data),
+            Some(ChannelMsg::Failure) => return ExchangeEnd::NoCommands,
+            Some(ChannelMsg::Data { data }) => capture.push(OutputStream::Stdout, &data),
+            Some(ChannelMsg::ExtendedData { data, ext: STDERR }) => capture.push(OutputStream::Stderr, &data),
             Some(ChannelMsg::ExitStatus { exit_status }) => {
                 status = i32::try_from(exit_status).ok();
                 Ok(())
@@ -105,65 +103,65 @@ pub(super) async fn run(
             Some(_) => Ok(()),
         };
         if pushed.is_err() {
-            return End::TooMuch;
+            return ExchangeEnd::OutputLimit;
         }
-        if waits && let Err(reason) = answering.go_on(capture.sudo_stage(), &channel, &through).await {
-            return End::Sudo(reason);
+        if waits && let Err(reason) = dialog.proceed(capture.sudo_stage(), &channel, &started).await {
+            return ExchangeEnd::SudoRefused(reason);
         }
     }
 }
 
-/// Answers sudo, once.
-struct Answering<'a> {
-    asked: Option<Asked<'a>>,
-    attempt: Option<Attempt<'a>>,
+/// Answers sudo's prompt, once.
+struct SudoDialog<'a> {
+    login: Option<SudoLogin<'a>>,
+    attempt: Option<SudoAttempt<'a>>,
     deadline: Instant,
 }
 
-impl Answering<'_> {
-    async fn go_on(
+impl SudoDialog<'_> {
+    async fn proceed(
         &mut self,
         stage: SudoStage,
         channel: &ChannelWriteHalf<Msg>,
-        through: &Notify,
+        started: &Notify,
     ) -> Result<(), String> {
         match stage {
-            SudoStage::Through => {
+            SudoStage::Started => {
                 if let Some(attempt) = self.attempt.take() {
-                    attempt.taken();
+                    attempt.accepted();
                 }
-                through.notify_one();
+                started.notify_one();
             }
-            SudoStage::Asked(1) if self.attempt.is_none() => {
-                let Some(asked) = &self.asked else { return Ok(()) };
-                let attempt = asked.password.attempt(asked.user).await.map_err(|host| {
-                    format!("it asks for a password, and {host} did not take the one that was given")
+            SudoStage::Prompted(1) if self.attempt.is_none() => {
+                let Some(login) = &self.login else { return Ok(()) };
+                let attempt = login.password.attempt(login.user).await.map_err(|host| {
+                    format!("sudo requires a password, and {host} refused the one that was given")
                 })?;
                 let line = Zeroizing::new(format!("{}\n", attempt.secret().expose()).into_bytes());
-                // When it fails the channel tells why.
+                // When it fails the channel reports why.
                 let _ = channel.data_bytes(Bytes::from_owner(line)).await;
                 self.attempt = Some(attempt);
-                self.deadline = Instant::now() + SUDO;
+                self.deadline = Instant::now() + SUDO_DEADLINE;
             }
-            SudoStage::Asked(2..) => {
+            SudoStage::Prompted(2..) => {
                 self.refused();
-                return Err("it does not take the password".to_owned());
+                return Err("sudo refuses the password".to_owned());
             }
-            SudoStage::Asked(_) => {}
+            SudoStage::Prompted(_) => {}
         }
         Ok(())
     }
 
-    /// sudo gave up after the one answer.
+    /// The channel closed: sudo gave up after the one answer.
     fn ended(&mut self, stage: SudoStage, status: Option<i32>) {
-        if stage != SudoStage::Through && status.is_some() {
+        if stage != SudoStage::Started && status.is_some() {
             self.refused();
         }
     }
 
     fn refused(&mut self) {
-        if let (Some(attempt), Some(asked)) = (self.attempt.take(), &self.asked) {
-            attempt.refused(asked.host);
+        if let (Some(attempt), Some(login)) = (self.attempt.take(), &self.login) {
+            attempt.refused(login.host);
         }
     }
 }
@@ -171,20 +169,21 @@ impl Answering<'_> {
 async fn send(
     outgoing: &ChannelWriteHalf<Msg>,
     frame: &Frame,
-    (payload, mut replies): (&[u8], Replies),
-    through: &Notify,
+    mut input: Input<'_>,
+    started: &Notify,
 ) -> Result<(), Error> {
     outgoing.exec(true, frame.command.as_str()).await?;
-    through.notified().await;
+    started.notified().await;
     outgoing.data_bytes(frame.script.clone()).await?;
-    for piece in payload.chunks(PIECE) {
+    for piece in input.payload.chunks(PIECE) {
         outgoing.data_bytes(piece.to_vec()).await?;
     }
-    while let Some(reply) = replies.recv().await {
+    while let Some(reply) = input.replies.recv().await {
         outgoing.data_bytes(reply).await?;
     }
     outgoing.eof().await
 }
+
 /// Signals by their names in RFC 4254 section 6.10, on Linux; 0 for one that is not known.
 fn number(signal: &Sig) -> i32 {
     match signal {
@@ -204,8 +203,8 @@ fn number(signal: &Sig) -> i32 {
     }
 }
 
-/// Closes the channel when a run is given up, so that the connection stays usable and the host's program
-/// sees the end of its input.
+/// Closes the channel when a run is dropped, so that the connection stays usable and the program reads the end of its
+/// input.
 struct CloseOnDrop {
     channel: Arc<ChannelWriteHalf<Msg>>,
     open: bool,

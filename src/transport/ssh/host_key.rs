@@ -1,4 +1,4 @@
-//! What is asked of us while a connection lives: whether the host's key is good, and who ended it.
+//! russh's callbacks of one connection: verifying the host key, and recording how the connection ended.
 
 use std::path::PathBuf;
 
@@ -9,50 +9,43 @@ use russh::keys::{PublicKey, PublicKeyOrCertificate};
 use super::connection::{Ended, Ending};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
-use crate::transport::known_hosts::certificate::certificate_verdict;
+use crate::transport::known_hosts::certificate::{KnownName, certificate_verdict};
 use crate::transport::known_hosts::{KeyVerdict, KnownHosts, describe, file, verdict};
 
-/// Why there is no connection.
+/// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HandshakeError {
-    /// Of the protocol.
+    /// In the protocol.
     #[error(transparent)]
     Ssh(#[from] russh::Error),
-    /// By us, because of the host's key.
+    /// The host key was not accepted.
     #[error(transparent)]
     Refused(#[from] TransportError),
 }
 
-/// Answers for one connection.
+/// Verifies the host key of one connection.
 pub(super) struct HostKeyCheck {
-    target: SshTarget,
-    known: KnownHosts,
-    known_hosts: PathBuf,
-    clock: Option<fn() -> Timestamp>,
-    ending: Ending,
+    pub(super) target: SshTarget,
+    /// The content of all known hosts files.
+    pub(super) known: KnownHosts,
+    /// The file in which a new key is remembered.
+    pub(super) known_hosts: PathBuf,
+    pub(super) clock: Option<fn() -> Timestamp>,
+    pub(super) ending: Ending,
 }
 
 impl HostKeyCheck {
-    /// `known` is what the files say, of which a new key is remembered in `known_hosts`.
-    pub(super) fn new(
-        target: SshTarget,
-        (known, known_hosts): (KnownHosts, PathBuf),
-        clock: Option<fn() -> Timestamp>,
-        ending: Ending,
-    ) -> Self {
-        Self { target, known, known_hosts, clock, ending }
-    }
-
-    /// The verdict after remembering, where that is what it says.
-    async fn settle(
+    /// The verdict; a new key is remembered first, where the policy allows it.
+    async fn judge(
         &self,
-        shown: &PublicKeyOrCertificate,
+        presented: &PublicKeyOrCertificate,
         key: &PublicKey,
     ) -> Result<KeyVerdict, TransportError> {
         let (policy, host, port) = (&self.target.host_key, &self.target.host, self.target.port);
-        let found = match (shown.certificate(), self.clock) {
+        let found = match (presented.certificate(), self.clock) {
             (Some(certificate), Some(now)) => {
-                certificate_verdict(policy, &self.known, (host, port), certificate, now())
+                let host = KnownName { host, port };
+                certificate_verdict(policy, &self.known, host, certificate, now())
             }
             _ => verdict(policy, &self.known, host, port, key),
         };
@@ -61,7 +54,7 @@ impl HostKeyCheck {
         }
         let (path, host, port) = (self.known_hosts.clone(), self.target.host.clone(), self.target.port);
         let (copy, reported) = (key.clone(), self.known_hosts.display().to_string());
-        // It waits for a lock that another process may hold.
+        // Blocks while another process has the file locked.
         tokio::task::spawn_blocking(move || file::remember(&path, &host, port, &copy))
             .await
             .map_err(|error| TransportError::KnownHosts { path: reported, reason: error.to_string() })?
@@ -71,10 +64,10 @@ impl HostKeyCheck {
 impl Handler for HostKeyCheck {
     type Error = HandshakeError;
 
-    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, HandshakeError> {
-        let key = shown.public_key();
+    async fn check_server_key(&mut self, presented: &PublicKeyOrCertificate) -> Result<bool, HandshakeError> {
+        let key = presented.public_key();
         let (host, found) = (self.target.address(), describe(&key));
-        match self.settle(shown, &key).await? {
+        match self.judge(presented, &key).await? {
             KeyVerdict::Accept => Ok(true),
             KeyVerdict::Unknown | KeyVerdict::Remember => {
                 Err(TransportError::HostKeyUnknown { host, found }.into())
@@ -88,6 +81,9 @@ impl Handler for HostKeyCheck {
     async fn disconnected(&mut self, reason: DisconnectReason<HandshakeError>) -> Result<(), HandshakeError> {
         self.ending.set(match reason {
             DisconnectReason::ReceivedDisconnect(info) => Ended::ByHost(info.message),
+            DisconnectReason::Error(HandshakeError::Ssh(russh::Error::KeepaliveTimeout)) => {
+                Ended::Broken("no answer to keepalive requests".to_owned())
+            }
             DisconnectReason::Error(error) => Ended::Broken(error.to_string()),
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! Private keys in files, and what lies beside them: `KEY.pub` and `KEY-cert.pub`.
+//! Private key files, with the `KEY.pub` and `KEY-cert.pub` beside them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use russh::keys::{Certificate, Error, PrivateKey, PublicKey, decode_secret_key};
 use tokio::sync::OnceCell;
 
+use super::offer::NamedIdentity;
 use crate::transport::error::TransportError;
 use crate::transport::secret::{Prompter, Secret};
 
-/// One identity, as far as it can be known without a passphrase.
+/// One identity, as far as it is known without a passphrase.
 pub(super) struct KeyFile {
-    /// As the target names it.
+    /// As written in the target, `~/` included.
     pub(super) path: PathBuf,
     /// Unknown only for an encrypted key in an old format without its `.pub`.
     pub(super) public: Option<PublicKey>,
@@ -24,14 +25,23 @@ pub(super) struct KeyFile {
 
 enum Private {
     Ready(Arc<PrivateKey>),
-    /// The file's text, which only a passphrase opens.
+    /// The content of an encrypted file.
     Locked(Secret),
-    /// There is only the public key, or the private half is in a hardware token: an agent may have it.
+    /// Only the public key is here, or the private half is in a hardware token: an agent may have it.
     Elsewhere,
 }
 
 impl KeyFile {
-    /// The private key, when it needs no passphrase (any more).
+    /// What the order of offers depends on.
+    pub(super) fn identity(&self) -> NamedIdentity<'_> {
+        NamedIdentity {
+            public: self.public.as_ref(),
+            certificate: self.certificate.as_ref(),
+            signs: self.ready().is_some() || self.is_locked(),
+        }
+    }
+
+    /// The private key, when it needs no passphrase or is unlocked.
     pub(super) fn ready(&self) -> Option<Arc<PrivateKey>> {
         match (&self.private, self.unlocked.get()) {
             (Private::Ready(key), _) | (_, Some(Ok(key))) => Some(Arc::clone(key)),
@@ -44,30 +54,32 @@ impl KeyFile {
         matches!(self.private, Private::Locked(_))
     }
 
-    /// The private key. `prompter` is asked at most once for each file, however many hosts need it.
+    /// The private key. Prompts at most once for each file, however many hosts need it.
     ///
     /// # Errors
-    /// `PassphraseMissing` when nobody gives one; `IdentityUnreadable` when it is not the right one.
+    /// `PassphraseMissing` when none is given; `IdentityUnreadable` when it is wrong.
     pub(super) async fn unlock(&self, prompter: &dyn Prompter) -> Result<Arc<PrivateKey>, TransportError> {
         let text = match &self.private {
             Private::Ready(key) => return Ok(Arc::clone(key)),
             Private::Locked(text) => text,
             Private::Elsewhere => {
-                return Err(self.unreadable("its private half is neither here nor in an agent".to_owned()));
+                return Err(
+                    self.unreadable("the private key is neither in the file nor in an agent".to_owned())
+                );
             }
         };
         let unlock = || async {
             let path = self.path.display().to_string();
-            let asked = prompter.ask(&format!("passphrase of {path}")).await;
-            let passphrase = asked.map_err(|error| TransportError::PassphraseMissing { path, error })?;
+            let answer = prompter.ask(&format!("passphrase of {path}")).await;
+            let passphrase = answer.map_err(|error| TransportError::PassphraseMissing { path, error })?;
             let text = text.clone();
-            // Deriving the key from the passphrase is made to be slow.
+            // Key derivation is slow by design.
             let decoding = tokio::task::spawn_blocking(move || {
                 decode_secret_key(text.expose(), Some(passphrase.expose()))
             });
             match decoding.await {
                 Ok(Ok(key)) => Ok(Arc::new(key)),
-                Ok(Err(_)) => Err(self.unreadable("its passphrase is another one".to_owned())),
+                Ok(Err(_)) => Err(self.unreadable("wrong passphrase".to_owned())),
                 Err(error) => Err(self.unreadable(error.to_string())),
             }
         };
@@ -91,7 +103,7 @@ impl KeyFiles {
     /// The file at `path`; `~/` is below `home`.
     ///
     /// # Errors
-    /// `IdentityUnreadable`, also on every later call.
+    /// `IdentityUnreadable`; the same on every later call.
     pub(super) async fn get(&self, path: &Path, home: Option<&Path>) -> Read {
         let cell = {
             let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +124,7 @@ async fn read(named: &Path, at: &Path) -> Result<KeyFile, TransportError> {
         PathBuf::from(name)
     };
     let text = tokio::fs::read_to_string(at).await.map(Secret::new);
-    // Only what must be there is worth an error.
+    // Both files are optional.
     let public_text = tokio::fs::read_to_string(beside(".pub")).await.ok();
     let beside_it = public_text.and_then(|text| PublicKey::from_openssh(text.trim()).ok());
     let certificate = tokio::fs::read_to_string(beside("-cert.pub")).await.ok();
@@ -131,12 +143,12 @@ async fn read(named: &Path, at: &Path) -> Result<KeyFile, TransportError> {
     Ok(KeyFile { path: named.to_owned(), public, certificate, private, unlocked: OnceCell::new() })
 }
 
-/// OpenSSH's format, PEM, or a public key alone.
+/// Accepts OpenSSH's format, PEM, and a public key alone.
 fn parse(text: &Secret) -> Result<(Option<PublicKey>, Private), String> {
     if let Ok(public) = PublicKey::from_openssh(text.expose().trim()) {
         return Ok((Some(public), Private::Elsewhere));
     }
-    // OpenSSH's format has the public key in the clear.
+    // In OpenSSH's format the public key is not encrypted.
     let public = PrivateKey::from_openssh(text.expose()).ok().map(|key| key.public_key().clone());
     match decode_secret_key(text.expose(), None) {
         Ok(key) if is_on_hardware(&key) => Ok((Some(key.public_key().clone()), Private::Elsewhere)),
@@ -146,7 +158,7 @@ fn parse(text: &Secret) -> Result<(Option<PublicKey>, Private), String> {
     }
 }
 
-/// Such a file holds a handle; the key never leaves the token.
+/// Such a file contains a key handle; the private key never leaves the token.
 fn is_on_hardware(key: &PrivateKey) -> bool {
     key.algorithm().as_str().starts_with("sk-")
 }
@@ -162,7 +174,7 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::transport::secret::{Given, Nobody, PromptError};
+    use crate::transport::secret::{FixedPrompter, NoPrompter, PromptError};
 
     fn keygen(path: &Path, passphrase: &str) {
         let made = std::process::Command::new("ssh-keygen")
@@ -177,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unreadable_key_says_why() {
+    async fn an_unreadable_key_is_an_error_with_its_reason() {
         let directory = tempfile::tempdir().unwrap();
         let garbage = directory.path().join("garbage");
         std::fs::write(&garbage, "no key").unwrap();
@@ -194,22 +206,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_locked_key_shows_its_public_half_and_opens_with_its_passphrase_alone() {
+    async fn a_locked_key_has_its_public_half_and_is_unlocked_only_by_its_passphrase() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("id");
         keygen(&path, "secret");
         std::fs::remove_file(path.with_extension("pub")).unwrap();
         let file = get(&path).await.unwrap();
         assert!(file.is_locked() && file.public.is_some() && file.ready().is_none());
-        let error = file.unlock(&Nobody).await.unwrap_err();
+        let error = file.unlock(&NoPrompter).await.unwrap_err();
         assert!(
             matches!(error, TransportError::PassphraseMissing { error: PromptError::NoTerminal, .. }),
             "{error}"
         );
-        let error = get(&path).await.unwrap().unlock(&Given(Secret::new("wrong"))).await.unwrap_err();
-        assert!(error.to_string().contains("its passphrase is another one"), "{error}");
+        let error = get(&path).await.unwrap().unlock(&FixedPrompter(Secret::new("wrong"))).await.unwrap_err();
+        assert!(error.to_string().contains("wrong passphrase"), "{error}");
         let file = get(&path).await.unwrap();
-        let key = file.unlock(&Given(Secret::new("secret"))).await.unwrap();
+        let key = file.unlock(&FixedPrompter(Secret::new("secret"))).await.unwrap();
         assert_eq!(Some(key.public_key().key_data()), file.public.as_ref().map(PublicKey::key_data));
         assert!(file.ready().is_some());
     }
@@ -226,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_passphrase_is_asked_for_once() {
+    async fn a_passphrase_is_prompted_for_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("id");
         keygen(&path, "secret");

@@ -1,88 +1,101 @@
-//! Which keys a host is shown, in which order, and who signs for each.
+//! Which keys are offered to a host, in which order, and what signs for each.
 
 use russh::keys::agent::AgentIdentity;
 use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Certificate, PublicKey};
 
-/// As many keys as a host is shown. sshd hangs up after six refusals (`MaxAuthTries`), so that more would be in
-/// vain, and some hosts lock a user out who is refused too often.
-pub(super) const MOST_OFFERS: usize = 6;
+/// The most keys that one login offers. sshd closes the connection after six refusals (`MaxAuthTries`), and some
+/// hosts lock a user out after too many.
+pub(super) const MAX_OFFERS: usize = 6;
 
 /// An identity that the target names, as far as the order depends on it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named<'a> {
+pub(super) struct NamedIdentity<'a> {
     pub(super) public: Option<&'a PublicKey>,
     pub(super) certificate: Option<&'a Certificate>,
-    /// Whether its file can sign, now or after a passphrase.
+    /// Whether its file can sign, now or once it is unlocked.
     pub(super) signs: bool,
 }
 
-/// What a host is shown.
+/// What a host is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// A bare key; `None`: that of an old file, which only its passphrase tells.
+pub(super) enum Credential {
+    /// A bare key; `None` for an encrypted file in an old format, whose public key is unknown until it is unlocked.
     Key(Option<PublicKey>),
     /// A user certificate.
     Certificate(Box<Certificate>),
 }
 
-/// Who has the private key.
+impl Credential {
+    pub(super) fn is_rsa(&self) -> bool {
+        match self {
+            Self::Key(key) => key.as_ref().is_some_and(|key| key.algorithm().is_rsa()),
+            Self::Certificate(certificate) => certificate.algorithm().is_rsa(),
+        }
+    }
+}
+
+/// Where the private key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SignedBy {
-    /// The named identity at this place.
+pub(super) enum KeyHolder {
+    /// In the file of the named identity at this index.
     File(usize),
-    /// The agent, for its identity at this place.
+    /// In the agent, as its identity at this index.
     Agent(usize),
 }
 
 /// One attempt to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
-    pub(super) shown: Shown,
-    pub(super) signed_by: SignedBy,
+    pub(super) credential: Credential,
+    pub(super) signed_by: KeyHolder,
 }
 
-/// The offers, best first: the named identities in their order, each with its certificate before its key, by the
-/// agent where the agent has it (then no passphrase is needed); after them, unless `named_only`, what else
-/// the agent has, certificates first.
+/// The offers, best first: the named identities in their order, each with its certificate before its key, signed by
+/// the agent where the agent has the key (then no passphrase is needed); after them, unless `named_only`, the other
+/// identities of the agent, certificates first.
 ///
-/// That is the order of OpenSSH's client, but for one thing: a named file comes before keys of the agent that
-/// nobody named, because who names a key means it.
-pub(super) fn offers(named: &[Named<'_>], agent: &[AgentIdentity], named_only: bool) -> Vec<Offer> {
+/// That is the order of OpenSSH's client, with one exception: a named file precedes the agent's keys that are not
+/// named, because it was named on purpose.
+pub(super) fn offers(named: &[NamedIdentity<'_>], agent: &[AgentIdentity], named_only: bool) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
-    let mut add = |shown: Shown, signed_by: SignedBy| {
-        if !offers.iter().any(|offer| offer.shown == shown && !matches!(shown, Shown::Key(None))) {
-            offers.push(Offer { shown, signed_by });
+    let mut add = |credential: Credential, signed_by: KeyHolder| {
+        if !offers
+            .iter()
+            .any(|offer| offer.credential == credential && !matches!(credential, Credential::Key(None)))
+        {
+            offers.push(Offer { credential, signed_by });
         }
     };
     for (at, identity) in named.iter().enumerate() {
         let data = identity.public.map(PublicKey::key_data);
         let in_agent = |certified: bool| {
-            let is_it = |one: &AgentIdentity| Some(key_of(one)) == data && certified == is_certificate(one);
-            agent.iter().position(is_it)
+            let same_key =
+                |one: &AgentIdentity| Some(key_of(one)) == data && certified == is_certificate(one);
+            agent.iter().position(same_key)
         };
-        let signer = in_agent(false).map(SignedBy::Agent).or(identity.signs.then_some(SignedBy::File(at)));
+        let signer = in_agent(false).map(KeyHolder::Agent).or(identity.signs.then_some(KeyHolder::File(at)));
         if let Some(certificate) = identity.certificate {
             let same = |one: &AgentIdentity| match one {
                 AgentIdentity::Certificate { certificate: held, .. } => held == certificate,
                 AgentIdentity::PublicKey { .. } => false,
             };
-            let signer = agent.iter().position(same).map(SignedBy::Agent).or(signer);
+            let signer = agent.iter().position(same).map(KeyHolder::Agent).or(signer);
             if let Some(signer) = signer {
-                add(Shown::Certificate(Box::new(certificate.clone())), signer);
+                add(Credential::Certificate(Box::new(certificate.clone())), signer);
             }
         }
         if let Some(place) = in_agent(true) {
-            add(shown(&agent[place]), SignedBy::Agent(place));
+            add(credential_of(&agent[place]), KeyHolder::Agent(place));
         }
         if let Some(signer) = signer {
-            add(Shown::Key(identity.public.map(bare)), signer);
+            add(Credential::Key(identity.public.map(bare)), signer);
         }
     }
     if !named_only {
         for wanted in [true, false] {
             for (at, identity) in agent.iter().enumerate().filter(|(_, one)| is_certificate(one) == wanted) {
-                add(shown(identity), SignedBy::Agent(at));
+                add(credential_of(identity), KeyHolder::Agent(at));
             }
         }
     }
@@ -100,14 +113,16 @@ fn key_of(identity: &AgentIdentity) -> &KeyData {
     }
 }
 
-fn shown(identity: &AgentIdentity) -> Shown {
+fn credential_of(identity: &AgentIdentity) -> Credential {
     match identity {
-        AgentIdentity::PublicKey { key, .. } => Shown::Key(Some(bare(key))),
-        AgentIdentity::Certificate { certificate, .. } => Shown::Certificate(Box::new(certificate.clone())),
+        AgentIdentity::PublicKey { key, .. } => Credential::Key(Some(bare(key))),
+        AgentIdentity::Certificate { certificate, .. } => {
+            Credential::Certificate(Box::new(certificate.clone()))
+        }
     }
 }
 
-/// Without its comment, which makes the same key differ.
+/// The key without its comment, which would make equal keys differ.
 fn bare(key: &PublicKey) -> PublicKey {
     PublicKey::new(key.key_data().clone(), "")
 }
@@ -130,7 +145,7 @@ mod tests {
         builder.sign(&PrivateKey::from(Ed25519Keypair::from_seed(&[99; 32]))).unwrap()
     }
 
-    /// Names of what is shown and who signs: `2 file 0`, `cert 3 agent 1`.
+    /// What is offered and what signs: `2 file 0`, `cert 3 agent 1`.
     fn order(named: &[(Option<u8>, bool, bool)], agent: &[&str], named_only: bool) -> Vec<String> {
         let keys: Vec<_> = named
             .iter()
@@ -145,7 +160,7 @@ mod tests {
             .collect();
         let named: Vec<_> = keys
             .iter()
-            .map(|(public, certificate, signs)| Named {
+            .map(|(public, certificate, signs)| NamedIdentity {
                 public: public.as_ref(),
                 certificate: certificate.as_ref(),
                 signs: *signs,
@@ -162,18 +177,18 @@ mod tests {
             })
             .collect();
         let number = |data: &KeyData| (1..9).find(|n| key(*n).key_data() == data).unwrap();
-        let name = |shown: &Shown| match shown {
-            Shown::Key(None) => "?".to_owned(),
-            Shown::Key(Some(key)) => number(key.key_data()).to_string(),
-            Shown::Certificate(certificate) => format!("cert {}", number(certificate.public_key())),
+        let name = |credential: &Credential| match credential {
+            Credential::Key(None) => "?".to_owned(),
+            Credential::Key(Some(key)) => number(key.key_data()).to_string(),
+            Credential::Certificate(certificate) => format!("cert {}", number(certificate.public_key())),
         };
         let signer = |signed_by| match signed_by {
-            SignedBy::File(at) => format!("file {at}"),
-            SignedBy::Agent(at) => format!("agent {at}"),
+            KeyHolder::File(at) => format!("file {at}"),
+            KeyHolder::Agent(at) => format!("agent {at}"),
         };
         offers(&named, &agent, named_only)
             .iter()
-            .map(|offer| format!("{} {}", name(&offer.shown), signer(offer.signed_by)))
+            .map(|offer| format!("{} {}", name(&offer.credential), signer(offer.signed_by)))
             .collect()
     }
 

@@ -1,1 +1,1 @@
-//! Nothing: see `tests/schemas.rs`.
+//! Empty: see `tests/schemas.rs`.

@@ -1,4 +1,4 @@
-//! The JSON schemas take what metalform takes, and refuse much of what it refuses.
+//! The JSON schemas accept every valid file, and refuse most of the invalid ones.
 //!
 //! `METALFORM` names the binary whose schemas these are; `make unit` sets it.
 
@@ -24,13 +24,13 @@ fn top(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// As editors read YAML; `None` where it is none.
+/// YAML as editors read it; `None` where it does not parse.
 fn read(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?;
     serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true }).ok()
 }
 
-/// Every file below a folder that ends so.
+/// Every file below a directory whose name has this end.
 fn files(folder: &str, ends: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![top(folder)];
@@ -54,13 +54,13 @@ fn assert_valid(validator: &Validator, name: &str, file: &Value) {
 }
 
 #[test]
-fn what_we_ship_and_show_is_valid() {
+fn shipped_and_documented_files_are_valid() {
     let (state, roles) = (validator("state"), validator("top"));
     for path in [files("states", ".yaml"), files("benches/engines/metalform/states", ".yaml")].concat() {
         let validator = if path.ends_with("top.yaml") { &roles } else { &state };
         assert_valid(validator, &path.display().to_string(), &read(&std::fs::read(&path).unwrap()).unwrap());
     }
-    // The examples of the reference: one begins the page, the others are resources.
+    // The first example of the reference is a state, the others are resources.
     let page = metalform(&["docs", "kinds"]);
     let examples: Vec<&str> = page
         .split("```yaml\n")
@@ -96,10 +96,10 @@ fn what_we_ship_and_show_is_valid() {
     assert_valid(&validator("configuration"), "README.md", &read(configuration.as_bytes()).unwrap());
 }
 
-/// What is YAML, and wrong, and nothing a schema says: names, addresses and networks that do not fit, expressions,
-/// references, templates. The list is a file, so that a schema that takes more than it did is seen.
+/// `not-seen` lists the invalid files that the schemas accept: wrong names, addresses, networks, expressions, references
+/// and templates. A schema that accepts more changes the list.
 #[test]
-fn much_of_what_is_wrong_is_refused() {
+fn most_invalid_files_are_refused() {
     let mut taken = Vec::new();
     let mut refused = 0;
     for (of, folder) in [("state", "state"), ("roster", "roster"), ("configuration", "configuration")] {

@@ -29,7 +29,7 @@ def hierarchies():
 
 
 def is_legacy():
-    """Whether the machine has v1 controllers, which systemd 257 takes only when told to."""
+    """Whether the machine has v1 controllers, which systemd 257 uses only with an option."""
     return len(hierarchies()) > 1
 
 
@@ -97,7 +97,7 @@ def remove(host):
 
 
 def known():
-    """Every host that has a cgroup of this lab, whatever the topology says today."""
+    """Every host that has a cgroup of this lab, also where the topology no longer has it."""
     found = set()
     for point in hierarchies():
         found.update(entry.name for entry in os.scandir(point) if entry.name.startswith(f"{PREFIX}-"))

@@ -15,7 +15,7 @@ def main(words):
     arguments = _parser().parse_args(words)
     try:
         if os.geteuid() != 0:
-            raise LabError("the lab makes namespaces and mounts, which only root may", "run it with sudo")
+            raise LabError("the lab requires root: it makes namespaces and mounts", "run it with sudo")
         return arguments.act(arguments) or 0
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -40,13 +40,13 @@ def _parser():
         return made
 
     command("up", _up, "start hosts (the default ones) and wait until they are ready", hosts="*")
-    command("down", _down, "end everything and remove every trace but the images and the key")
+    command("down", _down, "stop everything and remove all but the images and the key")
     command("status", _status, "which hosts are on, and how they are connected")
     made = command("exec", _exec, "run a command in a host as root", hosts="1")
     made.add_argument("words", nargs=argparse.REMAINDER, metavar="-- CMD...")
-    made = command("ssh", _ssh, "ssh to [USER@]HOST from the operator's place", hosts="1")
+    made = command("ssh", _ssh, "ssh to [USER@]HOST from the operator's address", hosts="1")
     made.add_argument("words", nargs=argparse.REMAINDER, metavar="CMD")
-    made = command("run", _run, "run a command of this machine from the operator's place")
+    made = command("run", _run, "run a command of this machine from the operator's address")
     made.add_argument("words", nargs=argparse.REMAINDER, metavar="-- CMD...")
     made = command("push", _push, "copy a file into a host", hosts="1")
     made.add_argument("local", metavar="LOCAL")
@@ -56,18 +56,18 @@ def _parser():
         ("heal", _heal, "plug a host's cables in again"),
     ):
         command(name, act, about, hosts="1").add_argument("--plane", choices=PLANES, help="only this one")
-    made = command("slow", _slow, "give a host less; without options, all there is again", hosts="1")
+    made = command("slow", _slow, "limit a host; without options, remove the limits", hosts="1")
     made.add_argument("--cpu", type=_positive, metavar="PERCENT", help="of one processor")
     made.add_argument("--line", type=_positive, metavar="MBIT", help="a second towards the host, on each plane")
-    command("power-off", _power_off, "pull the plug: SIGKILL to everything in the hosts", hosts="+")
-    command("renew", _renew, "put clean machines in the place of hosts: new disks, new identities", hosts="+")
+    command("power-off", _power_off, "cut the power: no carrier on the cables, then SIGKILL to every process", hosts="+")
+    command("renew", _renew, "replace hosts by clean machines: new disks, new identities", hosts="+")
     command("power-on", _power_on, "boot hosts again from their disks and wait until they are ready", hosts="+")
     command("escapes", _escapes, "attempts to reach anything outside the lab; exit 1 if there were any")
     command("image", _image, "make the base images that are not there yet, and print their paths")
     command("key", _key, "the path of the private key that opens every host")
     command("host-key", _host_key, "a host's public ssh key", hosts="1")
     command("addresses", _addresses, "a host's address on each plane", hosts="1")
-    # Called by `launch` when a host reboots; nobody else needs it, so no help.
+    # Called by `launch` alone, when a host reboots, so it has no help.
     made = commands.add_parser("replug")
     made.set_defaults(act=_replug)
     made.add_argument("host")
@@ -81,7 +81,7 @@ def _positive(word):
     return number
 
 
-def _say(line):
+def _log(line):
     print(line, file=sys.stderr, flush=True)
 
 
@@ -95,13 +95,13 @@ def _up(arguments):
     from . import fleet
 
     topology = _topology()
-    fleet.up(topology, topology.chosen(arguments.hosts), _say)
+    fleet.up(topology, topology.chosen(arguments.hosts), _log)
 
 
 def _down(_):
     from . import fleet
 
-    fleet.down(_say)
+    fleet.down(_log)
 
 
 def _status(_):
@@ -161,14 +161,14 @@ def _renew(arguments):
     from . import fleet
 
     topology = _topology()
-    fleet.renew(topology, topology.chosen(arguments.hosts), _say)
+    fleet.renew(topology, topology.chosen(arguments.hosts), _log)
 
 
 def _power_on(arguments):
     from . import fleet
 
     topology = _topology()
-    fleet.power_on(topology, topology.chosen(arguments.hosts), _say)
+    fleet.power_on(topology, topology.chosen(arguments.hosts), _log)
 
 
 def _escapes(_):
@@ -185,7 +185,7 @@ def _image(_):
     from . import image
 
     for system in sorted({host.system for host in _topology().hosts}):
-        print(image.ensure(system, _say))
+        print(image.ensure(system, _log))
 
 
 def _key(_):

@@ -13,7 +13,7 @@ import subprocess
 from . import image
 from .place import KEY, disk_directory, name_of
 
-# An overlay can be no layer of another overlay, and etcd wants a real fsync.
+# An overlay can be no layer of another overlay, and etcd needs a real fsync.
 REAL = ["containerd", "kubelet", "etcd", "metalform"]
 
 # root, operator, nosudo: uid, gid and home, as customise-image makes them.
@@ -30,12 +30,12 @@ def image_of(host_name):
         return file.read()
 
 
-def ensure(host, say):
+def ensure(host, log):
     """Make the disk of a host that has none: a first boot, with an identity of its own."""
     if exists(host.name):
         return
     directory = disk_directory(host.name)
-    base = image.ensure(host.system, say)
+    base = image.ensure(host.system, log)
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(os.path.join(directory, "work"))
     for name in REAL:
@@ -48,7 +48,7 @@ def ensure(host, say):
 
 
 def ensure_key():
-    """The lab's own key pair, made once; nobody else's key opens these hosts."""
+    """The lab's own key pair, made once; no other key is accepted by these hosts."""
     if not os.path.exists(f"{KEY}.pub"):
         _generate_key(KEY, name_of("lab"))
 
@@ -78,7 +78,7 @@ def _authorise(upper):
 
 def _generate_key(path, comment):
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path]
-    # An interrupted run may have left one half of a pair; ssh-keygen would ask.
+    # An interrupted run may have left one half of a pair; ssh-keygen would prompt.
     for half in (path, f"{path}.pub"):
         if os.path.exists(half):
             os.unlink(half)

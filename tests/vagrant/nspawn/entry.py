@@ -1,4 +1,4 @@
-"""The ways in: as root through the back door (`exec`), or from the operator's place (`ssh`, `run`)."""
+"""Entering a host: as root in its namespaces (`exec`), or from the operator's address (`ssh`, `run`)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What the lab says when it cannot do what it was asked."""
+"""The error of a lab command: message and hint."""
 
 
 class LabError(Exception):

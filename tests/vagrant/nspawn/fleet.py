@@ -11,55 +11,56 @@ from .failure import LabError
 from .place import PREFIX, RUN, RUN_ROOT, STATE, locked, prepare
 
 
-def up(topology, hosts, say):
+def up(topology, hosts, log):
     """Start the hosts that are off and wait until all are ready."""
     # Before the lock: making an image takes a minute, and `down` must not wait for it.
-    for system in sorted({wanted.system for wanted in hosts if not disk.exists(wanted.name)}):
-        image.ensure(system, say)
+    for system in sorted({target.system for target in hosts if not disk.exists(target.name)}):
+        image.ensure(system, log)
     began = time.monotonic()
     with locked() as lock:
         prepare()
         kernel.remember()
+        kernel.raise_limits()
         disk.ensure_key()
         network.ensure_switch(topology, escapes.watch(topology))
         # Alive without an init is a host that another `up` is just booting.
-        cold = [wanted for wanted in hosts if not cgroup.direct_processes(wanted.name)]
-        _each(cold, lambda wanted: host.power_on(wanted, topology, lock, say))
+        cold = [target for target in hosts if not cgroup.direct_processes(target.name)]
+        _each(cold, lambda target: host.power_on(target, topology, lock, log))
         entry.write_known_hosts(topology)
     for name, state in _each(hosts, host.await_ready).items():
-        if state != "running" or name in {wanted.name for wanted in cold}:
-            say(f"{name}: {state}")
-    say(f"{len(hosts)} ready, {len(cold)} of them started, in {time.monotonic() - began:.1f} s")
+        if state != "running" or name in {target.name for target in cold}:
+            log(f"{name}: {state}")
+    log(f"{len(hosts)} ready, {len(cold)} of them started, in {time.monotonic() - began:.1f} s")
 
 
 def power_off(hosts):
     with locked():
-        for wanted in hosts:
-            escapes.remember(wanted.name)
-        _each([wanted.name for wanted in hosts], host.power_off)
+        for target in hosts:
+            escapes.remember(target.name)
+        _each([target.name for target in hosts], host.power_off)
 
 
-def renew(topology, hosts, say):
+def renew(topology, hosts, log):
     """As if the machines were replaced: nothing of the old ones stays, not even their host keys."""
     power_off(hosts)
     with locked():
-        for wanted in hosts:
-            disk.remove(wanted.name)
-    up(topology, hosts, say)
+        for target in hosts:
+            disk.remove(target.name)
+    up(topology, hosts, log)
 
 
-def power_on(topology, hosts, say):
-    for wanted in hosts:
-        if not disk.exists(wanted.name):
-            raise LabError(f"{wanted.name} has no disk to boot from", f"lab up {wanted.name}")
-    up(topology, hosts, say)
+def power_on(topology, hosts, log):
+    for target in hosts:
+        if not disk.exists(target.name):
+            raise LabError(f"{target.name} has no disk to boot from", f"lab up {target.name}")
+    up(topology, hosts, log)
 
 
-def down(say):
+def down(log):
     """End every process of the lab and remove all it made, images and key excepted.
 
-    Looks for names and asks nobody, so it works after any crash, and for hosts
-    that the topology no longer has.
+    Finds things by their names alone, so it works after any crash, and for hosts that the
+    topology no longer has.
     """
     states = {STATE, _state_noted()}
     with contextlib.ExitStack() as stack:
@@ -79,7 +80,7 @@ def down(say):
         shutil.rmtree(RUN, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.rmdir(RUN_ROOT)
-    say(f"{PREFIX} is down")
+    log(f"{PREFIX} is down")
 
 
 def status(topology):
@@ -106,7 +107,7 @@ def _entries(directory):
 
 
 def _each(things, act):
-    """Do it to all at once; every failure is told, not only the first."""
+    """Do it to all at once; every failure is reported, not only the first."""
     results, failures = {}, []
     with concurrent.futures.ThreadPoolExecutor(max_workers=max(1, len(things))) as pool:
         futures = {getattr(thing, "name", thing): pool.submit(act, thing) for thing in things}

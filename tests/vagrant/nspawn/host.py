@@ -1,7 +1,7 @@
 """A host: switched on, observed, switched off.
 
 On means that its cgroup holds an init process. Ready means that systemd has
-finished booting and that sshd answers; that is all a real machine promises too.
+finished booting and that sshd answers, as on a real machine.
 """
 
 import contextlib
@@ -44,9 +44,9 @@ def running_init(host_name):
     return pid
 
 
-def power_on(host, topology, lock, say):
+def power_on(host, topology, lock, log):
     """Start the host's processes; the caller holds the lab's lock, and waits with `await_ready`."""
-    disk.ensure(host, say)
+    disk.ensure(host, log)
     run = run_directory(host.name)
     os.makedirs(os.path.join(run, "root"), exist_ok=True)
     network.plug(host, topology.planes)
@@ -68,7 +68,12 @@ def power_on(host, topology, lock, say):
 
 
 def power_off(host_name):
-    """The plug is pulled: nothing in the host gets to say goodbye."""
+    """A power cut: no process ends in an orderly way, and the host sends nothing more.
+
+    The cables go first. A killed process closes its sockets, and the kernel, which is this
+    machine's and lives on, would send what a machine without power cannot: FIN, RST, an SSH exit status.
+    """
+    network.unplug(host_name)
     cgroup.kill(host_name)
     cgroup.remove(host_name)
     network.remove(host_name)
@@ -89,7 +94,7 @@ def await_ready(host):
         elif not cgroup.direct_processes(host.name):
             raise LabError(f"{host.name} went off while it was booting", _console_hint(host.name))
         time.sleep(0.05)
-    raise LabError(f"{host.name} is not ready after {PATIENCE} s: systemd says {state}", _console_hint(host.name))
+    raise LabError(f"{host.name} is not ready after {PATIENCE} s: systemd reports {state}", _console_hint(host.name))
 
 
 def inside(pid, *command):
@@ -101,7 +106,7 @@ def inside(pid, *command):
 
 def _system_state(pid, patience):
     # --wait returns when booting is over, so this costs no polling; before
-    # the bus is there it fails at once, and we ask again.
+    # the bus is there it fails at once, and is run again.
     command = inside(pid, "systemctl", "is-system-running", "--wait")
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)

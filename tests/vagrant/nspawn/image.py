@@ -3,7 +3,7 @@
 It holds nothing that metalform installs and no package source, so a test that
 passes here has not lived on what the machine happened to have. Images are kept
 by the digest of what they are made from: change the list below and the next
-`lab up` builds anew, while hosts on the old image keep theirs.
+`lab up` builds another, while hosts on the old image keep theirs.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ SCRIPTS = [os.path.join(HERE, name) for name in ("customise-image", "lab-writabl
 
 
 def path_of(system):
-    """Where the image of a system lies, whether or not it has been made."""
+    """The path of a system's image, whether or not it exists."""
     digest = hashlib.sha256("\n".join([system.suite, *PACKAGES, *system.packages, *MASKED]).encode())
     for script in SCRIPTS:
         with open(script, "rb") as file:
@@ -61,18 +61,18 @@ def path_of(system):
     return os.path.join(IMAGES, f"{system.suite}-{digest.hexdigest()[:12]}")
 
 
-def ensure(system, say):
-    """The image's path; makes it if there is none, once, whoever else wants it too."""
+def ensure(system, log):
+    """The image's path; makes it if there is none. Concurrent callers wait for one build."""
     path = path_of(system)
     if os.path.isdir(path):
         return path
     with locked(IMAGES, patience=900):
         if not os.path.isdir(path):
             _remove_abandoned(system.suite)
-            say(f"making the {system.suite} image, once (a minute)")
+            log(f"making the {system.suite} image, once (a minute)")
             began = time.monotonic()
             _build(system, path)
-            say(f"made the {system.suite} image in {time.monotonic() - began:.0f} s")
+            log(f"made the {system.suite} image in {time.monotonic() - began:.0f} s")
     return path
 
 

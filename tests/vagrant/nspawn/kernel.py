@@ -1,8 +1,7 @@
-"""Kernel settings that all hosts and this machine share, put back when the lab goes down.
+"""Kernel settings that all hosts and this machine share, restored when the lab goes down.
 
-A host may write /proc/sys, as root may on a real machine: the kubelet insists on
-it. Network settings are each host's own, but these are not kept apart by any
-namespace, so the last host to write one wins and the machine would keep it.
+A host may write /proc/sys, as root may on a real machine: the kubelet requires it. Network settings belong
+to the host, but these belong to no namespace, so the last host to write one wins and the machine would keep it.
 """
 
 import contextlib
@@ -45,17 +44,32 @@ SHARED = [
     "vm/swappiness",
 ]
 
+# Limits that a real machine has for itself, and that here are one for all hosts. A control-plane node alone takes
+# 25 of the kernel's default of 128 inotify instances; the containerd of a seventh host would not start.
+_RAISED = {"fs/inotify/max_user_instances": 2048, "fs/inotify/max_user_watches": 1_048_576}
+
 _FILE = os.path.join(RUN, "kernel-settings.json")
 
 
 def remember():
-    """Note the machine's settings before the first host can change one."""
+    """Record the machine's settings before the first host can change one."""
     if os.path.exists(_FILE):
         return
-    # Written beside and renamed: half a note would be worse than none.
+    # Written beside and renamed: a partial record would be worse than none.
     with open(f"{_FILE}.new", "w", encoding="utf-8") as file:
         json.dump(settings(), file, indent=1)
     os.rename(f"{_FILE}.new", _FILE)
+
+
+def raise_limits():
+    """At least what all hosts need together; the caller has called `remember`."""
+    for name, least in _RAISED.items():
+        path = os.path.join("/proc/sys", name)
+        with open(path, encoding="utf-8") as setting:
+            enough = int(setting.read()) >= least
+        if not enough:
+            with open(path, "w", encoding="utf-8") as setting:
+                setting.write(str(least))
 
 
 def put_back():

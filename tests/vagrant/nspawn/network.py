@@ -6,8 +6,8 @@
 
 Cables are made between two of these namespaces and never pass through the
 machine's own, which gets no link, address or route. The bridges have no address
-and nothing here routes: what a host sends to anywhere else is delivered to
-nobody, only counted (`escapes.py`).
+and nothing here routes: what a host sends to anywhere else is not delivered
+to anything, only counted (`escapes.py`).
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def cable(plane_name, station):
 
 
 def ensure_switch(topology, watch):
-    """The switch and the operator's place on it, made anew unless made whole before."""
+    """The switch and the operator's namespace, made again unless they are complete."""
     if os.path.exists(_COMPLETE) and os.path.ismount(path_of(OPERATOR)):
         return
     for thing in NOT_HOSTS:
@@ -68,6 +68,15 @@ def remove(station):
         _ip("netns", "delete", name_of(station))
 
 
+def unplug(station):
+    """Its cables lose their carrier: from here on no packet of the station reaches the switch."""
+    if os.path.ismount(f"{NETNS}/{SWITCH}"):
+        for plane_name in ("control-plane", "workload-plane"):
+            # A station that is off has no cables.
+            with contextlib.suppress(LabError):
+                _ip("-n", SWITCH, "link", "set", cable(plane_name, station), "down")
+
+
 def cut(host_name, plane_name):
     """Pull a cable, at the switch; it stays pulled through power cycles, and can be when the host is off."""
     if not os.path.isdir(run_directory(host_name)):
@@ -87,7 +96,7 @@ def is_cut(host_name, plane_name):
 
 
 def known():
-    """Every station that has a namespace of this lab, whatever the topology says today."""
+    """Every station that has a namespace of this lab, also where the topology no longer has it."""
     with contextlib.suppress(FileNotFoundError):
         names = [entry.name for entry in os.scandir(NETNS) if entry.name.startswith(f"{PREFIX}-")]
         return sorted(name[len(PREFIX) + 1 :] for name in names)

@@ -5,7 +5,7 @@ something only while hosts run. What is under `state` is their disks, which a
 power cut must not touch, and the key pair, which even `lab down` keeps.
 
 Every name outside these directories (namespaces, cgroups) begins with the
-lab's prefix, so two labs can stand side by side and `down` finds its own.
+lab's prefix, so two labs can run side by side and `down` finds its own.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ def locked(directory=STATE, patience=60):
 
     A directory is locked, not a file made for it, so nothing is left over. A
     host's launcher inherits the descriptor until it is inside its cgroup. So
-    whoever gets the lock after a killed `up` sees every process `up` began.
+    a process that gets the lock after a killed `up` sees every process `up` began.
     """
     os.makedirs(directory, exist_ok=True)
     lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

@@ -32,7 +32,7 @@ def limit_line(host_name, plane_names, megabits):
     for plane_name in plane_names:
         line = ["nsenter", f"--net={network.path_of('switch')}", "tc", "qdisc"]
         device = ["dev", network.cable(plane_name, host_name), "root"]
-        # Deleting what is not there fails, and is what was wanted.
+        # Deleting what does not exist fails, which is fine.
         subprocess.run([*line, "delete", *device], capture_output=True, check=False)
         if megabits:
             rate = ["tbf", "rate", f"{megabits}mbit", "burst", "64kb", "latency", "200ms"]

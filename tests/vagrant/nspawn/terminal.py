@@ -49,7 +49,7 @@ def _relay(master):
             try:
                 data = os.read(source, 65536)
             except OSError:
-                data = b""  # EIO: nobody holds the other end any more
+                data = b""  # EIO: no process has the other end open any more
             if source == master:
                 if not data:
                     return

@@ -13,7 +13,7 @@ FILE = os.environ.get(
 
 @dataclasses.dataclass(frozen=True)
 class Plane:
-    """One of the two networks; `operator` is where `lab ssh` and `lab run` stand on it."""
+    """One of the two networks; `operator` is the address of `lab ssh` and `lab run` on it."""
 
     name: str
     nic: str
@@ -31,7 +31,7 @@ class System:
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """One machine as described: what it is called, what it runs, where it stands."""
+    """One machine as described: its name, its system, its addresses."""
 
     name: str
     os: str

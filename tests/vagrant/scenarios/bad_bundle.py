@@ -1,4 +1,4 @@
-"""A bundle with a file that is missing or altered does not verify; nor is it used."""
+"""A bundle with a file that is missing or altered does not verify; and is not used."""
 
 import contextlib
 
@@ -61,7 +61,7 @@ def _some_file(directory):
 def _spoilt(name, change):
     with _change(name, change):
         done = metalform("bundle", "verify", COPY)
-        # What refers to the file may be told too, so more than one line is right.
+        # Files that refer to it may be reported too, so there may be several lines.
         errors = sum(line.startswith("error: ") for line in done.stderr.splitlines())
         expect_refusal(done, 1, name, errors=max(errors, 1))
 

@@ -36,14 +36,14 @@ def overlapping_networks():
     _refused(configuration, "overlap", r"10\.20\.0\.0/16", r"10\.20\.0\.0/24")
 
 
-@check("every problem of the values is told at once")
+@check("every invalid value is reported at once")
 def all_at_once():
     configuration = _configuration()
     configuration["networks"].update(pods="10.20.0.0/16", services="10.21.0.0/16")
     _refused(configuration, "networks.pods", "networks.services", errors=2)
 
 
-@check("a file that is not there is named")
+@check("a file that does not exist is named")
 def no_file():
     succeed(HOST, "rm", "-f", FILE)
     with Unchanged(HOST):

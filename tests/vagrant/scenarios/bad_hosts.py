@@ -20,7 +20,7 @@ def tear_down():
     forget(NODE)
 
 
-@check("a host key that nobody has vouched for")
+@check("a host key that was never accepted")
 def unknown_host_key():
     _refused(SSH, r"10\.20\.0\.32", "host key", re.escape(fingerprint(NODE)))
 
@@ -31,8 +31,8 @@ def key_refused():
     _refused(SSH, r"10\.20\.0\.32", "root", "/etc/metalform/pki/ssh")
 
 
-@check("node check accepts the host key whose fingerprint it is told, and no other")
-def accepts_told_fingerprint():
+@check("node check accepts the host key with the given fingerprint, and no other")
+def accepts_given_fingerprint():
     authorise(NODE)
     expect_refusal(metalform("node", "check", NODE, "--accept-host-key", fingerprint("node-1")), SSH, "host key")
     done = _accept_host_key()
@@ -63,7 +63,7 @@ def off():
         lab("power-on", NODE)
 
 
-@check("an operating system that the bundle has nothing for")
+@check("an operating system that the bundle does not support")
 def unsupported_system():
     with _changed("mv /etc/os-release /etc/os-release.true; printf 'ID=plan9\\nVERSION_ID=4\\n' > /etc/os-release",
                   "mv -f /etc/os-release.true /etc/os-release"):
@@ -77,7 +77,7 @@ def other_name():
         _refused(HOST, NODE, "elsewhere")
 
 
-@check("two reasons are told at once")
+@check("two reasons are reported at once")
 def all_at_once():
     with _changed("hostname elsewhere; mkdir -p /etc/kubernetes/pki; echo another > /etc/kubernetes/pki/ca.crt",
                   f"hostname {NODE}; rm -r /etc/kubernetes"):
@@ -86,7 +86,7 @@ def all_at_once():
 
 @check("the address of another node")
 def address_of_another():
-    # It is that node: its name, its machine id and its address speak against it.
+    # It is that node: its name, its machine id and its address are each a reason.
     with _annotated({"metalform.dev/ssh-host": address("node-1")}), Unchanged("node-1"):
         expect_refusal(metalform("deploy-node", NODE), HOST, address("node-1"), "node-1", errors=3)
 
@@ -97,9 +97,9 @@ def other_cluster():
         _refused(HOST, NODE, "another cluster", r"/etc/kubernetes/pki/ca\.crt")
 
 
-@check("a package of Docker's that would be in the way")
+@check("a conflicting package of Docker's")
 def conflicting_package():
-    entry = "\nPackage: docker.io\nStatus: install ok installed\nArchitecture: all\nMaintainer: nobody\nVersion: 1\nDescription: -\n"
+    entry = "\nPackage: docker.io\nStatus: install ok installed\nArchitecture: all\nMaintainer: lab\nVersion: 1\nDescription: -\n"
     with _changed("cp /var/lib/dpkg/status /root/status; cat >> /var/lib/dpkg/status",
                   "mv /root/status /var/lib/dpkg/status", stdin=entry):
         _refused(HOST, NODE, "docker.io")
@@ -116,7 +116,7 @@ def _accept_host_key():
 
 @contextlib.contextmanager
 def _annotated(annotations):
-    """The Node with these annotations too; kubectl apply takes them away again."""
+    """The Node with these annotations as well; kubectl apply removes them again."""
     node = manifest(NODE)
     node["metadata"]["annotations"] = {**node["metadata"]["annotations"], **annotations}
     apply(node)

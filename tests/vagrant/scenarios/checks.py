@@ -1,8 +1,8 @@
-"""What a scenario is made of: checks, each one line of the report.
+"""What a scenario consists of: checks, each one line of the report.
 
-A scenario is a module of this directory. Its functions under `@check` run in the
-order in which they stand there; `set_up` and `tear_down`, where it has them, run
-around them. A check fails by raising; that of one check stops no other.
+A scenario is a module of this directory. Its functions under `@check` run in the order of the file;
+`set_up` and `tear_down`, where it has them, run before and after. A check fails by raising an exception; the
+others run all the same.
 """
 
 import time
@@ -12,7 +12,18 @@ _PAUSE = 0.2
 
 
 class Failed(Exception):
-    """Something is not as it should be; the text says what was seen instead."""
+    """A check failed; the message contains what was seen instead."""
+
+
+class Final(Failed):
+    """A failure that waiting cannot change: `until` does not try again."""
+
+
+class State(dict):
+    """What one check leaves for later ones. They fail where that one failed."""
+
+    def __missing__(self, key):
+        raise Failed(f"not checked: an earlier check has left no {key}")
 
 
 class Check:
@@ -27,20 +38,20 @@ class Tally:
         self.passed = self.failed = 0
 
     def run(self, name, function, *arguments):
-        """One line; whether it went well."""
+        """Prints one line; returns whether it passed."""
         began = time.monotonic()
         try:
             function(*arguments)
-            complaint = None
+            failure_text = None
         except Failed as failure:
-            complaint = str(failure)
+            failure_text = str(failure)
         except Exception:  # a defect of the scenario itself is a failure like any other
-            complaint = traceback.format_exc(limit=-3)
+            failure_text = traceback.format_exc(limit=-3)
         seconds = time.monotonic() - began
-        print(f"{'not ok' if complaint else 'ok'} {name} ({seconds:.1f} s)", flush=True)
-        if complaint is not None:
+        print(f"{'not ok' if failure_text else 'ok'} {name} ({seconds:.1f} s)", flush=True)
+        if failure_text is not None:
             self.failed += 1
-            print("    " + complaint.strip().replace("\n", "\n    "), flush=True)
+            print("    " + failure_text.strip().replace("\n", "\n    "), flush=True)
             return False
         self.passed += 1
         return True
@@ -51,7 +62,7 @@ class Tally:
 
 
 def check(name, each=None):
-    """Registers a check; with `each`, one for every item, whose text takes the place of `{}`."""
+    """Registers a check; with `each`, one for every item, which replaces `{}` in the name."""
 
     def register(function):
         registered = function.__globals__.setdefault("CHECKS", [])
@@ -68,14 +79,14 @@ def expect(holds, otherwise):
         raise Failed(otherwise)
 
 
-def expect_equal(what, seen, wanted):
-    expect(seen == wanted, f"{what}: seen {seen!r}, wanted {wanted!r}")
+def expect_equal(what, seen, expected):
+    expect(seen == expected, f"{what}: got {seen!r}, expected {expected!r}")
 
 
 def until(sentence, seconds, probe):
     """Waits for a named condition; returns what `probe` returned once it was true.
 
-    A probe that raises `Failed` has said what is still missing.
+    What a probe's `Failed` contains is what was last seen.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -83,6 +94,8 @@ def until(sentence, seconds, probe):
             seen = probe()
             if seen:
                 return seen
+        except Final:
+            raise
         except Failed as failure:
             seen = failure
         if time.monotonic() > deadline:

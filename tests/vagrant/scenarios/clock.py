@@ -1,4 +1,4 @@
-"""Clocks that jump, on either side, make nothing change that is right and keep nothing from converging."""
+"""A clock that jumps, on either side, neither causes changes nor prevents convergence."""
 
 
 from checks import check, expect, expect_equal
@@ -26,7 +26,7 @@ def tear_down():
     shell(HOST, "systemctl disable --now clock; rm -rf /etc/systemd/system/clock.service /etc/clock; systemctl daemon-reload")
 
 
-@check("files of {} are right all the same, and nothing is restarted for them", each=["tomorrow", "ten years ago"])
+@check("files dated {} are unchanged, and nothing is restarted", each=["tomorrow", "ten years ago"])
 def other_times(when):
     shell(HOST, f"touch -d '{when.replace('ten years ago', '10 years ago')}' {FILES}; systemctl daemon-reload")
     done = _state["tree"].run("apply")
@@ -34,8 +34,8 @@ def other_times(when):
     expect_equal("changed", changed(done), {HOST: 0})
 
 
-@check("a file written while the clock was ahead is mended and its service restarted once")
-def mended_once():
+@check("a file written while the clock was ahead is corrected, and its service restarted once")
+def corrected_once():
     started = _started()
     shell(HOST, "echo by-hand > /etc/clock/it; touch -d tomorrow /etc/clock/it")
     _state["tree"].converge()

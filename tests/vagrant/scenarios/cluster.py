@@ -75,8 +75,8 @@ def succeed(host, *command, stdin=None, timeout=60):
     """What a command that must go well prints."""
     done = on(host, *command, stdin=stdin, timeout=timeout)
     if done.returncode != 0:
-        told = (done.stderr.strip() or done.stdout.strip())[-1500:]
-        raise Failed(f"{host}: {' '.join(command)}: exit {done.returncode}: {told}")
+        output = (done.stderr.strip() or done.stdout.strip())[-1500:]
+        raise Failed(f"{host}: {' '.join(command)}: exit {done.returncode}: {output}")
     return done.stdout
 
 
@@ -97,7 +97,7 @@ def apply(*objects):
 
 
 def copy(path, source, target):
-    """A program from one host to another, by way of this machine."""
+    """A program from one host to another, through this machine."""
     reading = subprocess.Popen([LAB, "exec", source, "--", "cat", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     script = 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod 0755 "$1"'
     writing = [LAB, "exec", target, "--", "sh", "-euc", script, "sh", path]
@@ -121,7 +121,7 @@ def fingerprint(host):
 
 
 def authorise(host, user="root"):
-    """What a machine's owner does so that metalform may come in."""
+    """Adds metalform's key to authorized_keys, as the owner of the machine does."""
     key = succeed(BOOTSTRAP, "cat", "/etc/metalform/pki/ssh.pub").strip()
     shell(host, 'echo "$2" >> "$(getent passwd "$1" | cut -d: -f6)/.ssh/authorized_keys"', user, key)
 
@@ -135,12 +135,12 @@ def fresh(host):
 def discard(host):
     lab("power-off", host)
     disk.remove(host)
-    # With the disk goes the key that it was known by.
+    # Its next disk has another host key.
     shell(BOOTSTRAP, 'f=/var/lib/metalform/known_hosts; [ ! -e $f ] || sed -i "/^$1 /d" $f', address(host))
 
 
 def introduce(node):
-    """A fresh host whose Node is described, whose key is accepted, and which lets metalform in."""
+    """A fresh host whose Node is described, whose key is accepted, and where metalform's key is authorised."""
     fresh(node)
     authorise(node)
     apply(manifest(node))
@@ -150,7 +150,7 @@ def introduce(node):
 
 
 def forget(node):
-    """As if it had never been: no Node, no disk."""
+    """Removes the Node and the disk."""
     delete_node(node)
     discard(node)
 

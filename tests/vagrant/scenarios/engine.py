@@ -11,7 +11,9 @@ import tempfile
 from checks import Failed, expect, expect_equal
 from cluster import CACHE, LAB, LAB_DIRECTORY
 
-METALFORM = os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(CACHE, "target")), "release", "metalform")
+METALFORM = os.environ.get("METALFORM_PROGRAM") or os.path.join(
+    os.environ.get("CARGO_TARGET_DIR", os.path.join(CACHE, "target")), "release", "metalform"
+)
 ROSTER = os.path.join(LAB_DIRECTORY, "roster.yaml")
 SSH, HOST = 3, 4
 
@@ -49,7 +51,7 @@ class Tree:
     def state(self, resources):
         # JSON is YAML, and leaves no doubt about quoting.
         lines = [f"  - {json.dumps(resource)}\n" for resource in resources]
-        self._write("states/it.yaml", "about: What the scenario says.\nresources:\n" + "".join(lines))
+        self._write("states/it.yaml", "about: A state of a scenario.\nresources:\n" + "".join(lines))
 
     def words(self, verb, *more):
         return (verb, "--tree", self.directory, "--roster", ROSTER, "--on", self.host, *more, "it")
@@ -61,7 +63,7 @@ class Tree:
         return start(*self.words(verb))
 
     def converge(self):
-        """It becomes what the state says, and nothing is left to do."""
+        """Applies the state; a plan then has no change."""
         done = self.run("apply")
         expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
         plan = self.run("plan", "--detailed-exitcode")

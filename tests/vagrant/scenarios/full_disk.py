@@ -1,4 +1,4 @@
-"""No room, or a file system that cannot be written: one line says which resource and why, and a later run converges."""
+"""No room, or a file system that cannot be written: one line names the resource and the reason, and a later run converges."""
 
 import contextlib
 
@@ -29,7 +29,7 @@ def _files(where):
     return shell(HOST, 'find "$1" -mindepth 1', where).split()
 
 
-@check("a payload that does not fit: what is before it is done, what is after it is not, nothing is left of it")
+@check("a payload that does not fit: resources before it are applied, those after it are not, nothing is left of it")
 def payload_does_not_fit():
     resources = [{"file": f"{ROOM}/before", "content": "1"}, {"file": f"{ROOM}/large", "content": LARGE}, {"file": f"{ROOM}/after", "content": "2"}]
     with _mounted(ROOM, "size=256k"), tree(HOST, *resources) as it:
@@ -72,11 +72,11 @@ def read_only(what):
         it.converge()
 
 
-# What programs of the engine itself write on the way must not be what fails.
+# Files that the engine itself writes temporarily must not be what fails.
 _TMP = {"is full": "size=4k", "has no inode": "nr_inodes=1", "is read-only": "ro", "is noexec": "noexec"}
 
 
-@check("/tmp {}: files are written all the same, and a command's words are not lost", each=_TMP)
+@check("/tmp {}: files are written all the same, and a command's output is not lost", each=_TMP)
 def tmp(state):
     talks = {"command": "Talk", "run": "seq 2000 && echo last words && exit 9", "unless": "test -e /srv/beside/it.done"}
     with _mounted("/tmp", _TMP[state]), tree(HOST, {"file": "/srv/beside/it", "content": state}, talks) as it:
@@ -89,7 +89,7 @@ def tmp(state):
         shell(HOST, "rm -r /srv/beside")
 
 
-@check("what can be known without writing is: a plan and an apply of what is right, with nowhere to write")
+@check("a plan, and an apply that changes nothing, need no writable directory")
 def no_room_needed():
     with tree(HOST, {"file": "/srv/beside/it", "content": "1"}) as it:
         it.converge()

@@ -1,10 +1,10 @@
-"""metalform is killed three times while it deploys a node; the same command, run again, ends well."""
+"""metalform is killed three times while it deploys a node; the same command, run again, succeeds."""
 
 import base64
 import re
 import threading
 
-from checks import Failed, check, expect, expect_equal, until
+from checks import Final, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, begin, forget, introduce, kubectl, metalform, on, ready, shell, succeed
 
 NODE = "spare-1"
@@ -36,12 +36,12 @@ def tear_down():
 def killed(moment):
     running = begin(BOOTSTRAP, "sh", "-c", "echo $$; exec metalform deploy-node " + NODE)
     pid = running.stdout.readline().strip()
-    told = []
-    threading.Thread(target=lambda: told.extend(running.stdout), daemon=True).start()
+    lines = []
+    threading.Thread(target=lambda: lines.extend(running.stdout), daemon=True).start()
 
     def come():
         if running.poll() is not None:
-            raise Failed(f"deploy-node ended with {running.returncode} before that:\n{''.join(told)}")
+            raise Final(f"deploy-node ended with {running.returncode} before that:\n{''.join(lines)}")
         return on(NODE, "sh", "-c", MOMENTS[moment]).returncode == 0
 
     try:
@@ -49,7 +49,7 @@ def killed(moment):
     finally:
         on(BOOTSTRAP, "kill", "-9", pid)
         code = running.wait(timeout=10)
-    expect(code in (-9, 137), f"exit {code}:\n{''.join(told)}")
+    expect(code in (-9, 137), f"exit {code}:\n{''.join(lines)}")
 
 
 @check("the same command converges")
@@ -78,14 +78,14 @@ def no_token_left():
 
 
 @check("no token was ever seen in an argument or in a journal")
-def no_token_told():
+def no_token_printed():
     for watcher in _watchers:
         watcher.end()
     *arguments, tokens = (watcher.seen() for watcher in _watchers)
     secrets = {base64.b64decode(word).decode() for word in tokens.split()}
-    expect(secrets, "no token was seen in the API, so nothing was looked for")
-    told = "\n".join(arguments)
-    expect(not any(secret in told for secret in secrets), "in an argument")
+    expect(secrets, "no token was seen in the API, so nothing was checked")
+    seen = "\n".join(arguments)
+    expect(not any(secret in seen for secret in secrets), "in an argument")
     for host in (BOOTSTRAP, NODE):
         script = "cat > /run/tokens; journalctl --no-pager --all -o cat | grep -cFf /run/tokens || true; rm /run/tokens"
         expect_equal(f"lines in the journal of {host}", shell(host, script, stdin="\n".join(secrets) + "\n").strip(), "0")

@@ -1,4 +1,4 @@
-"""Hosts talk to the bootstrap host and to each other, and nobody has tried anything else."""
+"""Hosts talk to the bootstrap host and to each other, and have tried no other address."""
 
 import re
 
@@ -22,6 +22,6 @@ def no_default_route(node):
     expect_equal("default route", shell(node, "ip route show default; ip -6 route show default"), "")
 
 
-@check("nothing on any host has tried a way out")
+@check("no host has tried to reach another address")
 def no_escape():
     lab("escapes")

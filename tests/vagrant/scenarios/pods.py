@@ -64,7 +64,7 @@ def enters(node):
 @check("a pod on {} finds a Service by its name", each=NODES)
 def finds_service(node):
     for name in ("echo", f"echo.{NAMESPACE}.svc.cluster.local"):
-        # One answer may be a node's that has just been told; a second try tells a fault from a beginning.
+        # A node's rules may be some seconds old after a change of endpoints, so it is tried again.
         answer = until(f"http://{name}/ answers", 15, lambda: _fetch(node, name))
         expect(answer in NODES, f"http://{name}/ answered {answer!r}")
 

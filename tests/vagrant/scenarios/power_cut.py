@@ -1,4 +1,4 @@
-"""One of three masters loses power: the others go on, and it comes back by itself."""
+"""One of three masters loses power: the others work on, and it recovers by itself."""
 
 import datetime
 import json
@@ -30,8 +30,8 @@ def worker_answers():
     expect(done.returncode == 0 and since < _PATIENCE, f"exit {done.returncode} after {since:.1f} s: {done.stderr}")
 
 
-@check("and goes on answering, twenty times, each within that time")
-def goes_on_answering():
+@check("and twenty more times, each within that time")
+def answers_again():
     for _ in range(20):
         done = on(WORKER, *_KUBECTL, timeout=_PATIENCE)
         expect(done.returncode == 0, f"exit {done.returncode}: {done.stderr}")
@@ -43,8 +43,8 @@ def takes_writes():
     kubectl("delete", "configmap", "scenario-power-cut", "--namespace=default", timeout=_PATIENCE)
 
 
-@check("metalform etcd health says that a member is away, with etcd's exit code")
-def health_tells():
+@check("metalform etcd health reports the missing member, with etcd's exit code")
+def health_reports():
     done = metalform("etcd", "health", timeout=60)
     expect(done.returncode == 5 and VICTIM in done.stdout + done.stderr, f"exit {done.returncode}: {done.stderr}")
 
@@ -55,7 +55,7 @@ def comes_back():
     lab("power-on", VICTIM)
     until(f"{VICTIM} renews its lease", 120, _lease_is_renewed)
     until("every node is Ready", 60, lambda: all(ready(node) for node in NODES))
-    until(f"the static pods of {VICTIM} are ready anew", 120, _static_pods_are_ready)
+    until(f"the static pods of {VICTIM} are ready again", 120, _static_pods_are_ready)
     until("etcd has three healthy voters", 60, _etcd_is_healthy)
     server = f"--server=https://{address(VICTIM)}:6443"
     until("its API server is ready", 60, lambda: kubectl(server, "get", "--raw", "/readyz"))

@@ -1,4 +1,4 @@
-"""Hosts are prepared from the roster before there is a cluster; again, and nothing changes; one file mended alone."""
+"""Hosts are prepared from the roster before there is a cluster; a second run changes nothing; one file is corrected alone."""
 
 from checks import check, expect, expect_equal
 from cluster import NODES, shell, succeed
@@ -30,15 +30,15 @@ def one_difference():
     shell(HOST, f"echo by-hand >> {FILE}")
     plan = run("plan", "--detailed-exitcode", *WORDS)
     expect_equal(f"exit code of plan\n{plan.stdout}{plan.stderr}", plan.returncode, 2)
-    told = [line for line in plan.stdout.splitlines() if " to change, " in line]
-    expect_equal("hosts with a difference", [line for line in told if ": 0 to change" not in line], [f"{HOST}: 1 to change, 4 unchanged"])
+    counts = [line for line in plan.stdout.splitlines() if " to change, " in line]
+    expect_equal("hosts with a difference", [line for line in counts if ": 0 to change" not in line], [f"{HOST}: 1 to change, 4 unchanged"])
     diff = plan.stdout.partition("@@")[2].splitlines()[1:]
     moved = [line.strip() for line in diff if line.strip().startswith(("+", "-"))]
     expect_equal(f"lines of the unified diff\n{plan.stdout}", moved, ["-by-hand"])
 
 
-@check("and apply mends that alone")
-def mended_alone():
+@check("apply corrects that file alone")
+def corrected_alone():
     done = run("apply", *WORDS)
     expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
     expect_equal("changed", changed(done), {**dict.fromkeys(NODES, 0), HOST: 1})

@@ -1,4 +1,4 @@
-"""How metalform must say no: the right exit code, one line for what is wrong, a hint, and nothing changed."""
+"""What a refusal must be: the right exit code, one error line for each reason, a hint, and nothing changed."""
 
 import json
 import re
@@ -13,14 +13,14 @@ _OURS = ("metalform.dev/", "metalk8s.scality.com/")
 
 def expect_refusal(done, code, *patterns, errors=1):
     """`patterns` are regular expressions that the error lines, taken together, must all match."""
-    told = done.stderr.splitlines()
-    lines = [line for line in told if line.startswith("error: ")]
+    output = done.stderr.splitlines()
+    lines = [line for line in output if line.startswith("error: ")]
     shown = f"\nexit {done.returncode}\n{done.stdout}{done.stderr}"
     expect_equal(f"exit code{shown}", done.returncode, code)
     expect_equal(f"number of error lines{shown}", len(lines), errors)
     for pattern in patterns:
         expect(re.search(pattern, "\n".join(lines)), f"no error matches {pattern!r}{shown}")
-    expect(any(line.startswith("hint: ") for line in told), f"there is no hint{shown}")
+    expect(any(line.startswith("hint: ") for line in output), f"there is no hint{shown}")
 
 
 class Unchanged:

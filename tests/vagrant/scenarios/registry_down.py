@@ -1,4 +1,4 @@
-"""The registry goes down while a node is deployed: one line says so, and the same command goes on afterwards."""
+"""The registry goes down while a node is deployed: one line names the cause, and the same command resumes afterwards."""
 
 import re
 

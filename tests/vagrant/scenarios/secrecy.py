@@ -1,4 +1,4 @@
-"""Private keys are where they must be, readable by root alone, and told to nobody."""
+"""Private keys are where they must be, readable by root alone, and printed nowhere."""
 
 import base64
 import json
@@ -18,13 +18,13 @@ def modes(node):
         " xargs --no-run-if-empty stat -Lc '%a %U %n'"
     )
     lines = shell(node, script).splitlines()
-    expect(lines, "not one key was found, so nothing was looked at")
+    expect(lines, "no key was found, so nothing was checked")
     wrong = [line for line in lines if line.split()[:2] not in (["600", "root"], ["400", "root"])]
     expect(not wrong, "\n".join(wrong))
 
 
-@check("authorities' keys are on the bootstrap host alone: not on {}", each=[n for n in NODES if n != BOOTSTRAP])
-def authorities(node):
+@check("CA keys are on the bootstrap host alone: not on {}", each=[n for n in NODES if n != BOOTSTRAP])
+def ca_keys(node):
     found = shell(node, "find / -xdev -path /proc -prune -o -name '*ca.key' -type f -print")
     expect_equal("keys", found, "")
 
@@ -46,8 +46,8 @@ def no_bootstrap_kubeconfig(node):
 
 
 @check("no secret is in the journal of {}, nor in any argument or environment there", each=NODES)
-def told_to_nobody(node):
-    # What is sought comes in by stdin, or this check itself would be what it looks for.
+def printed_nowhere(node):
+    # The secrets are passed by stdin: as arguments they would be found themselves.
     script = (
         "cat > /run/scenario-secrets; trap 'rm -f /run/scenario-secrets' EXIT;"
         " journalctl --no-pager --all --output cat | grep -cFf /run/scenario-secrets || true;"

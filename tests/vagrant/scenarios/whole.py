@@ -1,4 +1,4 @@
-"""Five nodes, three etcd voters, three API servers: all there, all well, all as described."""
+"""Five nodes, three etcd voters, three API servers: all present, healthy and as described."""
 
 import json
 
@@ -26,9 +26,9 @@ def node_is_as_described(name):
     found = sorted(label.removeprefix(prefix) for label in node["metadata"]["labels"] if label.startswith(prefix))
     expect_equal("roles", found, roles(name))
     if "spec" in manifest(name):
-        wanted = sorted((taint["key"], taint["effect"]) for taint in manifest(name)["spec"]["taints"])
+        expected = sorted((taint["key"], taint["effect"]) for taint in manifest(name)["spec"]["taints"])
         found = sorted((taint["key"], taint["effect"]) for taint in node["spec"].get("taints", []))
-        expect_equal("taints", found, wanted)
+        expect_equal("taints", found, expected)
 
 
 @check("no node but the five")
@@ -42,8 +42,8 @@ def node_list_shows(name):
     expect_equal("exit code", done.returncode, 0)
     lines = [line.split() for line in done.stdout.splitlines()]
     line = next((words for words in lines[1:] if words[0] == name), [])
-    wanted = {"Ready", address(name), address(name, "workload-plane")}
-    expect(wanted <= set(line), f"{wanted - set(line)} not in {' '.join(line)!r}")
+    expected = {"Ready", address(name), address(name, "workload-plane")}
+    expect(expected <= set(line), f"{expected - set(line)} not in {' '.join(line)!r}")
     expect(set(roles(name)) <= set(",".join(line).split(",")), f"not {roles(name)} in {' '.join(line)!r}")
 
 
@@ -61,9 +61,9 @@ def etcd_is_whole():
 @check("every part of the API server of {} is ready", each=MASTERS)
 def api_server_is_ready(master):
     server = f"--server=https://{address(master)}:6443"
-    told = until("readyz is ok", 20, lambda: kubectl(server, "get", "--raw", "/readyz?verbose")).splitlines()
-    bad = [line for line in told if line.startswith("[") and not (line.startswith("[+]") and line.endswith(" ok"))]
-    expect(not bad and told[-1] == "readyz check passed", "\n".join(bad or told))
+    lines = until("readyz is ok", 20, lambda: kubectl(server, "get", "--raw", "/readyz?verbose")).splitlines()
+    bad = [line for line in lines if line.startswith("[") and not (line.startswith("[+]") and line.endswith(" ok"))]
+    expect(not bad and lines[-1] == "readyz check passed", "\n".join(bad or lines))
 
 
 @check("every pod of the cluster's own is ready")
@@ -86,6 +86,6 @@ def proxy_knows_every_api_server(node):
 
 @check("kubectl on the bootstrap host needs no option")
 def kubectl_is_set_up():
-    told = lab("exec", "bootstrap", "--", "kubectl", "get", "nodes", "--no-headers")
-    expect_equal("lines", len(told.splitlines()), len(NODES))
+    output = lab("exec", "bootstrap", "--", "kubectl", "get", "nodes", "--no-headers")
+    expect_equal("lines", len(output.splitlines()), len(NODES))
     expect_equal("mode of admin.conf", succeed("bootstrap", "stat", "-c", "%a", ADMIN).strip(), "600")

@@ -1,6 +1,6 @@
 """Watches files of a lab host from outside while something writes them: what is seen must be whole at every instant.
 
-Two witnesses. The kernel tells of every change of a watched directory (inotify(7)):
+Two witnesses. The kernel reports every change of a watched directory (inotify(7)):
 a managed name may only ever appear by a rename. A loop reads every managed file
 again and again: content, owner and mode must be those of one of its versions.
 """
@@ -110,15 +110,15 @@ class Watcher:
     def _listen(self):
         while True:
             try:
-                told = os.read(self._inotify, 1 << 16)
+                data = os.read(self._inotify, 1 << 16)
             except BlockingIOError:
                 return
-            while told:
-                number, mask, _, length = _EVENT.unpack_from(told)
-                name = os.fsdecode(told[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
-                told = told[_EVENT.size + length :]
+            while data:
+                number, mask, _, length = _EVENT.unpack_from(data)
+                name = os.fsdecode(data[_EVENT.size : _EVENT.size + length].rstrip(b"\0"))
+                data = data[_EVENT.size + length :]
                 if mask & _IN_Q_OVERFLOW:
-                    self._faults.setdefault("the kernel could not tell of every change")
+                    self._faults.setdefault("the kernel dropped events")
                 path = os.path.join(self._watched.get(number, ""), name)
                 if path in self._allowed and not mask & _IN_ISDIR:
                     for bit, what in _ROUGH.items():

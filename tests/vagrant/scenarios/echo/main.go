@@ -1,4 +1,4 @@
-// A program for pods of the scenarios: it says where it runs, and asks others. Static, and so alone in its image.
+// A program for pods of the scenarios: it reports where it runs, and requests pages of others. Static, and so alone in its image.
 package main
 
 import (

@@ -1,0 +1,136 @@
+//! Building Debian packages of static binaries: the same inputs give the same bytes.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tokio::process::Command;
+
+use super::{DebianError, file_name};
+use crate::bundle::SOURCE_DATE_EPOCH;
+use crate::bundle::component::PackageComponent;
+use crate::bundle::format::PackageBuild;
+use crate::bundle::program;
+use crate::model::platform::Architecture;
+
+/// Builds the package in the directory `into`; `work` is an empty directory.
+///
+/// # Errors
+/// When its tree cannot be written, or dpkg-deb fails.
+pub(super) async fn build(build: &PackageBuild<'_>, work: &Path, into: &Path) -> Result<(), DebianError> {
+    let PackageBuild { package, version, architecture, binaries } = *build;
+    let size = lay_out(package, binaries, work).map_err(DebianError::write(work))?;
+    let control = control(package, version, architecture, size.div_ceil(1024));
+    fs::create_dir(work.join("DEBIAN"))
+        .and_then(|()| fs::write(work.join("DEBIAN/control"), control))
+        .and_then(|()| open_directories(work))
+        .and_then(|()| fs::create_dir_all(into))
+        .map_err(DebianError::write(work))?;
+    let path = into.join(file_name(&package.name, version, architecture));
+    let mut command = Command::new("dpkg-deb");
+    command.env("SOURCE_DATE_EPOCH", SOURCE_DATE_EPOCH.to_string());
+    command.args(["--root-owner-group", "-Zzstd", "-z3", "--build"]).arg(work).arg(path);
+    program::run(&mut command).await?;
+    Ok(())
+}
+
+/// Copies files, because hard links would share the modes of the cache. Returns their size in bytes.
+fn lay_out(package: &PackageComponent, binaries: &Path, work: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    let place = |path: &str| -> io::Result<_> {
+        let path = work.join(path.trim_start_matches('/'));
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        Ok(path)
+    };
+    for (path, binary) in &package.files {
+        let path = place(path)?;
+        size += fs::copy(binaries.join(binary), &path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    }
+    for (path, text) in &package.texts {
+        let path = place(path)?;
+        size += text.len() as u64;
+        fs::write(&path, text)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+    }
+    Ok(size)
+}
+
+/// Makes the modes of directories independent of the umask.
+fn open_directories(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_directories(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A control file (deb-control(5)); `kibibytes` is the installed size.
+fn control(package: &PackageComponent, version: &str, architecture: Architecture, kibibytes: u64) -> String {
+    let mut text = format!(
+        "Package: {}\nVersion: {version}\nArchitecture: {}\nMaintainer: metalform <packages@metalform.dev>\n\
+         Installed-Size: {kibibytes}\n",
+        package.name,
+        architecture.as_str()
+    );
+    let relations = [
+        ("Depends", &package.depends),
+        ("Provides", &package.provides),
+        ("Conflicts", &package.conflicts),
+        ("Replaces", &package.replaces),
+    ];
+    for (field, values) in relations {
+        if !values.is_empty() {
+            text.push_str(&format!("{field}: {}\n", values.join(", ")));
+        }
+    }
+    text.push_str(&format!("Section: admin\nPriority: optional\nDescription: {}\n", package.description));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_package_has_its_files_and_owners_and_is_reproducible() {
+        let directory = tempfile::tempdir().unwrap();
+        let binaries = directory.path().join("bin");
+        fs::create_dir(&binaries).unwrap();
+        fs::write(binaries.join("tool"), "#!/bin/true\n").unwrap();
+        let package: PackageComponent = serde_saphyr::from_str(
+            "{name: tool, description: A tool, depends: [runc], files: {/opt/tool/bin/tool: tool},\
+             texts: {/lib/systemd/system/tool.service: \"[Unit]\\n\"}}",
+        )
+        .unwrap();
+        let mut made = Vec::new();
+        for turn in ["one", "two"] {
+            let (work, into) = (directory.path().join(turn), directory.path().join(format!("{turn}-out")));
+            fs::create_dir(&work).unwrap();
+            let request = PackageBuild {
+                package: &package,
+                version: "1.2.3",
+                architecture: Architecture::Amd64,
+                binaries: &binaries,
+            };
+            build(&request, &work, &into).await.unwrap();
+            made.push(fs::read(into.join("tool_1.2.3_amd64.deb")).unwrap());
+        }
+        assert_eq!(made[0], made[1]);
+        let (listing, _) = program::run(
+            Command::new("dpkg-deb").arg("-c").arg(directory.path().join("one-out/tool_1.2.3_amd64.deb")),
+        )
+        .await
+        .unwrap();
+        let listing = String::from_utf8(listing).unwrap();
+        for line in
+            ["-rwxr-xr-x root/root", "./opt/tool/bin/tool", "-rw-r--r-- root/root", "drwxr-xr-x root/root"]
+        {
+            assert!(listing.contains(line), "{listing}");
+        }
+    }
+}

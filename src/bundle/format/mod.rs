@@ -1,0 +1,205 @@
+//! Package formats: everything about building, indexing, signing and serving packages that differs between families
+//! of package managers.
+//!
+//! One implementation of [`RepositoryFormat`] per [`PackageFormat`]. What differs on a host (the commands that
+//! install, hold and query packages) is `engine::apply::PackageManager`, selected by the same [`PackageFormat`].
+//!
+//! A second implementation for RPM maps to the same operations: `rpmbuild`, `createrepo_c` (one repository per
+//! platform, hence no suite), a detached signature of `repodata/repomd.xml`, and `dnf download --resolve`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+use super::component::{OperatingSystem, PackageComponent};
+use super::entry::{Draft, EntryPackage};
+use crate::model::platform::{Architecture, PackageFormat, Platform};
+use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
+
+pub mod debian;
+
+use debian::DebianError;
+
+/// A package format of a bundle.
+#[async_trait]
+pub trait RepositoryFormat: Send + Sync {
+    /// The directory of the format's files in a bundle, and of their URLs: `apt`.
+    fn directory(&self) -> &'static str;
+
+    /// Where hosts of a platform find their packages.
+    fn location(&self, platform: &Platform) -> RepositoryLocation;
+
+    /// Builds a package at the format's usual path below `content`, its directory of a bundle in the making.
+    async fn build(&self, package: &PackageBuild<'_>, work: &Path, content: &Path)
+    -> Result<(), FormatError>;
+
+    /// Downloads the packages of an operating system with their dependency closure from the distribution's archive.
+    /// Returns the provenance.
+    async fn collect(&self, request: &CollectionRequest<'_>, draft: &Draft) -> Result<String, FormatError>;
+
+    /// Describes the packages below `content`, its directory of a bundle in the making, for these platforms.
+    async fn describe(
+        &self,
+        content: &Path,
+        platforms: &[Platform],
+    ) -> Result<Vec<EntryPackage>, FormatError>;
+
+    /// Writes the unsigned indexes of all platforms into its directory of a bundle. `date` must not decrease from one
+    /// bundle to the next: package managers keep the newer index.
+    async fn write_indexes(
+        &self,
+        content: &Path,
+        platforms: &[Platform],
+        packages: &[EntryPackage],
+        date: Timestamp,
+    ) -> Result<(), FormatError>;
+
+    /// The indexes that must be signed, each once.
+    fn indexes(&self, platforms: &BTreeSet<Platform>) -> BTreeSet<IndexPaths>;
+
+    /// Packages of `roots`, and their dependencies, that a platform cannot install from its directory of a bundle
+    /// alone; `None` without an index for the platform.
+    fn unmet(&self, content: &Path, platform: &Platform, roots: &BTreeSet<String>)
+    -> Option<BTreeSet<Unmet>>;
+}
+
+/// The implementation of a format; `None` when bundles cannot contain it yet.
+pub fn of(format: PackageFormat) -> Option<&'static dyn RepositoryFormat> {
+    match format {
+        PackageFormat::Deb => Some(&debian::Debian),
+        PackageFormat::Rpm => None,
+    }
+}
+
+/// All implementations.
+pub fn all() -> impl Iterator<Item = &'static dyn RepositoryFormat> {
+    [PackageFormat::Deb, PackageFormat::Rpm].into_iter().filter_map(of)
+}
+
+/// The implementation for a platform; `None` when bundles cannot contain its packages.
+pub fn of_platform(platform: &Platform) -> Option<&'static dyn RepositoryFormat> {
+    platform.distribution.package_format().and_then(of)
+}
+
+/// The platforms by format, in the order of [`all`]. Platforms without an implementation are omitted.
+pub fn by_format(platforms: &[Platform]) -> Vec<(&'static dyn RepositoryFormat, Vec<Platform>)> {
+    let of_format = |format: &'static dyn RepositoryFormat| {
+        let is_of = |platform: &&Platform| {
+            of_platform(platform).is_some_and(|found| found.directory() == format.directory())
+        };
+        (format, platforms.iter().filter(is_of).cloned().collect::<Vec<_>>())
+    };
+    all().map(of_format).filter(|(_, platforms)| !platforms.is_empty()).collect()
+}
+
+/// Where hosts of a platform find their packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryLocation {
+    /// Path of the repository in a bundle, and below the server's address: `apt`.
+    pub path: String,
+    /// Suite in the repository: `debian-13`. Empty where each platform has a repository of its own.
+    pub suite: String,
+}
+
+/// A package to build from static binaries.
+#[derive(Debug, Clone, Copy)]
+pub struct PackageBuild<'a> {
+    /// What it contains.
+    pub package: &'a PackageComponent,
+    /// The component's version.
+    pub version: &'a str,
+    /// Of the binaries.
+    pub architecture: Architecture,
+    /// Directory with the binaries by name.
+    pub binaries: &'a Path,
+}
+
+/// Packages of a distribution's own archive.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectionRequest<'a> {
+    /// The operating system and its packages.
+    pub system: &'a OperatingSystem,
+    /// One of the platforms of `system`.
+    pub platform: &'a Platform,
+    /// URI of the archive; `None` for the one that the build machine uses.
+    pub archive: Option<&'a str>,
+}
+
+/// An index and the file with its signature, relative to the bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexPaths {
+    /// In the bundle: `apt/dists/debian-13/Release`.
+    pub unsigned: String,
+    /// Written by the bootstrap node: `apt/dists/debian-13/InRelease`.
+    pub signed: String,
+    /// How the latter is made of the former.
+    pub signature: IndexSignature,
+}
+
+/// A form of signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IndexSignature {
+    /// The signed file contains the text (RFC 9580, section 7).
+    Clear,
+}
+
+/// An index to sign with the cluster's repository key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryIndex {
+    /// Path of the signed file, relative to the directory with the bootstrap node's signed indexes.
+    pub signed_path: String,
+    /// The unsigned text.
+    pub text: String,
+    /// The form of the signature.
+    pub signature: IndexSignature,
+}
+
+impl RepositoryIndex {
+    /// The content of the signed file.
+    ///
+    /// # Errors
+    /// When the key cannot sign.
+    pub fn sign(&self, key: &RepositoryKey, now: Timestamp) -> Result<String, OpenPgpError> {
+        match self.signature {
+            IndexSignature::Clear => key.clear_sign(&self.text, now),
+        }
+    }
+
+    /// Verifies that a file is this index, signed with this key.
+    ///
+    /// # Errors
+    /// [`OpenPgpError::NotSigned`].
+    pub fn verify(&self, key: &RepositoryKey, signed: &str) -> Result<(), OpenPgpError> {
+        match self.signature {
+            IndexSignature::Clear => key.verify(signed, &self.text),
+        }
+    }
+}
+
+/// A dependency that no package of an index satisfies. Displays as one line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unmet {
+    /// The dependent package; `None` for a required package itself.
+    pub package: Option<String>,
+    /// As written: `libc6 (>= 2.36) | libc6.1`.
+    pub needs: String,
+}
+
+impl std::fmt::Display for Unmet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.package {
+            Some(package) => write!(f, "package {package} depends on {}, which is missing", self.needs),
+            None => write!(f, "package {} is missing", self.needs),
+        }
+    }
+}
+
+/// Why packages could not be built, collected or indexed.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// Of Debian packages.
+    #[error(transparent)]
+    Debian(#[from] DebianError),
+}

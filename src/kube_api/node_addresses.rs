@@ -1,0 +1,87 @@
+//! The addresses of a Node's status.
+//!
+//! A kubelet with `--cloud-provider=external` leaves `status.addresses` alone once they are set
+//! (pkg/kubelet/nodestatus/setters.go, `NodeAddress`), requests its serving certificate for them, and otherwise
+//! reports `--node-ip` and the host name. So they are set before the kubelet first registers.
+
+use k8s_openapi::api::core::v1::NodeAddress;
+
+use crate::model::cluster_networks::Networks;
+use crate::model::facts::Facts;
+use crate::model::name::HostName;
+
+/// The addresses to report: the one on the control plane first, where the API server finds the kubelet, then the one
+/// on the workload plane, then every other address on which NodePorts are served, and the name.
+///
+/// Order matters: clients of the API take the first `InternalIP`. Empty when the host has no address on the control
+/// plane.
+pub fn node_addresses(name: &HostName, facts: &Facts, networks: &Networks) -> Vec<NodeAddress> {
+    let Some((_, control_plane)) = facts.address_in(&networks.control_plane) else { return Vec::new() };
+    let workload_plane = facts.address_in(&networks.workload_plane.cidrs).map(|(_, address)| address);
+    let serves_node_ports = |address: &std::net::IpAddr| {
+        // The bridge of the pod network and link-local addresses are on every node.
+        let is_own =
+            networks.pods.contains(address) || networks.services.contains(address) || is_link_local(*address);
+        !is_own && networks.node_ports.iter().any(|network| network.contains(address))
+    };
+    let others = facts.addresses.values().flatten().map(|cidr| cidr.address).filter(serves_node_ports);
+    let mut internal: Vec<std::net::IpAddr> = Vec::new();
+    for address in [control_plane].into_iter().chain(workload_plane).chain(others) {
+        if !internal.contains(&address) {
+            internal.push(address);
+        }
+    }
+    let internal = internal.into_iter().map(|ip| ("InternalIP", ip.to_string()));
+    let all = internal.chain([("Hostname", name.to_string())]);
+    all.map(|(type_, address)| NodeAddress { type_: type_.to_owned(), address }).collect()
+}
+
+fn is_link_local(address: std::net::IpAddr) -> bool {
+    match address {
+        std::net::IpAddr::V4(address) => address.is_link_local(),
+        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::model::cluster_networks::WorkloadPlane;
+    use crate::model::facts::Cidr;
+
+    #[test]
+    fn the_control_plane_is_first_and_every_node_port_address_is_listed() {
+        let networks = |node_ports: &[&str]| Networks {
+            control_plane: vec!["192.0.2.0/24".parse().unwrap()],
+            workload_plane: WorkloadPlane { cidrs: vec!["198.51.100.0/24".parse().unwrap()], mtu: 1460 },
+            node_ports: node_ports.iter().map(|network| network.parse().unwrap()).collect(),
+            pods: "10.233.0.0/16".parse().unwrap(),
+            services: "10.96.0.0/12".parse().unwrap(),
+            api_service_ip: "10.96.0.1".parse().unwrap(),
+            dns_ip: "10.96.0.10".parse().unwrap(),
+        };
+        let listed = |addresses: &[&str], node_ports: &[&str]| {
+            let [mut facts, _] = Facts::examples();
+            let cidr = |text: &&str| Cidr { address: text.parse().unwrap(), prefix: 24 };
+            let interfaces = addresses.iter().enumerate();
+            facts.addresses = interfaces
+                .map(|(index, text)| (format!("eth{index}"), vec![cidr(text)]))
+                .collect::<BTreeMap<_, _>>();
+            let addresses = node_addresses(&"node-1".parse().unwrap(), &facts, &networks(node_ports));
+            addresses.iter().map(|one| format!("{}={}", one.type_, one.address)).collect::<Vec<_>>().join(" ")
+        };
+        let workload = ["198.51.100.0/24"];
+        assert_eq!(
+            listed(&["198.51.100.7", "192.0.2.7", "203.0.113.7"], &workload),
+            "InternalIP=192.0.2.7 InternalIP=198.51.100.7 Hostname=node-1"
+        );
+        assert_eq!(
+            listed(&["192.0.2.7", "203.0.113.7", "10.233.1.1", "169.254.0.1"], &["0.0.0.0/0"]),
+            "InternalIP=192.0.2.7 InternalIP=203.0.113.7 Hostname=node-1"
+        );
+        assert_eq!(listed(&["192.0.2.7"], &workload), "InternalIP=192.0.2.7 Hostname=node-1");
+        assert_eq!(listed(&["198.51.100.7"], &workload), "");
+    }
+}

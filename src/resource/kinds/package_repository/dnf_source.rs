@@ -1,0 +1,44 @@
+//! A package source of dnf (dnf.conf(5), "repo options"). With `-y` dnf trusts the key of the source for its index,
+//! and imports it for its packages.
+
+use crate::resource::fields::field_error::FieldError;
+use crate::resource::fields::field_values::FieldValues;
+use crate::resource::fields::path;
+use crate::resource::kinds::package_repository::package_source::{SourceLayout, Texts};
+
+pub fn layout(name: &str) -> SourceLayout {
+    SourceLayout {
+        source: format!("/etc/yum.repos.d/{name}.repo"),
+        key: format!("/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"),
+        ca: None,
+        all: "/etc/yum.repos.d/*.repo",
+        disabled: "/etc/yum.repos.d/*.metalform-disabled",
+    }
+}
+
+pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
+    for field in ["suite", "components"] {
+        if fields.has(field) {
+            return Err(fields.invalid(field, "requires format deb"));
+        }
+    }
+    let uri = fields.need_word("uri")?;
+    let ca = match path::field(fields, "ca")? {
+        Some(_) if !uri.starts_with("https://") => {
+            return Err(fields.invalid("ca", "requires an https uri"));
+        }
+        Some(ca) if ca.contains(|c: char| c.is_whitespace() || c.is_control()) => {
+            return Err(fields.invalid("ca", "must not contain white space, which dnf cannot read"));
+        }
+        Some(ca) => format!("sslcacert={ca}\n"),
+        None => String::new(),
+    };
+    let id = layout.source.rsplit('/').next().and_then(|file| file.strip_suffix(".repo")).unwrap_or_default();
+    let signed_index = u8::from(fields.boolean("signed_index", true));
+    let key = &layout.key;
+    let source = format!(
+        "[{id}]\nname={id}\nbaseurl={uri}\nenabled=1\ngpgcheck=1\nrepo_gpgcheck={signed_index}\n\
+         gpgkey=file://{key}\n{ca}"
+    );
+    Ok(Texts { source, ca: None })
+}

@@ -1,0 +1,136 @@
+//! Files that appear whole, with their mode, or not at all.
+//!
+//! # Guarantees
+//! The content is written to a temporary file in the same directory, synced, and renamed; the directory is synced
+//! afterwards. The mode is right from the first instant. A missing directory is created.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// A file that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct FileError {
+    /// The file or its directory.
+    pub path: PathBuf,
+    /// From the operating system.
+    pub reason: io::Error,
+}
+
+/// Writes a file, in place of one that exists.
+///
+/// # Errors
+/// When it cannot be written; an existing file is then unchanged.
+pub fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
+    stage(path, content, mode)?.persist(path).map_err(|error| failed(path)(error.error))?;
+    sync(directory(path))
+}
+
+/// Writes a file that does not exist yet.
+///
+/// # Errors
+/// Also when it exists.
+pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
+    stage(path, content, mode)?.persist_noclobber(path).map_err(|error| failed(path)(error.error))?;
+    sync(directory(path))
+}
+
+/// The content, or `None` when there is no such file.
+///
+/// # Errors
+/// When it cannot be read, or is not UTF-8.
+pub fn read(path: &Path) -> Result<Option<String>, FileError> {
+    match fs::read_to_string(path) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(path)(error)),
+    }
+}
+
+/// Renames a file to a name that does not exist yet.
+///
+/// # Errors
+/// Also when the new name exists. A crash in between leaves the file under both names.
+pub fn rename_new(from: &Path, to: &Path) -> Result<(), FileError> {
+    // A hard link refuses an existing name, where a rename would replace it.
+    fs::hard_link(from, to).map_err(failed(to))?;
+    remove(from)
+}
+
+/// Removes a file; one that does not exist is no error.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Ok(()) => sync(directory(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(path)(error)),
+    }
+}
+
+fn stage(path: &Path, content: &[u8], mode: u32) -> Result<NamedTempFile, FileError> {
+    let directory = directory(path);
+    fs::create_dir_all(directory).map_err(failed(directory))?;
+    let mut staged = tempfile::Builder::new()
+        .prefix(".metalform-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(directory)
+        .map_err(failed(directory))?;
+    // The umask may have removed bits at creation; it cannot have added any.
+    staged.as_file().set_permissions(Permissions::from_mode(mode)).map_err(failed(path))?;
+    staged.write_all(content).map_err(failed(path))?;
+    staged.as_file().sync_all().map_err(failed(path))?;
+    Ok(staged)
+}
+
+fn sync(directory: &Path) -> Result<(), FileError> {
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> FileError {
+    |reason| FileError { path: path.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_by_write_and_refused_by_create() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("new/directory/key");
+        create(&path, b"one", 0o600).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(create(&path, b"two", 0o600).unwrap_err().reason.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(read(&path).unwrap().as_deref(), Some("one"));
+        write(&path, b"two", 0o644).unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o644);
+        // Nothing temporary remains.
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_rename_never_replaces_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("to"));
+        create(&from, b"one", 0o600).unwrap();
+        create(&to, b"two", 0o600).unwrap();
+        assert!(rename_new(&from, &to).is_err());
+        remove(&to).unwrap();
+        rename_new(&from, &to).unwrap();
+        assert_eq!((read(&from).unwrap(), read(&to).unwrap().as_deref()), (None, Some("one")));
+        remove(&from).unwrap();
+    }
+}

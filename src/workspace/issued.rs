@@ -1,0 +1,177 @@
+//! What the bootstrap node issues for itself: its content, and whether the files still have it.
+
+use jiff::{SignedDuration, Timestamp};
+use rand::CryptoRng;
+
+use super::atomic_file::{self, FileError};
+use super::layout::Layout;
+use super::trust_file::{Artifact, Subject, TrustFile};
+use crate::bundle::format::RepositoryIndex;
+use crate::pki::authorities::{Authorities, Ca};
+use crate::pki::authority::AuthorityError;
+use crate::pki::kubeconfig::{Credentials, KubeconfigFile, TrustAnchor};
+use crate::pki::leaf::{Leaf, LeafPair, Usage};
+use crate::pki::openpgp::OpenPgpError;
+
+/// URL of the API on every node: the node's own proxy.
+pub const API: &str = "https://127.0.0.1:7443";
+/// Days of validity of a certificate.
+const DAYS: u32 = 365;
+/// A certificate that ends sooner than this is issued again.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(24 * 90);
+/// Cluster and user of the administrator's kubeconfig.
+const ADMIN: (&str, &str) = ("metalform", "kubernetes-admin");
+
+/// Why something cannot be issued.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// A certificate.
+    #[error("cannot issue {title}")]
+    Certificate {
+        /// `the certificate of metalform serve`.
+        title: &'static str,
+        /// The reason.
+        source: AuthorityError,
+    },
+    /// The signature of a package index.
+    #[error("cannot sign the package index {index}")]
+    Index {
+        /// Path of the signed file.
+        index: String,
+        /// The reason.
+        source: OpenPgpError,
+    },
+}
+
+/// Issues with these keys, for this subject, at this time.
+pub(super) struct Issued<'a> {
+    pub(super) authorities: &'a Authorities,
+    pub(super) layout: &'a Layout,
+    pub(super) subject: &'a Subject,
+    pub(super) now: Timestamp,
+}
+
+/// The certificate of an artifact.
+struct Certificate {
+    title: &'static str,
+    ca: Ca,
+    leaf: Leaf,
+}
+
+impl Issued<'_> {
+    /// Issues the content of an artifact's files, in the order of [`Artifact::files`]. Touches no file.
+    pub(super) fn contents(
+        &self,
+        artifact: &Artifact,
+        rng: &mut impl CryptoRng,
+    ) -> Result<Vec<(TrustFile, String)>, IssueError> {
+        let contents = match artifact {
+            Artifact::SignedIndex(index) => vec![self.sign(index)?],
+            _ => match self.certificate(artifact) {
+                None => Vec::new(),
+                Some(Certificate { title, ca, leaf }) => {
+                    let issued = self.authorities.ca(ca).issue_pair(&leaf, self.now, rng);
+                    let pair = issued.map_err(|source| IssueError::Certificate { title, source })?;
+                    match artifact {
+                        Artifact::AdminConf => vec![self.kubeconfig(pair).to_yaml()],
+                        _ => vec![pair.certificate, pair.key],
+                    }
+                }
+            },
+        };
+        Ok(artifact.files(self.layout).into_iter().zip(contents).collect())
+    }
+
+    /// Why the files of an artifact must be written; `None` when they are good.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub(super) fn fault(&self, artifact: &Artifact) -> Result<Option<String>, FileError> {
+        let mut contents = Vec::new();
+        for file in artifact.files(self.layout) {
+            match atomic_file::read(&file.path)? {
+                Some(content) => contents.push(content),
+                None => return Ok(Some("does not exist".to_owned())),
+            }
+        }
+        Ok(match (artifact, contents.as_slice()) {
+            (Artifact::SignedIndex(index), [signed]) => {
+                index.verify(&self.authorities.repository, signed).err().map(|error| error.to_string())
+            }
+            (Artifact::AdminConf, [yaml]) => self.kubeconfig_fault(yaml),
+            (_, [certificate, key]) => {
+                self.pair_fault(artifact, LeafPair { certificate: certificate.clone(), key: key.clone() })
+            }
+            _ => None,
+        })
+    }
+
+    fn certificate(&self, artifact: &Artifact) -> Option<Certificate> {
+        let leaf = |common_name: &str, names, usage| Leaf {
+            common_name: common_name.to_owned(),
+            organization: None,
+            names,
+            usages: vec![usage],
+            days: DAYS,
+        };
+        match artifact {
+            Artifact::EtcdClient => Some(Certificate {
+                title: "the certificate of metalform as a client of etcd",
+                ca: Ca::Etcd,
+                leaf: leaf("metalform", Vec::new(), Usage::Client),
+            }),
+            Artifact::Serve => {
+                let Subject { name, address, .. } = self.subject;
+                let names = vec![name.to_string(), address.to_string(), "127.0.0.1".to_owned()];
+                Some(Certificate {
+                    title: "the certificate of metalform serve",
+                    ca: Ca::Kubernetes,
+                    leaf: leaf("metalform-serve", names, Usage::Server),
+                })
+            }
+            Artifact::AdminConf => Some(Certificate {
+                title: "the certificate of the administrator",
+                ca: Ca::Kubernetes,
+                leaf: Leaf {
+                    organization: Some("system:masters".to_owned()),
+                    ..leaf(ADMIN.1, Vec::new(), Usage::Client)
+                },
+            }),
+            _ => None,
+        }
+    }
+
+    fn kubeconfig(&self, LeafPair { certificate, key }: LeafPair) -> KubeconfigFile {
+        let (cluster, user) = ADMIN;
+        KubeconfigFile {
+            cluster: cluster.to_owned(),
+            server: API.to_owned(),
+            anchor: TrustAnchor::Embedded(self.authorities.kubernetes.certificate().to_owned()),
+            user: user.to_owned(),
+            credentials: Credentials::Embedded { certificate, key },
+        }
+    }
+
+    fn kubeconfig_fault(&self, yaml: &str) -> Option<String> {
+        let Some(file) = KubeconfigFile::from_embedded_yaml(yaml) else {
+            return Some("is not a kubeconfig with an embedded certificate".to_owned());
+        };
+        let Credentials::Embedded { certificate, key } = file.credentials.clone() else { return None };
+        let pair = LeafPair { certificate, key };
+        if file != self.kubeconfig(pair.clone()) {
+            return Some("has another server or CA".to_owned());
+        }
+        self.pair_fault(&Artifact::AdminConf, pair)
+    }
+
+    fn pair_fault(&self, artifact: &Artifact, pair: LeafPair) -> Option<String> {
+        let Certificate { ca, leaf, .. } = self.certificate(artifact)?;
+        let needed_until = self.now.saturating_add(RENEW_BEFORE).unwrap_or(Timestamp::MAX);
+        self.authorities.ca(ca).check(&pair, &leaf, needed_until).err().map(|fault| fault.to_string())
+    }
+
+    fn sign(&self, index: &RepositoryIndex) -> Result<String, IssueError> {
+        let signed = index.sign(&self.authorities.repository, self.now);
+        signed.map_err(|source| IssueError::Index { index: index.signed_path.clone(), source })
+    }
+}

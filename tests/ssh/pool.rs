@@ -1,0 +1,70 @@
+//! The connection pool: what the connections of one run share.
+
+use std::sync::Arc;
+
+use metalform::model::name::HostName;
+use metalform::model::ssh_target::SshTarget;
+use metalform::transport::Transport;
+use metalform::transport::error::TransportError;
+use metalform::transport::pool::ConnectionPool;
+
+use crate::server::{Behaviour, RESOLVED_BY_BASTION, Server};
+use crate::site::Site;
+use crate::{printed, program, run};
+
+fn name(text: &str) -> HostName {
+    text.parse().unwrap()
+}
+
+async fn echo(transport: &Arc<dyn Transport>) -> String {
+    printed(transport.run(&program("echo \"$SSH_CONNECTION here\"", b""), &mut |_| ()).await)
+}
+
+#[tokio::test]
+async fn a_host_has_one_connection_whatever_runs_programs_on_it() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let pool = ConnectionPool::new(site.client(), None);
+    let transports: Vec<_> =
+        (0..5).map(|_| pool.transport(&name("node-1"), &site.target(server.port))).collect();
+    futures::future::join_all(transports.iter().map(echo)).await;
+    assert_eq!(server.logins(), 1);
+}
+
+#[tokio::test]
+async fn this_machine_is_reached_without_ssh() {
+    let site = Site::new();
+    let nowhere = site.target(1);
+    let pool = ConnectionPool::new(site.client(), Some(name("node-1")));
+    assert!(pool.is_local(&name("node-1")) && !pool.is_local(&name("node-2")));
+    assert!(echo(&pool.transport(&name("node-1"), &nowhere)).await.contains("here"));
+    let remote = pool.transport(&name("node-2"), &nowhere);
+    let error = remote.run(&program("true", b""), &mut |_| ()).await.unwrap_err();
+    assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_name_that_only_the_bastion_resolves_is_reached_through_nested_bastions() {
+    let site = Site::new();
+    let (outer, inner, host) = tokio::join!(
+        Server::start(Behaviour::default()),
+        Server::start(Behaviour::default()),
+        Server::start(Behaviour::default())
+    );
+    let named = |server: &Server, bastion: Option<SshTarget>| SshTarget {
+        host: RESOLVED_BY_BASTION.to_owned(),
+        bastion: bastion.map(Box::new),
+        ..site.target(server.port)
+    };
+    let near = named(&inner, Some(site.target(outer.port)));
+    let pool = ConnectionPool::new(site.client(), None);
+    let transport = pool.ssh(&named(&host, Some(near.clone())));
+    assert_eq!(printed(run(&transport, "echo through").await), "through\n");
+    assert_eq!(printed(run(&pool.ssh(&near), "echo near").await), "near\n");
+    assert_eq!((outer.commands(), inner.commands(), host.commands()), (0, 1, 1));
+    assert_eq!(outer.logins(), 1);
+    assert!(site.remembered().contains(&format!("[{RESOLVED_BY_BASTION}]:{}", host.port)));
+    // Nothing here resolves the name.
+    let direct = run(&pool.ssh(&named(&host, None)), "true").await.unwrap_err();
+    assert!(matches!(direct, TransportError::Unreachable { .. }), "{direct}");
+}

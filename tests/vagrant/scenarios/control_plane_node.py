@@ -1,0 +1,84 @@
+"""A spare host as a control-plane node with etcd, and how the cluster forgets it completely."""
+
+import copy
+import json
+
+from checks import Failed, until
+from cluster import BOOTSTRAP, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, lab, manifest, metalform, with_role
+
+MASTER, ETCD = "master", "etcd"
+_PKI = "/etc/kubernetes/pki/etcd"
+
+
+def described(node, *roles, annotations=()):
+    """The Node of a spare host, with these roles, and tainted as master-3 is."""
+    described = copy.deepcopy(manifest(node))
+    described["metadata"]["labels"] = {f"node-role.kubernetes.io/{role}": "" for role in roles}
+    described["metadata"]["annotations"].update(dict(annotations))
+    taints = [{"effect": "NoSchedule", "key": f"node-role.kubernetes.io/{role}"} for role in roles if role != "node"]
+    if taints:
+        described["spec"] = {"taints": taints}
+    return described
+
+
+def introduce(node, *roles, annotations=(), prepare=lambda: None):
+    """A clean host with its Node, its key accepted and ours authorised; `prepare` runs before the Node exists."""
+    fresh(node)
+    authorise(node)
+    prepare()
+    apply(described(node, *roles, annotations=annotations))
+    accept_host_key(node)
+
+
+def accept_host_key(node):
+    done = metalform("node", "check", node, "--accept-host-key", fingerprint(node))
+    if done.returncode != 0:
+        raise Failed(f"node check {node}: exit {done.returncode}: {done.stderr}")
+
+
+def forget(node):
+    """No member, no Node, no disk; and no proxy has its API server any more."""
+    # Off first: its API server without its etcd would still take requests, and not answer them.
+    lab("power-off", node)
+    remove_member(node)
+    delete_node(node)
+    discard(node)
+    # Converging any node updates the proxies of all.
+    done = metalform("deploy-node", with_role(MASTER)[-1])
+    if done.returncode != 0:
+        raise Failed(f"after {node} was removed: exit {done.returncode}: {done.stderr}")
+    until("the API's endpoints are those of the masters alone", 60, _endpoints_are_right)
+
+
+def members():
+    """etcd's members as etcdctl lists them."""
+    return json.loads(_etcdctl("member", "list", "-w", "json"))["members"]
+
+
+def member_of(node):
+    """The node's member, started or not, on either plane; None where it has none."""
+    urls = {f"https://{address(node, plane)}:2380" for plane in ("control-plane", "workload-plane")}
+    return next((member for member in members() if urls & set(member["peerURLs"])), None)
+
+
+def remove_member(node):
+    member = member_of(node)
+    if member:
+        _etcdctl("member", "remove", f"{member['ID']:x}")
+
+
+
+
+def _etcdctl(*words):
+    credentials = [f"--cacert={_PKI}/ca.crt", f"--cert={_PKI}/server.crt", f"--key={_PKI}/server.key"]
+    pod = ["exec", "--namespace=kube-system", f"etcd-{BOOTSTRAP}", "--", "/usr/local/bin/etcdctl"]
+    return kubectl(*pod, "--endpoints=https://127.0.0.1:2379", *credentials, *words)
+
+
+def _endpoints_are_right():
+    slices = get("endpointslices", "--namespace=default", "--selector=kubernetes.io/service-name=kubernetes")["items"]
+    found = {address for each in slices for endpoint in each["endpoints"] for address in endpoint["addresses"]}
+    expected = {address(master) for master in with_role(MASTER)}
+    if found != expected:
+        raise Failed(f"{sorted(found)}")
+    return True

@@ -1,0 +1,188 @@
+"""A wait whose cause is on the host ends within 20 s of it: the error names unit, container or host, and the last line."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+
+from checks import check, expect, expect_equal, until
+from closed_api import close_api, in_group, open_api
+from cluster import BOOTSTRAP, LAB, LAB_DIRECTORY, NODES, lab, metalform, on, ready, shell
+from control_plane_node import ETCD, MASTER, forget, introduce
+from deployment import Deployment
+from sampling import sample
+
+NODE = "spare-2"
+SSH, HOST, ETCD_CLASS, API = 3, 4, 5, 6
+# Seconds from the cause to the end of the run.
+PATIENCE = 20
+TREE = "/root/broken-tree"
+# A kubelet package brings its program; the diversion keeps ours in its place.
+_DIVERT = 'dpkg-divert --quiet --local --no-rename --divert /usr/bin/kubelet.real /usr/bin/kubelet; cat > "$1"; chmod 0755 "$1"'
+
+
+def tear_down():
+    shell(BOOTSTRAP, 'rm -rf "$1"', TREE)
+    forget(NODE)
+    _expect_voters()
+
+
+# --- a unit that fails
+
+PROGRAMS = {
+    "/bin/false": ("#!/bin/false\n", r"status[= ]1|exit(ed)?[^;]* 1\b"),
+    "a program that prints why and exits with 7": (
+        "#!/bin/sh\necho 'scenario: no such device: widget-4711' >&2\nexit 7\n",
+        r"no such device: widget-4711",
+    ),
+}
+
+
+@check("a kubelet that is {}", each=sample("wait_causes: units", PROGRAMS, 1))
+def kubelet_fails(what):
+    program, last_line = PROGRAMS[what]
+    _begin("node", prepare=lambda: _replace_kubelet(program))
+    with Deployment(NODE) as running:
+        running.until("the kubelet has failed", _kubelet_has_failed)
+        _expect_end(running, HOST, r"kubelet(\.service)?\b", last_line)
+
+
+def _replace_kubelet(program):
+    shell(NODE, _DIVERT, "/usr/bin/kubelet", stdin=program)
+
+
+def _kubelet_has_failed():
+    shown = on(NODE, "systemctl", "show", "kubelet", "-p", "NRestarts,Result").stdout
+    return "Result=exit-code" in shown or re.search(r"NRestarts=[1-9]", shown)
+
+
+# --- a container that crashes
+
+FLAG = "--no-such-flag-4711"
+CRASHES = {
+    "kube-scheduler": ("kube-scheduler/static-pod.yaml.j2", "--leader-elect=true"),
+    "etcd": ("etcd/static-pod.yaml.j2", "--client-cert-auth=true"),
+}
+
+
+@check("{} that crashes for a flag it does not know", each=sample("wait_causes: containers", CRASHES, 1))
+def container_crashes(name):
+    _begin(MASTER, *([ETCD] if name == "etcd" else []))
+    template, before = CRASHES[name]
+    _push_tree(template, before, f"{before}\n        - {FLAG}")
+    with Deployment(NODE, "--tree", TREE) as running:
+        running.until(f"{name} has ended once", lambda: _has_log(name))
+        _expect_end(running, HOST, rf"\b{name}\b", FLAG.lstrip("-"))
+
+
+def _has_log(name):
+    """The kubelet keeps a container's output from its first end on."""
+    script = 'cat /var/log/pods/kube-system_"$1"-*/"$1"/*.log 2>/dev/null | grep -qF -e "$2"'
+    return on(NODE, "sh", "-c", script, "sh", name, FLAG.lstrip("-")).returncode == 0
+
+
+def _push_tree(template, old, new):
+    """The checkout's own states and templates, with one line changed, to the bootstrap node."""
+    top = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("states", "templates"):
+            shutil.copytree(os.path.join(top, name), os.path.join(scratch, name))
+        path = os.path.join(scratch, "templates", template)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        expect_equal(f"{old} in {template}", text.count(old), 1)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new))
+        archive = subprocess.run(["tar", "-C", scratch, "-cf", "-", "."], capture_output=True, check=True).stdout
+    script = 'rm -rf "$1" && mkdir -p "$1" && tar --no-same-owner -C "$1" -xf -'
+    unpack = [LAB, "exec", BOOTSTRAP, "--", "sh", "-euc", script, "sh", TREE]
+    subprocess.run(unpack, input=archive, capture_output=True, check=True, timeout=60)
+
+
+# --- a host without power, during each wait
+
+# A kubelet that starts and never registers.
+_MUTE = "#!/bin/sh\nexec sleep infinity\n"
+# What is waited for → the node's roles, and the line of progress at which the power is cut.
+WAITS = {
+    "the kubelet to register": (["node"], r"waiting for .*kubelet"),
+    "the pods to be ready": ([MASTER], r"waiting for .*pods"),
+    "the etcd learner": ([MASTER, ETCD], r"waiting for .*etcd"),
+    "the end state": (["node"], r"waiting for .*(pod on|to be Ready)"),
+}
+
+
+@check("the power is cut while the deployment waits for {}", each=sample("wait_causes: waits", WAITS, 2))
+def power_is_cut(what):
+    roles, line = WAITS[what]
+    mute = what == "the kubelet to register"
+    _begin(*roles, prepare=lambda: _replace_kubelet(_MUTE) if mute else None)
+    with Deployment(NODE) as running:
+        running.until_line(line)
+        lab("power-off", NODE)
+        # No unit and no container can be named: the host cannot be queried.
+        _expect_end(running, SSH, rf"{NODE}\b")
+
+
+# --- what is waited for is not on the host: its class decides the exit code
+
+
+@check("{}", each=sample("wait_causes: classes", ["etcd with a voter away", "an API that is gone"], 1))
+def class_decides(what):
+    {"etcd with a voter away": _etcd, "an API that is gone": _api}[what]()
+
+
+def _etcd():
+    away = "master-2"
+    _begin(MASTER, ETCD)
+    lab("power-off", away)
+    try:
+        with Deployment(NODE) as running:
+            # The wait itself has its full limit: the voter may come back.
+            code = running.finish(300)
+    finally:
+        lab("power-on", away)
+        _expect_voters()
+    expect_equal(f"exit code\n{running.stderr}", code, ETCD_CLASS)
+    expect(away in "\n".join(running.errors()), f"{away} is not named\n{running.stderr}")
+
+
+def _api():
+    _begin("node")
+    try:
+        with Deployment(NODE, prefix=in_group()) as running:
+            running.until("dpkg runs", lambda: on(NODE, "pgrep", "-x", "dpkg").returncode == 0)
+            close_api()
+            code = running.finish(300)
+    finally:
+        open_api()
+    expect_equal(f"exit code\n{running.stderr}", code, API)
+    expect_equal(f"number of errors\n{running.stderr}", len(running.errors()), 1)
+
+
+def _begin(*roles, prepare=lambda: None):
+    """Nothing is left of the check before, even where it failed."""
+    forget(NODE)
+    introduce(NODE, *roles, prepare=prepare)
+
+
+def _expect_voters():
+    until("etcd has three healthy voters and no learner", 120, lambda: metalform("etcd", "health", timeout=60).returncode == 0)
+    until("every node is Ready", 120, lambda: all(ready(node) for node in NODES))
+
+
+def _expect_end(running, code, *patterns):
+    """The run ends in time, with one error that matches every pattern, and a hint."""
+    cause = time.monotonic()
+    ended = running.finish(PATIENCE + 100)
+    since = running.ended - cause
+    shown = f"after {since:.1f} s: exit {ended}\n{running.stderr}"
+    print(f"# ended {since:.1f} s after the cause, exit {ended}: {' '.join(running.errors())[:300]}", flush=True)
+    expect(since <= PATIENCE, f"too late, {shown}")
+    expect_equal(f"exit code {shown}", ended, code)
+    expect_equal(f"number of errors {shown}", len(running.errors()), 1)
+    for pattern in patterns:
+        expect(re.search(pattern, running.errors()[0]), f"the error does not match {pattern!r} {shown}")
+    expect(running.hints(), f"there is no hint {shown}")
