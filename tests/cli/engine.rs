@@ -190,7 +190,7 @@ fn a_tree_is_checked_without_a_host() {
 fn the_reference_of_kinds_names_them_all() {
     let page = Sandbox::new().run(&["docs", "kinds"]).ended(0);
     for kind in metalform::resource::kinds() {
-        assert!(page.contains(&format!("\n## {}\n", kind.name)), "{}", kind.name);
+        assert!(page.contains(&format!("\n## {}\n", kind.kind)), "{}", kind.kind);
         for field in kind.fields {
             assert!(page.contains(&format!("| `{}` |", field.name)), "{}", field.name);
         }
