@@ -1,6 +1,7 @@
 //! An error and its causes in one line.
 
 use std::error::Error;
+use std::iter::successors;
 
 /// The error and its sources, outermost first, separated by `: `. A source whose message the line contains
 /// already is left out, and line breaks become spaces.
@@ -20,6 +21,11 @@ pub fn with_sources(message: String, source: Option<&(dyn Error + 'static)>) -> 
         next = source.source();
     }
     line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The innermost source, or the error itself without one.
+pub fn root_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    successors(Some(error), |&error| error.source()).last().unwrap_or(error)
 }
 
 #[cfg(test)]
@@ -43,5 +49,6 @@ mod tests {
         let repeated = link("connection\n  refused", Some(root));
         let outermost = link("kubeconfig /a", Some(repeated));
         assert_eq!(error_chain(&outermost), "kubeconfig /a: connection refused");
+        assert_eq!(root_cause(&outermost).to_string(), "connection\n  refused");
     }
 }
