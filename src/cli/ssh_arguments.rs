@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::service::ssh_options::{SshOptions, SudoPassword};
+use crate::service::ssh_options::{SshOptions, SudoPasswordSource};
 
 /// How hosts are logged in to.
 #[derive(Debug, Default, Args)]
@@ -32,8 +32,8 @@ impl SshArguments {
             known_hosts: self.known_hosts.clone(),
             key_passphrase_file: self.key_passphrase_file.clone(),
             sudo_password: match (&self.sudo_password_file, self.ask_sudo_password) {
-                (Some(path), _) => Some(SudoPassword::File(path.clone())),
-                (None, true) => Some(SudoPassword::Ask),
+                (Some(path), _) => Some(SudoPasswordSource::File(path.clone())),
+                (None, true) => Some(SudoPasswordSource::Ask),
                 (None, false) => None,
             },
         }

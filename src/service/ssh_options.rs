@@ -28,13 +28,13 @@ pub struct SshOptions {
     /// The file whose first line is the passphrase of encrypted private keys.
     pub key_passphrase_file: Option<PathBuf>,
     /// Where sudo's password comes from.
-    pub sudo_password: Option<SudoPassword>,
+    pub sudo_password: Option<SudoPasswordSource>,
 }
 
 /// Where sudo's password comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum SudoPassword {
+pub enum SudoPasswordSource {
     /// The terminal, once for all hosts.
     Ask,
     /// The first line of this file.
@@ -114,8 +114,8 @@ impl SshOptions {
             known_hosts: self.known_hosts.as_ref().map(resolve),
             key_passphrase_file: self.key_passphrase_file.as_ref().map(resolve),
             sudo_password: self.sudo_password.as_ref().map(|password| match password {
-                SudoPassword::Ask => SudoPassword::Ask,
-                SudoPassword::File(path) => SudoPassword::File(resolve(path)),
+                SudoPasswordSource::Ask => SudoPasswordSource::Ask,
+                SudoPasswordSource::File(path) => SudoPasswordSource::File(resolve(path)),
             }),
         }
     }
@@ -146,8 +146,8 @@ impl SshOptions {
             None => Arc::clone(&environment.prompter),
         };
         let sudo = match &self.sudo_password {
-            Some(SudoPassword::File(path)) => Some(secret_from(path)?),
-            Some(SudoPassword::Ask) => {
+            Some(SudoPasswordSource::File(path)) => Some(secret_from(path)?),
+            Some(SudoPasswordSource::Ask) => {
                 let asked = environment.prompter.ask("password for sudo").await;
                 Some(asked.map_err(SshOptionsError::SudoPassword)?)
             }
@@ -195,9 +195,9 @@ mod tests {
     #[test]
     fn options_that_are_not_set_come_from_the_others() {
         let saved = SshOptions { known_hosts: Some("a".into()), ..SshOptions::default() };
-        let given = SshOptions { sudo_password: Some(SudoPassword::Ask), ..SshOptions::default() };
+        let given = SshOptions { sudo_password: Some(SudoPasswordSource::Ask), ..SshOptions::default() };
         let both = given.or(&saved.resolved(Path::new("/d")));
         assert_eq!(both.known_hosts.as_deref(), Some(Path::new("/d/a")));
-        assert_eq!(both.sudo_password, Some(SudoPassword::Ask));
+        assert_eq!(both.sudo_password, Some(SudoPasswordSource::Ask));
     }
 }
