@@ -28,7 +28,7 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["plan", "--local", "Bad_Name"],
-        "invalid value 'Bad_Name' for '[STATE]...': \"Bad_Name\" is not the name of a state: use lowercase letters, digits and '-', with '/' between folders",
+        "invalid value 'Bad_Name' for '[STATE]...': invalid state name \"Bad_Name\": use lowercase letters, digits and '-', with '/' between directories",
     ),
     (&["plan"], "no hosts specified"),
     (&["plan", "--roster", "$DIR/none.yaml"], "$DIR/none.yaml: No such file or directory (os error 2)"),
@@ -43,7 +43,7 @@ const CASES: &[(&[&str], &str)] = &[
         "--local requires exactly one host, but 2 are selected",
     ),
     (&["plan", "--local", "filse"], "command line: there is no state filse; did you mean \"files\"?"),
-    (&["check", "$DIR/nowhere"], "$DIR/nowhere could not be read: No such file or directory (os error 2)"),
+    (&["check", "$DIR/nowhere"], "cannot read $DIR/nowhere: No such file or directory (os error 2)"),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ use regex::Regex;
 use crate::source_strings::{files, literals, read};
 
 /// What follows the program's name where it names the program or its service, and no command line.
-const PROSE: &[&str] = &["logs", "repository", "runs", "serve", "bundle"];
+const PROSE: &[&str] = &["as", "bundle", "cluster", "is", "logs", "repository", "roster", "runs", "serve"];
 /// Files whose command lines are not in backticks yet.
 const PENDING_FILES: &[&str] = &["src/cli/summary.rs"];
 

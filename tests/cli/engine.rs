@@ -160,7 +160,7 @@ fn a_tree_is_checked_without_a_host() {
     let ran = sandbox.run(&with_roster);
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/templates/greeting.j2:1:4: `node.disks` is undefined
-    hint: set disks in the vars of the host in the roster; it was rendered for the resource at states/files.yaml:7:13
+    hint: set disks in the vars of the host in the roster; rendered for the resource at states/files.yaml:7:13
     "#);
     sandbox.write(
         "tree/states/files.yaml",
@@ -173,8 +173,8 @@ fn a_tree_is_checked_without_a_host() {
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/states/files.yaml:3:5: unknown kind "fiel"; did you mean "file"?
     error: $DIR/tree/states/files.yaml:4:5: file requires the field "content"
-    error: $DIR/tree/states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
-    hint: put it in quotes: "0644"
+    error: $DIR/tree/states/files.yaml:5:11: field "mode" of file must be a quoted octal mode such as "0644", not the number 0644
+    hint: quote the value: "0644"
     "#);
     sandbox.write(
         "tree/states/files.yaml",
