@@ -5,6 +5,8 @@
 
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/command_lines.rs"]
+mod command_lines;
 #[path = "cli/engine.rs"]
 mod engine;
 #[path = "cli/help.rs"]
@@ -15,5 +17,9 @@ mod interrupts;
 mod sandbox;
 #[path = "cli/saved_plans.rs"]
 mod saved_plans;
+#[path = "cli/source_strings.rs"]
+mod source_strings;
 #[path = "cli/sshd.rs"]
 mod sshd;
+#[path = "cli/wording.rs"]
+mod wording;

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use tokio::io::AsyncWriteExt;
 
 use super::digest::Sha256;
+use crate::model::error_chain::root_cause;
 use crate::pki::tls_provider::tls_provider;
 
 /// Limit of the time between two reads.
@@ -172,11 +173,7 @@ fn follow(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action 
 }
 
 fn unreachable(url: &str, error: &reqwest::Error) -> DownloadError {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    DownloadError::Unreachable { url: url.to_owned(), reason: cause.to_string() }
+    DownloadError::Unreachable { url: url.to_owned(), reason: root_cause(error).to_string() }
 }
 
 /// Parses one bare digest, or lines of sha256sum(1): digest, space, space or `*`, path.

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::preview::{self, DryRun};
 use super::ssh_arguments::SshArguments;
-use super::{Global, output, setting, summary};
-use crate::engine::cancel::Cancel;
+use super::{output, summary, workspace};
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
 use crate::model::node::{NodeSpec, Taint};
@@ -19,6 +19,7 @@ use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
 use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
 use crate::operation::dry_run::dry_run;
 use crate::operation::run::{RunContext, run};
+use crate::service;
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
@@ -41,16 +42,16 @@ impl Bootstrap {
     ///
     /// # Errors
     /// What stands in the way, all at once where it can be known at once.
-    pub async fn run(&self, global: &Global, cancel: &Cancel) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global, &self.ssh).await?;
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let setting = workspace::open(invocation, &self.ssh).await?;
         verify(&setting)?;
         let spec = spec(&setting);
-        let node = setting::goal(&setting, &spec);
+        let node = service::workspace::goal(&setting, &spec);
         let (name, images) = (node.name.clone(), setting.bundle.images.keys().cloned().collect());
         let objects = OBJECTS.map(str::to_owned).into();
         let goal = BootstrapGoal { node: node.clone(), images, objects };
         let report = setting.report.clone();
-        let share = Share::new(cancel.clone(), UPLOADS);
+        let share = Share::new(invocation.cancel.clone(), UPLOADS);
         let ports = Ports::of_command(&setting, &spec, share);
         let site = ClusterSite::new(setting, node, spec, ports);
         if self.dry.dry_run {
@@ -59,8 +60,11 @@ impl Bootstrap {
             output::print(&preview::text(name.as_str(), &preview, output::paint()))?;
             return Ok(self.dry.exit_code(preview.changes()));
         }
-        let context =
-            RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
+        let context = RunContext {
+            host: name.clone(),
+            report: &|event| report(event),
+            cancel: invocation.cancel.clone(),
+        };
         let outcome = run::<BootstrapOfCluster>(&goal, &site, context).await;
         let done = outcome.map_err(|error| summary::failure(name.as_str(), &error))?;
         output::print(&summary::text(name.as_str(), &done))?;

@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::failure::{Exit, Failure};
-use super::output::{Format, document, print, table};
-use super::{Global, setting};
+use super::output::{Format, document, print};
+use super::{Global, clock};
 use crate::bundle::build::{BuildRequest, build};
 use crate::bundle::component::ComponentList;
 use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
 use crate::bundle::manifest::Bundle;
 use crate::bundle::verify::verify;
+use crate::report::table::table;
 
 /// Build and verify bundles: the packages and images of an offline cluster
 #[derive(Debug, Args)]
@@ -108,7 +109,7 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
         },
         archive: arguments.archive.clone(),
         refresh: arguments.refresh,
-        now: setting::now(),
+        now: clock::now(),
     };
     let quiet = global.quiet;
     let report = move |event: crate::bundle::event::BundleEvent| {

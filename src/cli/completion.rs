@@ -10,13 +10,13 @@ use super::{Cli, output};
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
-pub struct Completion {
-    /// For which shell
+pub struct CompletionArgs {
+    /// The shell
     shell: Shell,
 }
 
-impl Completion {
-    /// Prints it.
+impl CompletionArgs {
+    /// Runs the command.
     ///
     /// # Errors
     /// When standard output is closed.

@@ -6,19 +6,22 @@ use std::sync::Arc;
 use clap::Args;
 use futures::future::join_all;
 
-use super::failure::{Exit, Failure, chain};
+use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::preview::{self, DryRun};
 use super::ssh_arguments::SshArguments;
-use super::{Global, output, setting, summary};
+use super::{output, summary, workspace};
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::kube_api::{client, nodes};
+use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::dry_run::dry_run;
 use crate::operation::run::{RunContext, run};
+use crate::service;
 use crate::workspace::trust::API;
 
 /// Deploy the hosts described by Node objects and verify the result
@@ -45,12 +48,14 @@ impl DeployNode {
     ///
     /// # Errors
     /// For each node that is not what it should be, one line.
-    pub async fn run(&self, global: &Global, cancel: &Cancel) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global, &self.ssh).await?;
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let setting = workspace::open(invocation, &self.ssh).await?;
         let specs = specs(&setting, &self.names).await?;
         let dry = self.dry.dry_run;
-        let outcomes =
-            join_all(specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry, cancel.clone()))).await;
+        let outcomes = join_all(
+            specs.into_iter().map(|spec| deploy(setting.clone(), spec, dry, invocation.cancel.clone())),
+        )
+        .await;
         let mut failed: Option<Failure> = None;
         let mut changes = false;
         for outcome in outcomes {
@@ -101,7 +106,7 @@ async fn deploy(
             hints: vec![CORRECT.to_owned()],
         })?;
     }
-    let goal = setting::goal(&setting, &spec);
+    let goal = service::workspace::goal(&setting, &spec);
     let report = setting.report.clone();
     let share = Share::new(cancel.clone(), UPLOADS);
     let ports = Ports::of_command(&setting, &spec, share);
@@ -125,7 +130,7 @@ async fn deploy(
 /// Every Node that is missing or wrong.
 pub async fn specs(setting: &Workspace, names: &[HostName]) -> Result<Vec<NodeSpec>, Failure> {
     let api = |error: &dyn std::error::Error| {
-        Failure::new(Exit::Api, format!("{} ({API})", chain(error)))
+        Failure::new(Exit::Api, format!("{} ({API})", error_chain(error)))
             .hint("is the API server up? kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes")
     };
     let client = client::connect(&setting.layout.admin_conf()).await.map_err(|error| api(&error))?;

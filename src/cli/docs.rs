@@ -13,25 +13,25 @@ use crate::resource::KindSpec;
 use crate::resource::kinds;
 use crate::state::{SHARED_KEYS, fields_of, schema};
 
-/// Print reference pages, in Markdown, and JSON schemas for editors
+/// Print reference pages in Markdown, and JSON schemas for editors
 #[derive(Debug, Args)]
-pub struct Docs {
+pub struct DocsArgs {
     #[command(subcommand)]
     page: Page,
 }
 
 #[derive(Debug, Subcommand)]
 enum Page {
-    /// Every kind of resource that a state file can have, with its fields and an example
+    /// Print every kind of resource that a state file can contain, with its fields and an example
     Kinds,
-    /// The JSON schema of a file, for editors: "# yaml-language-server: $schema=PATH" as its first line names it
+    /// Print the JSON schema of a file for editors: reference it in the first line, "# yaml-language-server: $schema=PATH"
     Schema {
-        /// Of what
+        /// The file
         file: SchemaOf,
     },
 }
 
-/// What people write.
+/// A file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaOf {
     /// A file in states/.
@@ -45,7 +45,7 @@ pub enum SchemaOf {
 }
 
 impl SchemaOf {
-    /// The schema, of the very tables and types that read such a file.
+    /// The schema, generated from the tables and types that parse such a file.
     pub fn schema(self) -> serde_json::Value {
         match self {
             Self::State => schema::state(kinds()),
@@ -61,8 +61,8 @@ impl SchemaOf {
 #[folder = "src/cli/manual/"]
 struct Manual;
 
-impl Docs {
-    /// Runs it.
+impl DocsArgs {
+    /// Runs the command.
     ///
     /// # Errors
     /// When standard output is closed.

@@ -1,20 +1,22 @@
-//! The one place where errors are printed: what failed, why, and what to do.
+//! The end of a command that failed: its exit code, its errors and its hints. The only place where errors are printed.
 
 use std::io::Write;
 
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::model::error_chain::error_chain;
 use crate::report::diff::printable;
+use crate::service::command_error::{CommandError, ErrorClass};
 
-/// What a command ends with when it did not do what it was asked for.
+/// The end of a command that failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// See the design: 1 usage or configuration, 3 SSH, 4 host, 5 etcd, 6 Kubernetes API, 7 refused for safety.
+    /// The exit code.
     pub exit: Exit,
-    /// Lines, each a whole sentence about one thing that failed.
+    /// One line for each thing that failed.
     pub errors: Vec<String>,
-    /// What to do, in this order.
+    /// Instructions, in this order.
     pub hints: Vec<String>,
 }
 
@@ -26,9 +28,9 @@ pub enum Exit {
     Configuration = 1,
     /// `plan` and `--dry-run` with `--detailed-exitcode`: there are changes.
     Changes = 2,
-    /// A host cannot be reached.
+    /// An SSH connection failed.
     Ssh = 3,
-    /// A host cannot be made what it should be.
+    /// A host failed, or an artefact is damaged.
     Host = 4,
     /// etcd.
     Etcd = 5,
@@ -38,8 +40,29 @@ pub enum Exit {
     Refused = 7,
     /// A fault of metalform itself.
     Bug = 70,
-    /// The operator interrupted it.
+    /// Interrupted by a signal.
     Interrupted = 130,
+}
+
+impl From<ErrorClass> for Exit {
+    fn from(class: ErrorClass) -> Self {
+        match class {
+            ErrorClass::Configuration => Self::Configuration,
+            ErrorClass::Ssh => Self::Ssh,
+            ErrorClass::Host => Self::Host,
+            ErrorClass::Etcd => Self::Etcd,
+            ErrorClass::Api => Self::Api,
+            ErrorClass::Refused => Self::Refused,
+            ErrorClass::Bug => Self::Bug,
+            ErrorClass::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+impl<E: CommandError> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { exit: error.class().into(), errors: error.errors(), hints: error.hints() }
+    }
 }
 
 impl Failure {
@@ -48,9 +71,9 @@ impl Failure {
         Self { exit, errors: vec![error.into()], hints: Vec::new() }
     }
 
-    /// The error and all that caused it, in one line.
+    /// The error and its sources, in one line.
     pub fn from_error(exit: Exit, error: &dyn std::error::Error) -> Self {
-        Self::new(exit, chain(error))
+        Self::new(exit, error_chain(error))
     }
 
     /// With one more hint.
@@ -64,7 +87,7 @@ impl Failure {
     pub fn print(&self) {
         let mut out = std::io::stderr().lock();
         for error in &self.errors {
-            // Nobody is left to tell when standard error is closed.
+            // A closed standard error cannot be reported anywhere.
             let _ = writeln!(out, "error: {}", printable(error));
         }
         for hint in &self.hints {
@@ -72,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// The same for programs, one object a line, as events are: `{"time":...,"event":"error","message":...}`.
+    /// Prints it as JSON, one object a line, like events: `{"time":...,"event":"error","message":...}`.
     pub fn print_json(&self, time: Timestamp) {
         let mut out = std::io::stderr().lock();
         let errors = self.errors.iter().map(|message| ("error", message));
@@ -80,19 +103,4 @@ impl Failure {
             let _ = writeln!(out, "{}", json!({"time": time, "event": event, "message": message}));
         }
     }
-}
-
-/// An error and its sources, each once: `a: b: c`.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        source = cause.source();
-    }
-    // One line each: what a host printed may have many.
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what systemd and others send instead of it.
+//! Ctrl-C, and SIGTERM from systemd and others.
 
 use std::time::Duration;
 
@@ -8,45 +8,45 @@ use tokio::time::timeout;
 use super::failure::{Exit, Failure};
 use crate::engine::cancel::{CancelHandle, CancelLevel};
 
-/// How long hosts have, once all shall stop at once, until their connections are closed.
+/// How long connections to hosts get to close after the second signal.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What a signal means to a command.
+/// What a signal does to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// The command ends; the connections to hosts with it.
-    AtOnce,
-    /// The first one asks the command to come to an end by itself, the second one ends it.
-    Gradual,
+pub enum Interruption {
+    /// The first signal ends the command: it leaves nothing half done, or is resumed by running it again.
+    Immediate,
+    /// The first signal cancels the command, which finishes what it must; the second ends it.
+    Graceful,
 }
 
-/// The signals, listened to from the moment that this is made.
+/// SIGINT and SIGTERM, received from the moment that this is created.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// Within a runtime.
+    /// Starts receiving. Must be called within a runtime.
     ///
     /// # Errors
-    /// When signals cannot be listened to.
+    /// When no handler can be installed.
     pub fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(|error| Failure::from_error(Exit::Bug, &error));
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Ends when the command must: by then it was asked as its manner is.
-    pub async fn interrupted(mut self, asker: &CancelHandle, manner: Manner) -> Failure {
+    /// Completes when the command must end; until then, cancels it as `interruption` requires.
+    pub async fn interrupted(mut self, handle: &CancelHandle, interruption: Interruption) -> Failure {
         self.next().await;
-        if manner == Manner::Gradual {
-            asker.cancel(CancelLevel::AfterResource);
+        if interruption == Interruption::Graceful {
+            handle.cancel(CancelLevel::AfterResource);
             self.next().await;
-            asker.cancel(CancelLevel::Now);
-            // The command ends itself before that, unless a host hangs.
+            handle.cancel(CancelLevel::Now);
+            // The command completes before that, unless a host hangs.
             let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
         }
-        Failure::new(Exit::Interrupted, "interrupted").hint("the same command goes on from here")
+        Failure::new(Exit::Interrupted, "interrupted").hint("run the same command again; it resumes")
     }
 
     async fn next(&mut self) {

@@ -1,44 +1,42 @@
-//! One file a command; the only place that prints.
+//! One file for each command: flags, help, the call of its service function, output. The only place that prints.
 
 pub mod apply;
-pub mod apply_plan;
 pub mod bootstrap;
 pub mod bundle;
 pub mod check;
+pub mod clock;
 pub mod completion;
-pub mod conduct;
 pub mod deploy_node;
 pub mod docs;
 pub mod etcd;
 pub mod facts;
 pub mod failure;
-pub mod host_trouble;
-pub mod hosts;
+pub mod fleet_arguments;
+pub mod host_arguments;
 pub mod interrupt;
-pub mod mend;
+pub mod invocation;
 pub mod node;
 pub mod output;
 pub mod plan;
-pub mod plan_file;
 pub mod preview;
-pub mod recap;
 pub mod render;
 pub mod serve;
-pub mod setting;
 pub mod ssh_arguments;
-pub mod states;
+pub mod state_arguments;
 pub mod summary;
 pub mod terminal;
 pub mod usage;
+pub mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 use failure::{Exit, Failure};
-use interrupt::{Manner, Signals};
+use interrupt::{Interruption, Signals};
+use invocation::Invocation;
 
-use crate::engine::cancel::{self, Cancel};
+use crate::engine::cancel;
 
 /// Grow Kubernetes clusters on bare metal, over SSH, from one node, offline.
 #[derive(Debug, Parser)]
@@ -56,23 +54,23 @@ pub struct Global {
     /// How progress and logs are written to standard error
     #[arg(long, global = true, env = "METALFORM_LOG_FORMAT", default_value = "text")]
     pub log_format: LogFormat,
-    /// Say less: no progress
+    /// Do not show progress
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Say more; may be repeated
+    /// Log more; may be repeated
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Read states/ and templates/ from this directory instead of those compiled in
+    /// Read states/ and templates/ from this directory instead of the built-in ones
     #[arg(long, global = true, env = "METALFORM_TREE", value_name = "DIR")]
     pub tree: Option<std::path::PathBuf>,
 }
 
-/// How progress and logs are written.
+/// The format of progress and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -80,18 +78,18 @@ pub enum LogFormat {
 enum Command {
     Bundle(bundle::BundleCommand),
     Bootstrap(bootstrap::Bootstrap),
-    Node(node::NodeCommand),
+    Node(node::NodeArgs),
     #[command(alias = "deploy_node")]
     DeployNode(deploy_node::DeployNode),
-    Etcd(etcd::EtcdCommand),
-    Plan(plan::Plan),
-    Apply(apply::Apply),
-    Render(render::Render),
-    Facts(facts::FactsCommand),
-    Check(check::Check),
-    Docs(docs::Docs),
+    Etcd(etcd::EtcdArgs),
+    Plan(plan::PlanArgs),
+    Apply(apply::ApplyArgs),
+    Render(render::RenderArgs),
+    Facts(facts::FactsArgs),
+    Check(check::CheckArgs),
+    Docs(docs::DocsArgs),
     Serve(serve::Serve),
-    Completion(completion::Completion),
+    Completion(completion::CompletionArgs),
 }
 
 /// Runs the command line of this process.
@@ -102,70 +100,82 @@ pub fn run() -> ExitCode {
             if let Some(failure) = usage::failure(&error) {
                 return report(failure, LogFormat::Text);
             }
-            // Help and version: what was asked for, or what a command without its verb gets. A closed terminal
-            // takes neither.
+            // Help or the version, also for a command without its verb. A closed terminal is no error here.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { Exit::Configuration as u8 } else { 0 });
         }
     };
-    log(&cli.global);
+    let Cli { command, global } = cli;
+    log(&global);
+    let format = global.log_format;
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return report(Failure::from_error(Exit::Bug, &error), cli.global.log_format),
+        Err(error) => return report(Failure::from_error(Exit::Bug, &error), format),
     };
-    let (asker, stop) = cancel::channel();
-    let manner = cli.command.manner();
+    let (handle, cancel) = cancel::channel();
+    let invocation = Invocation::new(global, cancel);
     let outcome = runtime.block_on(async {
         let signals = Signals::listen()?;
         tokio::select! {
-            outcome = dispatch(&cli, &stop) => outcome,
-            failure = signals.interrupted(&asker, manner) => Err(failure),
+            outcome = command.run(&invocation) => outcome,
+            failure = signals.interrupted(&handle, command.interruption()) => Err(failure),
         }
     });
     runtime.shutdown_background();
     match outcome {
         Ok(code) => code,
-        Err(failure) => report(failure, cli.global.log_format),
+        Err(failure) => report(failure, format),
     }
 }
 
 impl Command {
-    fn manner(&self) -> Manner {
+    fn interruption(&self) -> Interruption {
         match self {
-            Self::Apply(apply) => apply.manner(),
-            Self::Bootstrap(_) | Self::DeployNode(_) => Manner::Gradual,
-            _ => Manner::AtOnce,
+            Self::Apply(_)
+            | Self::Bootstrap(_)
+            | Self::DeployNode(_)
+            | Self::Plan(_)
+            | Self::Render(_)
+            | Self::Facts(_)
+            | Self::Serve(_) => Interruption::Graceful,
+            Self::Bundle(_)
+            | Self::Node(_)
+            | Self::Etcd(_)
+            | Self::Check(_)
+            | Self::Docs(_)
+            | Self::Completion(_) => Interruption::Immediate,
         }
     }
-}
 
-async fn dispatch(cli: &Cli, stop: &Cancel) -> Result<ExitCode, Failure> {
-    match &cli.command {
-        Command::Bundle(command) => command.run(&cli.global).await,
-        Command::Bootstrap(command) => command.run(&cli.global, stop).await,
-        Command::Node(command) => command.run(&cli.global).await,
-        Command::DeployNode(command) => command.run(&cli.global, stop).await,
-        Command::Etcd(command) => command.run(&cli.global).await,
-        Command::Plan(command) => command.run(&cli.global).await,
-        Command::Apply(command) => command.run(&cli.global, stop).await,
-        Command::Render(command) => command.run(&cli.global).await,
-        Command::Facts(command) => command.run().await,
-        Command::Check(command) => command.run(&cli.global),
-        Command::Docs(command) => command.run(),
-        Command::Serve(command) => command.run(&cli.global, stop).await,
-        Command::Completion(command) => command.run(),
+    async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let global = &invocation.global;
+        match self {
+            Self::Bundle(command) => command.run(global).await,
+            Self::Bootstrap(command) => command.run(invocation).await,
+            Self::Node(command) => command.run(invocation).await,
+            Self::DeployNode(command) => command.run(invocation).await,
+            Self::Etcd(command) => command.run().await,
+            Self::Plan(command) => command.run(invocation).await,
+            Self::Apply(command) => command.run(invocation).await,
+            Self::Render(command) => command.run(invocation).await,
+            Self::Facts(command) => command.run(invocation).await,
+            Self::Check(command) => command.run(global),
+            Self::Docs(command) => command.run(),
+            Self::Serve(command) => command.run(invocation).await,
+            Self::Completion(command) => command.run(),
+        }
     }
 }
 
 fn report(failure: Failure, format: LogFormat) -> ExitCode {
     match format {
         LogFormat::Text => failure.print(),
-        LogFormat::Json => failure.print_json(setting::now()),
+        LogFormat::Json => failure.print_json(clock::now()),
     }
     ExitCode::from(failure.exit as u8)
 }
 
-/// Only on a terminal, and not where NO_COLOR is set (no-color.org).
+/// Colours if standard error is a terminal and NO_COLOR is not set (no-color.org).
 fn colours() -> bool {
     use std::io::IsTerminal;
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -4,25 +4,19 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value;
 
-use super::Global;
 use super::failure::Failure;
-use super::host_trouble;
+use super::invocation::Invocation;
 use super::output::{Format, document, print};
-use super::states::StateArguments;
-use crate::resource;
-use crate::resource::contract::kind::Kind;
-use crate::resource::fields::field_spec::FieldType;
-use crate::state::{Compiled, Ensure};
+use super::state_arguments::StateArguments;
+use crate::report::rendered::Rendered;
+use crate::service::render::render;
 
-/// Show the resources that states come to on hosts, with every value filled in; changes nothing
+/// Show the resources that states result in on hosts, with all values filled in; changes nothing
 ///
-/// Hosts are asked for facts where states depend on them. What a sensitive resource holds is not shown.
+/// Collects facts from hosts whose states depend on them. Values of sensitive resources are not shown.
 #[derive(Debug, Args)]
-pub struct Render {
+pub struct RenderArgs {
     #[command(flatten)]
     states: StateArguments,
     /// Output format; "name" lists the ids of resources
@@ -30,21 +24,18 @@ pub struct Render {
     output: Format,
 }
 
-/// What stands for a secret.
-const MASK: &str = "(sensitive)";
-
-impl Render {
-    /// Runs it.
+impl RenderArgs {
+    /// Runs the command.
     ///
     /// # Errors
-    /// For each host whose states come to nothing, one line a fault.
-    pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
-        let work = self.states.read(global).await?;
-        let outcomes = work.compiled().await;
-        let hosts: BTreeMap<&str, Vec<Rendered<'_>>> = outcomes
+    /// When states or hosts cannot be read, and for each host whose states cannot be compiled.
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let report = render(&self.states.request(&invocation.global), &invocation.silent_context()).await?;
+        let hosts: BTreeMap<&str, Vec<Rendered<'_>>> = report
+            .hosts
             .iter()
-            .filter_map(|(name, outcome)| {
-                Some((name.as_str(), outcome.as_ref().ok()?.iter().map(Rendered).collect()))
+            .filter_map(|(name, result)| {
+                Some((name.as_str(), result.as_ref().ok()?.iter().map(Rendered).collect()))
             })
             .collect();
         match self.output {
@@ -54,45 +45,6 @@ impl Render {
             }
             Format::Yaml | Format::Table | Format::Wide => document(Format::Yaml, &hosts)?,
         }
-        let troubles = outcomes.iter().filter_map(|(name, outcome)| Some((name, outcome.as_ref().err()?)));
-        host_trouble::failure(troubles).map_or(Ok(ExitCode::SUCCESS), Err)
+        report.failures().map_or(Ok(ExitCode::SUCCESS), |failures| Err(failures.into()))
     }
-}
-
-/// A resource as a state file would have it: its kind and name first.
-struct Rendered<'a>(&'a Compiled);
-
-impl Serialize for Rendered<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(one) = self;
-        let texts =
-            |ids: &[crate::state::ResourceId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(one.id.kind.name(), &one.id.name)?;
-        for (name, value) in &one.fields {
-            if one.sensitive && may_contain_a_secret(one.id.kind, name) {
-                map.serialize_entry(name, MASK)?;
-            } else {
-                map.serialize_entry::<_, Value>(name, value)?;
-            }
-        }
-        if one.ensure == Ensure::Absent {
-            map.serialize_entry("ensure", "absent")?;
-        }
-        if one.sensitive {
-            map.serialize_entry("sensitive", &true)?;
-        }
-        for (key, ids) in [("after", &one.after), ("only_if_changed", &one.only_if_changed)] {
-            if !ids.is_empty() {
-                map.serialize_entry(key, &texts(ids))?;
-            }
-        }
-        map.end()
-    }
-}
-
-/// A string may be anything; permission bits, numbers and booleans are no secrets.
-fn may_contain_a_secret(kind: Kind, field: &str) -> bool {
-    let spec = resource::fields(kind).iter().find(|spec| spec.name == field);
-    !matches!(spec.map(|spec| spec.takes), Some(FieldType::Mode | FieldType::Integer | FieldType::Boolean))
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::ssh_arguments::SshArguments;
-use super::{Global, setting};
+use super::workspace;
 use crate::controller::kubelet_signer;
-use crate::engine::cancel::{Cancel, CancelLevel};
+use crate::engine::cancel::CancelLevel;
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::cluster_site::REGISTRY;
 use crate::serve::http::{HttpConfig, HttpServer};
@@ -24,8 +25,8 @@ impl Serve {
     ///
     /// # Errors
     /// When it cannot listen, or its certificate cannot be used.
-    pub async fn run(&self, global: &Global, cancel: &Cancel) -> Result<ExitCode, Failure> {
-        let setting = setting::setting(global, &SshArguments::default()).await?;
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let setting = workspace::open(invocation, &SshArguments::default()).await?;
         let (certificate, key) = setting.layout.serve();
         let config = HttpConfig {
             listen: SocketAddr::new(setting.subject.address, SERVE_PORT),
@@ -39,7 +40,7 @@ impl Serve {
         let server = HttpServer::bind(&config).await.map_err(|error| failed(&error))?;
         let signer = tokio::spawn(kubelet_signer::run(setting.layout.clone(), setting.now));
         notify::ready();
-        let cancel = cancel.clone();
+        let cancel = invocation.cancel.clone();
         let served = server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;
         signer.abort();
         served.map_err(|error| failed(&error))?;

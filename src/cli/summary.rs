@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::failure::{Exit, Failure, chain};
+use super::failure::{Exit, Failure};
+use crate::model::error_chain::error_chain;
 use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
 use crate::operation::run::{RunError, RunSummary};
@@ -53,7 +54,7 @@ pub fn failure(name: &str, error: &RunError) -> Failure {
         FailureClass::Api => Exit::Api,
         FailureClass::Own => Exit::Bug,
     };
-    let failure = Failure::new(exit, format!("{name}: {}", chain(error)));
+    let failure = Failure::new(exit, format!("{name}: {}", error_chain(error)));
     match hint(exit, name) {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -1,20 +1,19 @@
-//! The terminal of whoever runs us, for what must be typed unseen.
+//! Prompts for secrets on the controlling terminal, without echo.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::Mutex;
 
-use super::failure::{Exit, Failure};
 use crate::transport::secret::{PromptError, Prompter, Secret};
 
 /// The controlling terminal (tty(4)), also where the standard streams are redirected.
 const TERMINAL: &str = "/dev/tty";
 
-/// Asks one question after another.
+/// Prompts one at a time.
 pub struct Terminal {
     device: PathBuf,
     turn: Mutex<()>,
@@ -36,7 +35,7 @@ impl Prompter for Terminal {
             .open(&self.device)
             .map_err(|_| PromptError::NoTerminal)?;
         let reading = device.try_clone().map_err(|error| failed(&error))?;
-        // Also where Ctrl-C ends the run while somebody types: a future that is dropped drops this.
+        // Restored also when Ctrl-C drops this future in the middle of a prompt.
         let _silence = Silence::of(&device)?;
         write!(device, "{question}: ").map_err(|error| failed(&error))?;
         let line = tokio::task::spawn_blocking(move || -> std::io::Result<Secret> {
@@ -50,7 +49,7 @@ impl Prompter for Terminal {
             line = line => line.map_err(|error| PromptError::Terminal(error.to_string()))?,
             _ = tokio::signal::ctrl_c() => return Err(PromptError::Refused),
         };
-        // What was typed did not show, so neither did its line break.
+        // The line break that ended the input was not echoed either.
         writeln!(device).map_err(|error| failed(&error))?;
         match typed.map_err(|error| failed(&error))? {
             typed if typed.expose().is_empty() => Err(PromptError::Refused),
@@ -59,7 +58,7 @@ impl Prompter for Terminal {
     }
 }
 
-/// A terminal that does not show what is typed, as long as this lives.
+/// Switches echo off until it is dropped.
 struct Silence {
     device: File,
     before: Termios,
@@ -79,7 +78,7 @@ impl Silence {
 
 impl Drop for Silence {
     fn drop(&mut self) {
-        // A terminal that is gone needs no echo.
+        // A terminal that was closed has no echo to restore.
         let _ = tcsetattr(&self.device, OptionalActions::Flush, &self.before);
     }
 }
@@ -88,40 +87,15 @@ fn failed(error: &std::io::Error) -> PromptError {
     PromptError::Terminal(error.to_string())
 }
 
-/// The first line of a file, or of an open descriptor: /dev/fd/3.
-///
-/// # Errors
-/// When it cannot be read, or is empty.
-pub fn secret_from(path: &Path) -> Result<Secret, Failure> {
-    let failed = |reason: String| {
-        Failure::new(Exit::Configuration, format!("{}: {reason}", path.display()))
-            .hint("its first line is the secret; /dev/fd/3 is descriptor 3 of the calling program")
-    };
-    let text = std::fs::read_to_string(path).map(Secret::new).map_err(|error| failed(error.to_string()))?;
-    match text.expose().lines().next() {
-        Some(line) if !line.is_empty() => Ok(Secret::new(line)),
-        _ => Err(failed("its first line is empty".to_owned())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn where_there_is_no_terminal_nobody_is_asked() {
+    async fn without_a_terminal_a_prompt_is_an_error() {
         let terminal = Terminal { device: "/nonexistent/tty".into(), turn: Mutex::default() };
         assert_eq!(terminal.ask("passphrase").await, Err(PromptError::NoTerminal));
         let terminal = Terminal { device: "/dev/null".into(), turn: Mutex::default() };
         assert!(matches!(terminal.ask("passphrase").await, Err(PromptError::Terminal(_))));
-    }
-
-    #[test]
-    fn the_first_line_of_a_file_is_the_secret() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "hunter 2\nmore\n").unwrap();
-        assert_eq!(secret_from(file.path()).unwrap().expose(), "hunter 2");
-        std::fs::write(file.path(), "\nmore\n").unwrap();
-        assert!(secret_from(file.path()).is_err());
     }
 }

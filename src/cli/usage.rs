@@ -1,19 +1,19 @@
-//! What is wrong with the arguments, in the form of every other error.
+//! Usage errors of clap, in the form of every other error.
 
 use clap::error::ErrorKind;
 
 use super::failure::{Exit, Failure};
 
-/// `None` where help or the version is the answer.
+/// The failure; `None` for help and the version, which clap prints itself.
 pub fn failure(error: &clap::Error) -> Option<Failure> {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return None;
     }
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");
-    let said = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
+    let message = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
     let mut failure =
-        Failure::new(Exit::Configuration, said.split_whitespace().collect::<Vec<_>>().join(" "));
+        Failure::new(Exit::Configuration, message.split_whitespace().collect::<Vec<_>>().join(" "));
     for line in paragraphs.flat_map(str::lines) {
         if let Some(tip) = line.trim().strip_prefix("tip: ") {
             failure = failure.hint(tip);

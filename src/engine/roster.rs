@@ -75,7 +75,8 @@ impl RosterFault {
             }
             Self::Declare(_) => None,
             Self::NoAuthority { .. } => Some(
-                "apply states with certificates with metalform bootstrap or metalform deploy-node".to_owned(),
+                "apply states with certificates with `metalform bootstrap` or `metalform deploy-node`"
+                    .to_owned(),
             ),
         }
     }

@@ -13,6 +13,8 @@ use futures::future::join_all;
 use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, timeout};
 
+use crate::model::error_chain::{error_chain, with_sources};
+
 use super::member::{Alarm, AlarmKind, Health, Member, Membership, Status};
 
 /// Default deadline of one request to one member.
@@ -212,17 +214,9 @@ async fn status(mut client: Client) -> Result<Health, etcd_client::Error> {
 /// An error with its causes, which the client's own message leaves out: `connection refused` behind `tcp connect
 /// error`, `certificate has expired` behind `transport error`.
 fn whole(error: &etcd_client::Error) -> String {
-    let (mut text, mut cause) = match error {
-        etcd_client::Error::GRpcStatus(status) => (status.message().to_owned(), status.source()),
-        etcd_client::Error::TransportError(error) => (error.to_string(), error.source()),
-        other => (other.to_string(), None),
-    };
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
+    match error {
+        etcd_client::Error::GRpcStatus(status) => with_sources(status.message().to_owned(), status.source()),
+        etcd_client::Error::TransportError(error) => error_chain(error),
+        other => other.to_string(),
     }
-    text
 }

@@ -108,7 +108,9 @@ pub enum MembershipChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Obstacle {
     /// The address belongs to another member.
-    #[error("etcd member {other} already has the peer URL {peer_url}; remove that member first")]
+    #[error(
+        "etcd member {other} already has the peer URL {peer_url}: remove it first with etcdctl member remove"
+    )]
     AddressTaken {
         /// The name of that member.
         other: String,
@@ -116,7 +118,9 @@ pub enum Obstacle {
         peer_url: String,
     },
     /// A machine was replaced: its name is taken by a member somewhere else.
-    #[error("etcd member {name} is at {there}, not at {here}; remove the old member first")]
+    #[error(
+        "etcd member {name} is at {there}, not at {here}: remove the old one first with etcdctl member remove"
+    )]
     NameTaken {
         /// The name.
         name: String,

@@ -1,10 +1,10 @@
 //! A client of the API, and errors that contain the request that failed.
 
-use std::error::Error as _;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::model::error_chain::error_chain;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
@@ -106,7 +106,7 @@ impl ApiError {
             }
             kube::Error::SerdeError(error) => Self::Refused { call, message: error.to_string() },
             kube::Error::BuildRequest(error) => Self::Refused { call, message: error.to_string() },
-            other => Self::Unreachable { call, reason: whole(&other) },
+            other => Self::Unreachable { call, reason: error_chain(&other) },
         }
     }
 }
@@ -128,20 +128,6 @@ pub async fn connect(kubeconfig: &Path) -> Result<Client, ApiError> {
     config.proxy_url = None;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     Client::try_from(config).map_err(|source| ApiError::Unusable { path: path(), source })
-}
-
-/// An error with its causes, each once.
-fn whole(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 impl<T> From<ApiError> for WaitStatus<T> {

@@ -1,7 +1,5 @@
 //! One plain HTTP request, as a Kubernetes `httpGet` probe makes it.
 
-use std::error::Error;
-use std::iter::successors;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -11,6 +9,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
+
+use crate::model::error_chain::root_cause;
 
 /// Why there is no status.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,12 +46,7 @@ pub async fn get(address: SocketAddr, path: &str, deadline: Duration) -> Result<
     let client = Client::builder(TokioExecutor::new()).build::<_, Body>(HttpConnector::new());
     match timeout(deadline, client.request(request)).await {
         Ok(Ok(response)) => Ok(response.status()),
-        Ok(Err(error)) => {
-            let innermost =
-                successors(Some(&error as &(dyn Error + 'static)), |&error| error.source()).last();
-            let reason = innermost.map(ToString::to_string).unwrap_or_default();
-            Err(ProbeError::Failed { address, reason })
-        }
+        Ok(Err(error)) => Err(ProbeError::Failed { address, reason: root_cause(&error).to_string() }),
         Err(_) => Err(ProbeError::TimedOut { address, deadline }),
     }
 }

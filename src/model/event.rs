@@ -134,10 +134,10 @@ impl HostOutcome {
         match self {
             Self::Unchanged => "unchanged",
             Self::Changed => "changed",
-            Self::Stopped => "stopped",
+            Self::Stopped => "interrupted",
             Self::Failed => "failed",
             Self::Unreachable => "unreachable",
-            Self::NotBegun => "not begun",
+            Self::NotBegun => "not started",
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod bootstrap_configuration;
 pub mod cluster;
 pub mod cluster_networks;
 pub mod document;
+pub mod error_chain;
 pub mod event;
 pub mod facts;
 pub mod name;

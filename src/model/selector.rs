@@ -131,6 +131,15 @@ impl FromStr for Selector {
     }
 }
 
+impl fmt::Display for Selector {
+    /// A string that parses to the same selector.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let positive = self.positive.iter().map(ToString::to_string);
+        let negated = self.negated.iter().map(|term| format!("!{term}"));
+        f.write_str(&positive.chain(negated).collect::<Vec<_>>().join(","))
+    }
+}
+
 impl FromStr for Term {
     type Err = RoleError;
 
@@ -171,6 +180,14 @@ hosts:
   node-2: { labels: { rack: b } }
   node-10: { roles: [infra], labels: { rack: a } }
 ";
+
+    #[test]
+    fn a_selector_parses_from_its_own_display() {
+        for text in ["node-1", "node-*,!node-?", "role:etcd & rack=a, !os=*", "!boot"] {
+            let selector: Selector = text.parse().unwrap();
+            assert_eq!(selector.to_string().parse(), Ok(selector), "{text}");
+        }
+    }
 
     #[test]
     fn selectors_match_hosts() {

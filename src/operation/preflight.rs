@@ -179,7 +179,7 @@ fn membership(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
         (Some(theirs), Some(ours)) if theirs.trim() == ours.trim() => Vec::new(),
         (Some(_), _) => vec![failure(
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
-            "install the host again, if that cluster does not exist any more".to_owned(),
+            "use another host; or reinstall this one, if that cluster no longer exists",
         )],
         (None, _) if survey.etcd_data => vec![failure(
             "/var/lib/etcd/member has data of an etcd member, but the host has no cluster CA",

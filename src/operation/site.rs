@@ -13,6 +13,7 @@ use crate::kube_api::client::ApiError;
 use crate::kube_api::lease::LeaseError;
 use crate::kube_api::manifests::ManifestApplyError;
 use crate::kube_api::tokens::TokenError;
+use crate::model::error_chain::error_chain;
 use crate::workspace::trust::TrustError;
 
 /// Performs effects, several at a time. It decides nothing.
@@ -148,15 +149,6 @@ impl EffectError {
 
     /// What the driver must know of it.
     pub fn setback(&self) -> Setback {
-        Setback { class: self.class(), passes: self.may_pass(), reason: chain(self) }
+        Setback { class: self.class(), passes: self.may_pass(), reason: error_chain(self) }
     }
-}
-
-/// An error and its causes.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(error.source(), |error| error.source());
-    sources.fold(error.to_string(), |text, source| {
-        let source = source.to_string();
-        if text.contains(&source) { text } else { format!("{text}: {source}") }
-    })
 }

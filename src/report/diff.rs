@@ -1,35 +1,35 @@
-//! What would change, for people and for programs: unified diffs of files, before and after of the rest.
+//! Differences as text and for JSON: unified diffs of files, before and after of other fields.
 //!
-//! Secrets do not come this far: they are [`Difference::Hidden`] already.
+//! Contains no secrets: these are [`Difference::Hidden`] already.
 
 use serde::Serialize;
 use similar::TextDiff;
 
 use crate::resource::contract::change::Difference;
 
-/// A difference as programs get it.
+/// A difference, for JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
     /// One field.
     Field {
-        /// Its name.
+        /// As in the state file.
         name: String,
-        /// `null` where there was nothing.
+        /// `null` if the field was absent.
         before: Option<String>,
-        /// `null` where it goes.
+        /// `null` if the field is removed.
         after: Option<String>,
     },
-    /// A file's text, as a unified diff.
+    /// A unified diff of a file.
     Diff(String),
-    /// What it is that cannot be shown.
+    /// A description of what cannot be shown.
     Hidden(String),
 }
 
-/// What a terminal may be sent.
+/// Whether text has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// Text only.
+    /// No escape sequences.
     Plain,
     /// Added and removed lines in colours.
     Colours,
@@ -40,7 +40,7 @@ const RED: &str = "\u{1b}[31m";
 const CYAN: &str = "\u{1b}[36m";
 const RESET: &str = "\u{1b}[0m";
 
-/// The differences of one resource.
+/// The differences of one resource, for JSON.
 pub fn shown(differences: &[Difference]) -> Vec<Shown> {
     differences
         .iter()
@@ -54,7 +54,7 @@ pub fn shown(differences: &[Difference]) -> Vec<Shown> {
         .collect()
 }
 
-/// The same as indented lines below the resource's id: `file:/etc/hosts`.
+/// The same as indented lines below the id of the resource.
 pub fn text(resource: &str, differences: &[Difference], paint: Paint) -> String {
     let mut text = format!("  {}\n", printable(resource));
     for one in shown(differences) {
@@ -62,7 +62,7 @@ pub fn text(resource: &str, differences: &[Difference], paint: Paint) -> String 
             Shown::Field { name, before, after } => {
                 let value = |value: Option<String>| value.map_or("(none)".to_owned(), |v| printable(&v));
                 let line = format!("    {name}: {} → {}\n", value(before), value(after));
-                // A value of several lines stays below its name.
+                // The lines of a value are indented below its name.
                 text.push_str(&line.trim_end().replace('\n', "\n      "));
                 text.push('\n');
             }
@@ -76,7 +76,7 @@ pub fn text(resource: &str, differences: &[Difference], paint: Paint) -> String 
     text
 }
 
-/// As diff(1) and patch(1) have it; a file that is not there is empty.
+/// In the format of diff -u; an absent file is empty.
 fn unified(path: &str, before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after).unified_diff().header(path, path).to_string()
 }
@@ -93,7 +93,7 @@ fn painted(line: &str, paint: Paint) -> String {
     format!("{colour}{line}{RESET}")
 }
 
-/// A host's file must not drive the operator's terminal.
+/// Escapes control characters: a host's file must not control the operator's terminal.
 pub fn printable(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => c.to_string(),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_a_unified_diff_below_the_resource() {
+    fn text_has_a_unified_diff_below_the_resource() {
         insta::assert_snapshot!(text("line:x is set", &differences(), Paint::Plain), @"
           line:x is set
             --- /etc/x
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_the_same() {
+    fn json_has_the_same_differences() {
         insta::assert_json_snapshot!(shown(&differences()), @r#"
         [
           {

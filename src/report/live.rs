@@ -1,4 +1,4 @@
-//! Lines that change while hosts are under way, and one that stays for each thing that ended.
+//! Progress on a terminal: lines that change while hosts are worked on, and one that stays for each thing that ended.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::plain::{self, Detail};
 use super::screen::Screen;
 use crate::model::event::Event;
 
-/// How often the lines are drawn again: often enough for a second to be one.
+/// How often the lines are redrawn; often enough that seconds are not skipped.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The lines at the bottom of a terminal. They go when it is dropped.
+/// The lines at the bottom of a terminal; cleared when dropped.
 #[derive(Debug)]
 pub struct Live {
     bar: ProgressBar,
@@ -35,7 +35,7 @@ impl Live {
                 usize::from(height).saturating_sub(1),
                 usize::from(width).saturating_sub(1),
             );
-            // A line buffer takes any text.
+            // Writing to a string does not fail.
             let _ = out.write_str(&lines.join("\n"));
         };
         if let Ok(style) = ProgressStyle::with_template("{screen}") {
@@ -45,7 +45,7 @@ impl Live {
         Self { bar, screen }
     }
 
-    /// Tells of one event.
+    /// Shows one event.
     pub fn event(&self, event: &Event) {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).take_in(event, self.bar.elapsed());
         let stays =

@@ -1,11 +1,19 @@
-//! Readers of events: live on a terminal, plain lines elsewhere, JSON for programs. Progress goes to standard
-//! error; what a command was asked for goes to standard output, and is not made here.
+//! Presentation of events and reports: live on a terminal, plain lines elsewhere, tables, diffs, JSON. Progress is
+//! written to standard error. Reports become strings and documents here; the command line writes them to standard
+//! output.
 
 pub mod diff;
+pub mod document;
 pub mod etcd_table;
+pub mod facts_table;
 pub mod live;
+pub mod node_table;
 pub mod plain;
+pub mod plan_report;
+pub mod rendered;
+pub mod run_report;
 pub mod screen;
+pub mod table;
 
 use std::io::{IsTerminal, Write};
 
@@ -15,26 +23,26 @@ use serde::Serialize;
 use self::plain::Detail;
 use crate::model::event::Event;
 
-/// How progress is told.
+/// How progress is written to standard error.
 #[derive(Debug)]
 pub enum Reporter {
-    /// Lines at the bottom that change, and one that stays for each thing that ended.
+    /// Lines at the bottom of a terminal that change, and one that stays for each thing that ended.
     Live(live::Live),
-    /// One line for each thing that ends.
+    /// One line for each thing that ended.
     Plain(Detail),
-    /// One JSON object a line: the event, and `time` by this clock (RFC 3339).
+    /// One JSON object a line: the event, and `time` from this clock (RFC 3339).
     Json(fn() -> Timestamp),
     /// Nothing.
     Silent,
 }
 
 impl Reporter {
-    /// Live on a terminal, else plain lines.
+    /// Live where standard error is a terminal, else plain lines.
     pub fn for_people(detail: Detail) -> Self {
         if std::io::stderr().is_terminal() { Self::Live(live::Live::new()) } else { Self::Plain(detail) }
     }
 
-    /// Tells of one event.
+    /// Writes one event.
     pub fn event(&self, event: &Event) {
         match self {
             Self::Live(live) => live.event(event),
@@ -53,7 +61,7 @@ impl Reporter {
     }
 }
 
-/// An event as programs get it.
+/// An event in JSON.
 #[derive(Debug, Serialize)]
 struct Stamped<'a> {
     time: Timestamp,
@@ -61,7 +69,7 @@ struct Stamped<'a> {
     event: &'a Event,
 }
 
-/// Progress that nobody can read any more is no reason to stop.
+/// A closed standard error is no reason to stop.
 pub(crate) fn to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -74,7 +82,7 @@ mod tests {
     use crate::model::event::HostOutcome;
 
     #[test]
-    fn programs_get_one_object_with_time_host_and_event() {
+    fn json_events_have_time_host_and_event() {
         let event = Event::HostEnded {
             host: "node-1".parse().unwrap(),
             outcome: HostOutcome::NotBegun,

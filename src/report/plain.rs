@@ -1,20 +1,20 @@
-//! One line for each thing that ends.
+//! Events as plain lines.
 
 use std::time::Duration;
 
 use super::diff::printable;
 use crate::model::event::{Event, HostOutcome};
 
-/// How much is told.
+/// How much is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Phases and what they do: resources would be dozens of lines each.
+    /// Phases, their actions and waits; not their resources, of which there are dozens.
     Phases,
-    /// Each resource that was changed.
+    /// Each changed resource too.
     Resources,
 }
 
-/// The line of an event, if it has one.
+/// The line of an event; `None` for events that are not shown.
 pub fn line(event: &Event, detail: Detail) -> Option<String> {
     match event {
         Event::RunBegun { .. }
@@ -25,7 +25,7 @@ pub fn line(event: &Event, detail: Detail) -> Option<String> {
         Event::ResourceDone { .. } if detail == Detail::Phases => None,
         Event::ResourceDone { host, resource } => Some(format!("{host}: {} done", printable(resource))),
         Event::StopAsked => Some(
-            "stopping: each host finishes the resource at hand, and no further host begins; interrupt again to \
+            "stopping: each host finishes its current resource, and no further host starts; interrupt again to \
              stop at once"
                 .to_owned(),
         ),

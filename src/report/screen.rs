@@ -1,6 +1,6 @@
-//! What a terminal shows of a run at one moment: a line for each host under way, and one for all.
+//! The lines of a terminal at one moment of a run: one for each host that is worked on, and a summary.
 //!
-//! A value that takes in events and gives lines; who draws them, and when, is [`super::live`].
+//! Pure: takes events and returns lines. [`super::live`] draws them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use super::diff::printable;
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 
-/// Everything that is known of a run. Times are since it began.
+/// The state of a run. Times are relative to its beginning.
 #[derive(Debug, Default)]
 pub struct Screen {
-    /// Hosts under way.
+    /// Hosts that are worked on.
     hosts: BTreeMap<HostName, Line>,
-    /// Of a fleet: how many hosts it has.
+    /// Hosts of a fleet; `None` for other operations.
     total: Option<usize>,
     ended: BTreeMap<HostOutcome, usize>,
     stopping: bool,
@@ -22,17 +22,17 @@ pub struct Screen {
 
 #[derive(Debug, Default)]
 struct Line {
-    /// What the host is at.
+    /// The current activity.
     doing: String,
-    /// Since when.
+    /// When the activity began.
     since: Duration,
     done: usize,
-    /// Resources to change; none while that is not known.
+    /// Resources to change; 0 until the host was planned.
     changes: usize,
 }
 
 impl Screen {
-    /// Takes in what happened at this time.
+    /// Updates the state with an event at this time.
     pub fn take_in(&mut self, event: &Event, now: Duration) {
         match event {
             Event::RunBegun { hosts } => self.total = Some(*hosts),
@@ -69,8 +69,8 @@ impl Screen {
         line.since = now;
     }
 
-    /// At most `height` lines of at most `width` characters. Where there are more hosts than lines, those that
-    /// have been at one thing for the longest time are shown.
+    /// At most `height` lines of at most `width` characters. If there are more hosts than lines, the hosts whose
+    /// activity began earliest are shown.
     pub fn lines(&self, now: Duration, height: usize, width: usize) -> Vec<String> {
         let summary = self.summary(now);
         let room = height.saturating_sub(usize::from(summary.is_some()));
@@ -91,7 +91,7 @@ impl Screen {
         lines.into_iter().map(|line| line.chars().take(width).collect()).collect()
     }
 
-    /// `12 of 300 hosts (1 failed), 32 under way, 0:31`.
+    /// `12 of 300 hosts (1 failed), 32 in progress, 0:31`.
     fn summary(&self, now: Duration) -> Option<String> {
         let total = self.total?;
         let ended: usize = self.ended.values().sum();
@@ -101,8 +101,8 @@ impl Screen {
             .collect();
         let bad = if bad.is_empty() { String::new() } else { format!(" ({})", bad.join(", ")) };
         let stopping = if self.stopping { ", stopping" } else { "" };
-        let under_way = self.hosts.len();
-        Some(format!("{ended} of {total} hosts{bad}, {under_way} under way{stopping}, {}", minutes(now)))
+        let in_progress = self.hosts.len();
+        Some(format!("{ended} of {total} hosts{bad}, {in_progress} in progress{stopping}, {}", minutes(now)))
     }
 }
 
@@ -165,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn hosts_under_way_have_a_line_each_and_all_have_one() {
+    fn each_host_in_progress_has_a_line_and_the_run_has_one() {
         let lines = screen().lines(seconds(62), 24, 80);
         insta::assert_snapshot!(lines.join("\n"), @r"
         a        1:02  connecting
         b-long   0:59  1/2  file:/b\u{1b}[2J x
         d        0:57  connecting
-        1 of 5 hosts (1 failed), 3 under way, 1:02
+        1 of 5 hosts (1 failed), 3 in progress, 1:02
         ");
     }
 
     #[test]
-    fn no_more_than_the_terminal_has() {
+    fn no_more_lines_and_columns_than_the_terminal() {
         let screen = screen();
         for (height, expected) in [
             (4, vec!["a", "b-long", "d", "1 of 5"]),
@@ -194,18 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_counts_from_its_beginning() {
+    fn a_wait_shows_the_time_since_it_began() {
         let mut screen = Screen::default();
         let event = Event::Waiting {
             host: name("a"),
-            condition: "a free place to upload".to_owned(),
-            last_seen: "8 hosts upload".to_owned(),
+            condition: "a free upload slot".to_owned(),
+            last_seen: "8 uploads in progress".to_owned(),
             elapsed: seconds(3),
         };
         screen.take_in(&event, seconds(5));
         assert_eq!(
             screen.lines(seconds(5), 9, 80),
-            ["a   0:03  waiting for a free place to upload: 8 hosts upload"]
+            ["a   0:03  waiting for a free upload slot: 8 uploads in progress"]
         );
     }
 }

@@ -34,7 +34,7 @@ pub enum AuthorityFilesError {
     File(#[from] FileError),
     /// Nothing is there.
     #[error(
-        "{} does not exist; restore it from a backup of this node, or run metalform bootstrap if this is a new cluster",
+        "{} does not exist; restore it from a backup of this node, or run `metalform bootstrap` if this is a new cluster",
         path.display()
     )]
     Absent {
@@ -42,7 +42,7 @@ pub enum AuthorityFilesError {
         path: PathBuf,
     },
     /// The creation of a CA was interrupted.
-    #[error("{} is not in place: its creation was interrupted; run metalform bootstrap again", key.display())]
+    #[error("{} is not in place: its creation was interrupted; run `metalform bootstrap` again", key.display())]
     Staged {
         /// The private key.
         key: PathBuf,

@@ -89,7 +89,7 @@ fn reading_an_empty_machine_creates_nothing() {
     assert_eq!(
         error.replace(&format!("{}/", disk.0.path().display()), "/"),
         "/etc/kubernetes/pki/ca.key does not exist; restore it from a backup of this node, \
-         or run metalform bootstrap if this is a new cluster"
+         or run `metalform bootstrap` if this is a new cluster"
     );
     for ca in Ca::ALL {
         assert!(matches!(load_ca(&disk.layout(), ca).err(), Some(AuthorityFilesError::Absent { .. })));

@@ -113,7 +113,7 @@ fn reading_an_empty_root_leaves_it_empty() {
     assert_eq!(
         node.message(load(&node.layout)),
         "/etc/kubernetes/pki/ca.key does not exist; restore it from a backup of this node, \
-         or run metalform bootstrap if this is a new cluster"
+         or run `metalform bootstrap` if this is a new cluster"
     );
 }
 

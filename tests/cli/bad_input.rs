@@ -28,19 +28,22 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["plan", "--local", "Bad_Name"],
-        "invalid value 'Bad_Name' for '[STATE]...': \"Bad_Name\" is not the name of a state: use lowercase letters, digits and '-', with '/' between folders",
+        "invalid value 'Bad_Name' for '[STATE]...': invalid state name \"Bad_Name\": use lowercase letters, digits and '-', with '/' between directories",
     ),
-    (&["plan"], "it is not said for which hosts"),
+    (&["plan"], "no hosts specified"),
     (&["plan", "--roster", "$DIR/none.yaml"], "$DIR/none.yaml: No such file or directory (os error 2)"),
     (
         &["plan", "--roster", "$DIR/malformed.yaml"],
         "$DIR/malformed.yaml:2:12: unknown field \"adress\"; did you mean \"address\"?",
     ),
-    (&["plan", "--roster", "$DIR/empty.yaml"], "there is no host in $DIR/empty.yaml"),
+    (&["plan", "--roster", "$DIR/empty.yaml"], "no hosts in $DIR/empty.yaml"),
     (&["plan", "--roster", "$DIR/roster.yaml", "--on", "node-3"], "--on: no host matches node-3"),
-    (&["plan", "--roster", "$DIR/roster.yaml", "--local"], "this machine is one host, but 2 are selected"),
+    (
+        &["plan", "--roster", "$DIR/roster.yaml", "--local"],
+        "--local requires exactly one host, but 2 are selected",
+    ),
     (&["plan", "--local", "filse"], "command line: there is no state filse; did you mean \"files\"?"),
-    (&["check", "$DIR/nowhere"], "$DIR/nowhere could not be read: No such file or directory (os error 2)"),
+    (&["check", "$DIR/nowhere"], "cannot read $DIR/nowhere: No such file or directory (os error 2)"),
 ];
 
 #[test]

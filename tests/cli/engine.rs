@@ -152,15 +152,15 @@ fn facts_of_this_machine_need_no_roster() {
 #[test]
 fn a_tree_is_checked_without_a_host() {
     let sandbox = sandbox();
-    let sound = "$DIR/tree: sound, if a roster gives cluster.greeting, cluster.user (see --roster)\n";
-    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), sound);
+    let valid = "$DIR/tree: OK; requires roster values cluster.greeting, cluster.user (see --roster)\n";
+    assert_eq!(sandbox.run(&["check", "$DIR/tree"]).ended(0), valid);
     let with_roster = ["check", "--roster", "$DIR/roster.yaml", "$DIR/tree/states/"];
-    assert_eq!(sandbox.run(&with_roster).ended(0), "$DIR/tree/states/: sound\n");
+    assert_eq!(sandbox.run(&with_roster).ended(0), "$DIR/tree/states/: OK\n");
     sandbox.write("tree/templates/greeting.j2", "{{ node.disks }}\n");
     let ran = sandbox.run(&with_roster);
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/templates/greeting.j2:1:4: `node.disks` is undefined
-    hint: set disks in the vars of the host in the roster; it was rendered for the resource at states/files.yaml:7:13
+    hint: set disks in the vars of the host in the roster; rendered for the resource at states/files.yaml:7:13
     "#);
     sandbox.write(
         "tree/states/files.yaml",
@@ -173,8 +173,8 @@ fn a_tree_is_checked_without_a_host() {
     insta::assert_snapshot!(ran.stderr, @r#"
     error: $DIR/tree/states/files.yaml:3:5: unknown kind "fiel"; did you mean "file"?
     error: $DIR/tree/states/files.yaml:4:5: file requires the field "content"
-    error: $DIR/tree/states/files.yaml:5:11: mode must be quoted octal digits like "0644", not the number 0644
-    hint: put it in quotes: "0644"
+    error: $DIR/tree/states/files.yaml:5:11: field "mode" of file must be a quoted octal mode such as "0644", not the number 0644
+    hint: quote the value: "0644"
     "#);
     sandbox.write(
         "tree/states/files.yaml",
@@ -212,13 +212,13 @@ fn a_batch_begins_only_when_the_one_before_ended_well() {
     assert_eq!(failed.code, 3);
     assert_eq!(
         failed.stdout,
-        "a: unreachable  TIME\nb: not begun\nc: not begun\n3 hosts: 1 unreachable, 2 not begun\n"
+        "a: unreachable  TIME\nb: not started\nc: not started\n3 hosts: 1 unreachable, 2 not started\n"
     );
-    let last = "error: not begun, because 1 failed, more than --max-failures=0 allows: b, c";
+    let last = "error: not started: 1 failed, more than --max-failures=0 allows: b, c";
     assert!(failed.stderr.lines().any(|line| line == last), "{}", failed.stderr);
     let patient =
         sandbox.run(&[&arguments[..], &["--unreachable", "fail", "--max-failures", "50%"]].concat());
-    assert!(patient.stdout.ends_with("3 hosts: 2 unreachable, 1 not begun\n"), "{}", patient.stdout);
+    assert!(patient.stdout.ends_with("3 hosts: 2 unreachable, 1 not started\n"), "{}", patient.stdout);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
     }
 }
 
-const STOPPING: &str = "stopping: each host finishes the resource at hand, and no further host begins; interrupt again to stop at once\n";
+const STOPPING: &str = "stopping: each host finishes its current resource, and no further host starts; interrupt again to stop at once\n";
 
 fn once(arguments: &[&str], sandbox: &Sandbox, host: &str) {
     let run = Run::start(sandbox, arguments);
@@ -92,12 +92,12 @@ fn once(arguments: &[&str], sandbox: &Sandbox, host: &str) {
     assert_eq!(
         ran.stdout,
         format!(
-            "{host}: changed=1 unchanged=0 stopped  TIME\n    not done: symlink:$DIR/second, symlink:$DIR/third\n"
+            "{host}: changed=1 unchanged=0 interrupted  TIME\n    not done: symlink:$DIR/second, symlink:$DIR/third\n"
         )
     );
     assert!(
         stderr.ends_with(&format!(
-            "error: stopped on the way, as asked: {host}\nhint: the same command goes on from here\n"
+            "error: interrupted: {host}\nhint: run the same command again; it resumes\n"
         )),
         "{stderr}"
     );
@@ -118,7 +118,7 @@ fn twice(arguments: &[&str], sandbox: &Sandbox, host: &str) {
     assert_eq!(ran.code, 130, "{stderr}");
     assert!(asked.elapsed() < Duration::from_secs(10));
     assert!(
-        ran.stdout.starts_with(&format!("{host}: changed=0 unchanged=0 stopped")),
+        ran.stdout.starts_with(&format!("{host}: changed=0 unchanged=0 interrupted")),
         "{} {stderr}",
         ran.stdout
     );
@@ -159,16 +159,15 @@ fn a_second_interrupt_ends_what_runs_behind_sshd() {
     twice(REMOTE, &sandbox, "node-1");
 }
 
-#[test]
-fn before_anything_is_changed_one_interrupt_is_enough() {
+/// A run whose first host accepts connections and sends nothing, ended by one signal. Returns its output.
+fn ended_while_connecting(verb: &str) -> (Ran, Sandbox) {
     let sandbox = local();
-    // A host that takes connections and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     sandbox.write("roster.yaml", &format!("hosts: {{a: {{address: 127.0.0.1, port: {port}}}, b: }}\n"));
     sandbox.write("tree/states/files.yaml", "about: One.\nresources: [{symlink: $DIR/x, target: y}]\n");
     let child = sandbox
-        .command(&["apply", "--tree", "$DIR/tree", "--roster", "$DIR/roster.yaml", "--limit", "1"])
+        .command(&[verb, "--tree", "$DIR/tree", "--roster", "$DIR/roster.yaml", "--limit", "1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -177,10 +176,23 @@ fn before_anything_is_changed_one_interrupt_is_enough() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let ran = sandbox.ran(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 130, "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: not started: the run was interrupted: b\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: interrupted: a\n"), "{}", ran.stderr);
+    (ran, sandbox)
+}
+
+#[test]
+fn before_anything_is_changed_one_interrupt_is_enough() {
+    let (ran, sandbox) = ended_while_connecting("apply");
     assert_eq!(
         ran.stdout,
-        "a: changed=0 unchanged=0 stopped  TIME\nb: not begun\n2 hosts: 1 stopped, 1 not begun\n"
+        "a: changed=0 unchanged=0 interrupted  TIME\nb: not started\n2 hosts: 1 interrupted, 1 not started\n"
     );
-    assert!(ran.stderr.contains("error: not begun, because the run was interrupted: b\n"), "{}", ran.stderr);
     assert!(!sandbox.path("x").is_symlink());
+}
+
+#[test]
+fn one_interrupt_ends_a_plan_and_shows_what_is_known() {
+    let (ran, _) = ended_while_connecting("plan");
+    assert_eq!(ran.stdout, "a: interrupted\nb: not started\n");
 }

@@ -62,7 +62,7 @@ fn a_kept_plan_is_applied_once() {
     error: node-1: file:$DIR/first already matches, but the plan changes it: host drifted since the plan was made
     error: node-1: file:$DIR/secret already matches, but the plan changes it: host drifted since the plan was made
     error: node-1: symlink:$DIR/link already matches, but the plan changes it: host drifted since the plan was made
-    hint: nothing was changed on any host; look at a new plan
+    hint: nothing was changed on any host; make a new plan and review it
     ");
 }
 
@@ -100,17 +100,20 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
         (
             |sandbox| sandbox.write("roster.yaml", "hosts: {node-2: }\n"),
             &[
-                "node-2: it is selected now, and was not when the plan was made",
-                "node-1: it is in the plan, and is not selected any more",
+                "node-2: selected now, but not when the plan was made",
+                "node-1: in the plan, but no longer selected",
             ],
         ),
         (
             |sandbox| {
                 let text = std::fs::read_to_string(sandbox.path("saved")).unwrap();
-                let version = format!("\"metalform\": \"{}\"", env!("CARGO_PKG_VERSION"));
-                sandbox.write("saved", &text.replace(&version, "\"metalform\": \"0.0.1\""));
+                let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+                sandbox.write("saved", &text.replace(&version, "\"version\": \"0.0.1\""));
             },
-            &[concat!("$DIR/saved: made by metalform 0.0.1, and this is ", env!("CARGO_PKG_VERSION"))],
+            &[concat!(
+                "$DIR/saved: made by metalform 0.0.1, but this is metalform ",
+                env!("CARGO_PKG_VERSION")
+            )],
         ),
         (
             |sandbox| {
@@ -131,6 +134,23 @@ fn a_plan_that_is_not_what_would_be_done_now_is_refused() {
         assert_eq!((ran.code, errors.as_slice(), ran.stdout.as_str()), (7, expected, ""), "{}", ran.stderr);
         assert_eq!(sandbox.listing("."), before, "nothing is done");
     }
+}
+
+#[test]
+fn a_plan_of_another_build_of_the_same_version_is_refused() {
+    let sandbox = planned();
+    let text = std::fs::read_to_string(sandbox.path("saved")).unwrap();
+    let at = text.find("\"sha256\": \"").unwrap() + 11;
+    sandbox.write("saved", &format!("{}{}{}", &text[..at], "0".repeat(64), &text[at + 64..]));
+    let ran = apply(&sandbox);
+    assert_eq!((ran.code, ran.stdout.as_str()), (7, ""), "{}", ran.stderr);
+    let version = env!("CARGO_PKG_VERSION");
+    let start = format!(
+        "error: $DIR/saved: made by build 000000000000 of metalform {version}, but this is build {}",
+        &text[at..at + 12]
+    );
+    assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
+    assert!(!sandbox.path("first").exists());
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
          [ \"$k\" = \"$(openssl x509 -in \"$2\" -noout -pubkey 2>/dev/null)\" ] && echo yes || echo no\n}\n\
          if command -v openssl >/dev/null; then :\n"
         .to_owned();
-    for (key, certificate) in questions.key_pairs.iter().copied() {
+    for &(key, certificate) in &questions.key_pairs {
         script.push_str(&format!("pair {} {}\n", quote(key), quote(certificate)));
     }
     script.push_str("fi\n");
@@ -28,7 +28,7 @@ pub(super) fn answer(
 ) -> Result<(), ObserveError> {
     let text = sections.text("key-pairs")?;
     let mut lines = text.lines();
-    for (key, certificate) in questions.key_pairs.iter().copied() {
+    for &(key, certificate) in &questions.key_pairs {
         let answer = match lines.next() {
             Some(line) => Answer::KeyPair(line == "yes"),
             None => Answer::Failed("the host has no openssl".to_owned()),

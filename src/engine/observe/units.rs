@@ -27,7 +27,7 @@ pub(super) fn answer(
     // systemctl stops at the first invalid name; then the blocks cannot be assigned to names.
     let certain = states.len() == questions.units.len();
     let mut states = states.into_iter();
-    for name in questions.units.iter().copied() {
+    for &name in &questions.units {
         let answer = match states.next() {
             Some(state) if certain => Answer::Unit(state),
             _ => Answer::Failed(text.trim().lines().last().unwrap_or("systemctl printed nothing").to_owned()),

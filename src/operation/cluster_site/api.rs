@@ -16,10 +16,11 @@ use crate::kube_api::nodes::{self, Capacity};
 use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
 use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
+use crate::model::error_chain::error_chain;
 use crate::model::node::{NodeManifest, persistent_taints};
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::node::{NodeView, Peer};
-use crate::operation::site::{EffectError, chain};
+use crate::operation::site::EffectError;
 
 /// How long a join token is valid: a kubelet that has not used it by then gets another one from the next run.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_mins(10);
@@ -48,13 +49,13 @@ impl ClusterSite {
         let client = match self.client().await {
             Ok(client) => client,
             // In a dry run of a new cluster there is no kubeconfig yet.
-            Err(error) if self.dry => return Ok(Observation::Api(Some(chain(&error)))),
+            Err(error) if self.dry => return Ok(Observation::Api(Some(error_chain(&error)))),
             Err(error) => return Err(error),
         };
         let asked = client
             .request_text(axum::http::Request::get("/readyz").body(Vec::new()).unwrap_or_default())
             .await;
-        Ok(Observation::Api(asked.err().map(|error| chain(&error))))
+        Ok(Observation::Api(asked.err().map(|error| error_chain(&error))))
     }
 
     /// Leaves a Node alone that has a capacity already.

@@ -73,7 +73,7 @@ impl Change {
 }
 
 /// One field that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Difference {
     /// `mode: 0644 → 0600`.
     Field {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Something that is true or false, as observed from the host.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum HostCondition {
     /// A TCP connection is accepted.
     Port {

@@ -1,7 +1,7 @@
 //! What a host downloads by itself.
 
 /// A URL and the digest of its content.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct RemoteFile {
     /// http or https. It may contain a password, so it is neither shown nor an argument of a process.
     pub url: String,

@@ -4,7 +4,7 @@ use crate::resource::contract::host_condition::HostCondition;
 use crate::resource::contract::remote_file::RemoteFile;
 
 /// One mutation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Step {
     /// Write a temporary file, sync, rename; owner and mode are right from the first instant. Missing parent
     /// directories are created (0755 root).
@@ -186,7 +186,7 @@ pub enum Step {
 }
 
 /// A unit file that is not installed yet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct UnitFile {
     /// With its suffix.
     pub name: String,
@@ -195,7 +195,7 @@ pub struct UnitFile {
 }
 
 /// Owner, group and permission bits.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Access {
     /// User name.
     pub owner: String,
@@ -213,7 +213,7 @@ impl Access {
 }
 
 /// A package and the version to install.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct PackageVersion {
     /// Of the package.
     pub name: String,
@@ -224,7 +224,7 @@ pub struct PackageVersion {
 }
 
 /// Commands that change users and groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum AccountTool {
     /// `useradd`.
     AddUser,
@@ -239,7 +239,7 @@ pub enum AccountTool {
 }
 
 /// An action at a mount point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum MountVerb {
     /// Mount the entry of fstab(5).
     Mount,
@@ -250,7 +250,7 @@ pub enum MountVerb {
 }
 
 /// systemctl verbs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub enum UnitVerb {
     /// `enable`.
     Enable,
@@ -271,7 +271,7 @@ pub enum UnitVerb {
 }
 
 /// The content of a certificate. The key is created on the host (ECDSA P-256, 0600).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct CertificateRequest {
     /// Path of the certificate (PEM).
     pub certificate: String,

@@ -24,7 +24,7 @@ pub enum Moment {
 /// A time in the future, which results from a clock that was set back, is ignored: else every run would restart the
 /// service. So is a service that never started.
 pub fn owed(unit: &str, moment: Moment, ids: &[ResourceId]) -> Option<Probe> {
-    let files: Vec<String> = ids.iter().filter_map(|id| witness(id)).collect();
+    let files: Vec<String> = ids.iter().filter_map(witness).collect();
     if files.is_empty() {
         return None;
     }

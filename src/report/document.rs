@@ -1,0 +1,49 @@
+//! Reports as JSON or YAML documents.
+
+use serde::Serialize;
+
+use crate::model::api_contract::API_VERSION;
+
+/// The outcome of a command on hosts. Within one API version, fields are added and never removed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostsDocument<'a, T> {
+    api_version: &'static str,
+    kind: &'static str,
+    /// Ordered by name.
+    hosts: &'a [T],
+}
+
+impl<'a, T: Serialize> HostsDocument<'a, T> {
+    /// A document of this kind.
+    pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
+        Self { api_version: API_VERSION, kind, hosts }
+    }
+}
+
+/// Why a document cannot be serialised.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// As JSON.
+    #[error("cannot serialise as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// As YAML.
+    #[error("cannot serialise as YAML: {0}")]
+    Yaml(String),
+}
+
+/// An indented JSON document with a final newline.
+///
+/// # Errors
+/// When JSON cannot express the value.
+pub fn json<T: Serialize>(document: &T) -> Result<String, DocumentError> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// A YAML document.
+///
+/// # Errors
+/// When YAML cannot express the value.
+pub fn yaml<T: Serialize>(document: &T) -> Result<String, DocumentError> {
+    serde_saphyr::to_string(document).map_err(|error| DocumentError::Yaml(error.to_string()))
+}

@@ -1,0 +1,103 @@
+//! The Nodes of the cluster, as the API server of this machine has them.
+
+use k8s_openapi::api::core::v1::Node;
+
+use super::command_error::{CommandError, ErrorClass};
+use crate::kube_api::client::{self, ApiError};
+use crate::kube_api::nodes;
+use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::workspace::layout::Layout;
+use crate::workspace::trust::API;
+
+/// Why Nodes cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterNodesError {
+    /// The API cannot be used.
+    #[error("{} ({API})", error_chain(.0))]
+    Api(ApiError),
+    /// Nodes are missing, or their manifests are wrong; one line each.
+    #[error("{}", .0.join("; "))]
+    Manifests(Vec<String>),
+}
+
+impl CommandError for ClusterNodesError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Api(_) => ErrorClass::Api,
+            Self::Manifests(_) => ErrorClass::Configuration,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Api(_) => vec![self.to_string()],
+            Self::Manifests(lines) => lines.clone(),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![
+            match self {
+                Self::Api(ApiError::Kubeconfig { .. } | ApiError::Unusable { .. }) => {
+                    "run this command as root on the bootstrap node"
+                }
+                Self::Api(_) => {
+                    "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes"
+                }
+                Self::Manifests(_) => "fix the manifest and run kubectl apply -f again",
+            }
+            .to_owned(),
+        ]
+    }
+}
+
+/// All Nodes.
+///
+/// # Errors
+/// When the API cannot be used.
+pub async fn list(layout: &Layout) -> Result<Vec<Node>, ClusterNodesError> {
+    let client = client::connect(&layout.admin_conf()).await.map_err(ClusterNodesError::Api)?;
+    nodes::list(&client).await.map_err(ClusterNodesError::Api)
+}
+
+/// What the manifests of these Nodes specify.
+///
+/// # Errors
+/// Everything that is wrong with any of them.
+pub fn specs(nodes: &[Node]) -> Result<Vec<NodeSpec>, ClusterNodesError> {
+    let mut specs = Vec::new();
+    let mut errors = Vec::new();
+    for node in nodes {
+        match NodeSpec::from_node(node) {
+            Ok(spec) => specs.push(spec),
+            Err(problems) => errors.extend(problems.to_string().lines().map(str::to_owned)),
+        }
+    }
+    if errors.is_empty() { Ok(specs) } else { Err(ClusterNodesError::Manifests(errors)) }
+}
+
+/// Reads the Nodes with these names, and checks all of them before any is used.
+///
+/// # Errors
+/// When the API cannot be used; else every Node that is missing or wrong.
+pub async fn named(layout: &Layout, names: &[HostName]) -> Result<Vec<NodeSpec>, ClusterNodesError> {
+    let client = client::connect(&layout.admin_conf()).await.map_err(ClusterNodesError::Api)?;
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for name in names {
+        match nodes::get(&client, name).await.map_err(ClusterNodesError::Api)? {
+            Some(node) => found.push(node),
+            None => missing.push(format!("Node {name} not found")),
+        }
+    }
+    match specs(&found) {
+        Ok(specs) if missing.is_empty() => Ok(specs),
+        Ok(_) => Err(ClusterNodesError::Manifests(missing)),
+        Err(ClusterNodesError::Manifests(wrong)) => {
+            Err(ClusterNodesError::Manifests([missing, wrong].concat()))
+        }
+        Err(error) => Err(error),
+    }
+}

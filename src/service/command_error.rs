@@ -1,0 +1,36 @@
+//! What every error of a command can be asked: its class, its lines, and what to do about it.
+
+/// What an error is about. The command line derives its exit code from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// Usage or configuration.
+    Configuration,
+    /// An SSH connection.
+    Ssh,
+    /// A host, or an artefact that is damaged.
+    Host,
+    /// etcd.
+    Etcd,
+    /// The Kubernetes API.
+    Api,
+    /// Refused for safety.
+    Refused,
+    /// A fault of metalform itself.
+    Bug,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// An error for the person who has to act on it.
+pub trait CommandError {
+    /// What it is about.
+    fn class(&self) -> ErrorClass;
+
+    /// One line for each thing that failed; never empty.
+    fn errors(&self) -> Vec<String>;
+
+    /// Instructions that can be followed as they stand, in this order.
+    fn hints(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

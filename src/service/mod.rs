@@ -1,0 +1,32 @@
+//! What each command does, as a function: typed input, events through a sink, a typed report. The command line,
+//! the controllers and the web page call the same functions.
+//!
+//! Nothing here prints, exits, parses arguments, or reads the environment or the current directory. The clock, the
+//! event sink and the cancellation come from the caller: [`command_context::CommandContext`].
+
+pub mod apply;
+pub mod apply_saved_plan;
+pub mod build_identity;
+pub mod check;
+pub mod cluster_nodes;
+pub mod command_context;
+pub mod command_error;
+pub mod etcd_members;
+pub mod facts;
+pub mod file_text;
+pub mod fleet_options;
+pub mod fleet_work;
+pub mod host_failure;
+pub mod host_failures;
+pub mod hosts;
+pub mod node_check;
+pub mod node_list;
+pub mod plan;
+pub mod plan_file;
+pub mod remedies;
+pub mod render;
+pub mod roster_files;
+pub mod run_record;
+pub mod ssh_options;
+pub mod states;
+pub mod workspace;

@@ -1,0 +1,198 @@
+//! `node check`: tests the connection to the hosts of Nodes.
+
+use std::path::PathBuf;
+
+use super::cluster_nodes::{self, ClusterNodesError};
+use super::command_error::{CommandError, ErrorClass};
+use crate::engine::facts::{self, FactsError};
+use crate::engine::nonce::Nonce;
+use crate::model::error_chain::error_chain;
+use crate::model::facts::Facts;
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::transport::error::TransportError;
+use crate::transport::known_hosts;
+use crate::transport::pool::ConnectionPool;
+use crate::transport::ssh::SshTransport;
+use crate::transport::{Output, Transport};
+use crate::workspace::layout::Layout;
+
+/// Nodes to test.
+#[derive(Debug, Clone)]
+pub struct NodeCheckRequest {
+    /// Names of Nodes.
+    pub names: Vec<HostName>,
+    /// The fingerprint (`SHA256:...`) of a host key to accept and remember, also in place of another one.
+    pub accept_host_key: Option<String>,
+    /// The file that remembers host keys.
+    pub known_hosts: PathBuf,
+}
+
+/// A Node whose host can be logged in to.
+#[derive(Debug, Clone)]
+pub struct CheckedNode {
+    /// The Node.
+    pub name: HostName,
+    /// How its host is logged in to.
+    pub target: SshTarget,
+    /// The host's facts.
+    pub facts: Facts,
+}
+
+/// Why a check failed.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeCheckError {
+    /// The Nodes cannot be read.
+    #[error(transparent)]
+    Nodes(#[from] ClusterNodesError),
+    /// The connection failed.
+    #[error("{node}: {}", error_chain(error))]
+    Connection {
+        /// The Node.
+        node: HostName,
+        /// What failed.
+        error: TransportError,
+    },
+    /// The host has another key than the one to accept.
+    #[error("{node}: host key is {found}, expected {expected}")]
+    OtherHostKey {
+        /// The Node.
+        node: HostName,
+        /// The key's type and fingerprint.
+        found: String,
+        /// The fingerprint to accept.
+        expected: String,
+    },
+    /// The remembered key could not be removed.
+    #[error("{}", error_chain(.0))]
+    KnownHosts(TransportError),
+    /// The host's facts are incomplete.
+    #[error("{node}: {}", error_chain(error))]
+    Facts {
+        /// The Node.
+        node: HostName,
+        /// What is missing.
+        error: FactsError,
+    },
+    /// A host key was accepted without being known.
+    #[error("{0}: an unknown host key was accepted")]
+    AcceptedUnknown(HostName),
+}
+
+impl CommandError for NodeCheckError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Nodes(error) => error.class(),
+            Self::Connection { .. } | Self::OtherHostKey { .. } | Self::KnownHosts(_) => ErrorClass::Ssh,
+            Self::Facts { .. } => ErrorClass::Host,
+            Self::AcceptedUnknown(_) => ErrorClass::Bug,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(error) => error.errors(),
+            other => vec![other.to_string()],
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(error) => error.hints(),
+            Self::Connection { node, error } => vec![connection_hint(node, error)],
+            Self::OtherHostKey { .. } => {
+                vec!["compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub".to_owned()]
+            }
+            Self::KnownHosts(_) | Self::Facts { .. } | Self::AcceptedUnknown(_) => Vec::new(),
+        }
+    }
+}
+
+fn connection_hint(node: &HostName, error: &TransportError) -> String {
+    match error {
+        TransportError::HostKeyUnknown { found, .. } => {
+            let fingerprint = found.split_whitespace().last().unwrap_or_default();
+            format!(
+                "if this is the key of the host, run `metalform node check {node} --accept-host-key {fingerprint}`"
+            )
+        }
+        TransportError::HostKeyMismatch { .. } => format!(
+            "another machine has this address, or the host was reinstalled: fix metalform.dev/ssh-host-key, or run `metalform node check {node} --accept-host-key SHA256:...` with the fingerprint that ssh-keygen -l prints on the host"
+        ),
+        TransportError::AuthenticationRefused { user, .. } => {
+            format!("add /etc/metalform/pki/ssh.pub to ~{user}/.ssh/authorized_keys on the host")
+        }
+        TransportError::SudoRefused { user, .. } => {
+            format!(
+                "allow sudo without a password: {user} ALL=(ALL) NOPASSWD: ALL in /etc/sudoers.d/metalform"
+            )
+        }
+        _ => "check that the host is on, and that metalform.dev/ssh-host is its address".to_owned(),
+    }
+}
+
+/// Logs in to the host of each Node and collects its facts. `report` receives each Node that passed.
+///
+/// # Errors
+/// When the Nodes cannot be read, or for the first host that cannot be logged in to.
+pub async fn check(
+    request: &NodeCheckRequest,
+    layout: &Layout,
+    pool: &ConnectionPool,
+    report: &mut dyn FnMut(&CheckedNode),
+) -> Result<(), NodeCheckError> {
+    for spec in cluster_nodes::named(layout, &request.names).await? {
+        report(&check_one(&spec, request, pool).await?);
+    }
+    Ok(())
+}
+
+async fn check_one(
+    spec: &NodeSpec,
+    request: &NodeCheckRequest,
+    pool: &ConnectionPool,
+) -> Result<CheckedNode, NodeCheckError> {
+    let nonce = Nonce::new(rand::random());
+    let mut target = spec.ssh.clone();
+    let mut answer = collect(&pool.ssh(&target), &nonce).await;
+    if let Some(expected) = &request.accept_host_key {
+        verify_host_key(spec, expected, &nonce).await?;
+        if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) =
+            (&answer, &spec.ssh.host_key)
+        {
+            known_hosts::file::forget(&request.known_hosts, &spec.ssh.host, spec.ssh.port)
+                .map_err(NodeCheckError::KnownHosts)?;
+        }
+        target.host_key = match target.host_key {
+            HostKeyPolicy::Known => HostKeyPolicy::AcceptNew,
+            pinned => pinned,
+        };
+        answer = collect(&pool.ssh(&target), &nonce).await;
+    }
+    let node = || spec.name.clone();
+    let output = answer.map_err(|error| NodeCheckError::Connection { node: node(), error })?;
+    let facts =
+        facts::parse(&nonce, &output).map_err(|error| NodeCheckError::Facts { node: node(), error })?;
+    Ok(CheckedNode { name: node(), target, facts })
+}
+
+/// Whether the host presents the key with this fingerprint.
+async fn verify_host_key(spec: &NodeSpec, expected: &str, nonce: &Nonce) -> Result<(), NodeCheckError> {
+    let node = || spec.name.clone();
+    // With no known hosts, a connection ends after the host has presented its key.
+    let unknown = SshTarget { host_key: HostKeyPolicy::Known, ..spec.ssh.clone() };
+    let found = match collect(&SshTransport::new(unknown, "/dev/null".into()), nonce).await {
+        Err(TransportError::HostKeyUnknown { found, .. }) => found,
+        Err(error) => return Err(NodeCheckError::Connection { node: node(), error }),
+        Ok(_) => return Err(NodeCheckError::AcceptedUnknown(node())),
+    };
+    if found.split_whitespace().last() == Some(expected) {
+        return Ok(());
+    }
+    Err(NodeCheckError::OtherHostKey { node: node(), found, expected: expected.to_owned() })
+}
+
+async fn collect(transport: &SshTransport, nonce: &Nonce) -> Result<Output, TransportError> {
+    transport.run(&facts::program(nonce), &mut |_| {}).await
+}

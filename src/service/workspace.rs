@@ -1,0 +1,254 @@
+//! What commands on the bootstrap node begin with: the configuration, the bundle and the states.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use jiff::Timestamp;
+
+use super::command_error::{CommandError, ErrorClass};
+use super::file_text::{self, FileTextError};
+use super::ssh_options::{SshEnvironment, SshOptions, SshOptionsError};
+use super::states::{self, StatesError};
+use crate::bundle::format::{IndexPaths, RepositoryIndex};
+use crate::bundle::manifest::{Bundle, BundleManifestError};
+use crate::engine::facts::{self, FactsError};
+use crate::engine::nonce::Nonce;
+use crate::model::bootstrap_configuration::BootstrapConfiguration;
+use crate::model::document::{Document, Problems};
+use crate::model::error_chain::error_chain;
+use crate::model::event::Event;
+use crate::model::facts::Facts;
+use crate::model::name::{HostName, NameError};
+use crate::model::node::NodeSpec;
+use crate::operation::cluster_site::Workspace;
+use crate::operation::goal::{NodeGoal, address_in};
+use crate::transport::Transport;
+use crate::transport::error::TransportError;
+use crate::transport::local::LocalTransport;
+use crate::workspace::layout::Layout;
+use crate::workspace::trust::Subject;
+
+/// What a workspace is opened with.
+pub struct WorkspaceRequest {
+    /// Where files are on this machine.
+    pub layout: Layout,
+    /// Where states and templates are read; `None` is the tree compiled in.
+    pub tree: Option<PathBuf>,
+    /// How hosts are logged in to.
+    pub ssh: SshOptions,
+    /// What `ssh` takes from its user.
+    pub ssh_environment: SshEnvironment,
+    /// The clock.
+    pub clock: fn() -> Timestamp,
+    /// Receives what happens while operations run.
+    pub events: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+/// Why there is no workspace on this machine.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The process is not root.
+    #[error("this command must be run as root on the bootstrap node")]
+    NotRoot,
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileTextError),
+    /// The configuration is wrong.
+    #[error("{problems}")]
+    Configuration {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problems: Problems,
+    },
+    /// The facts of this machine cannot be collected.
+    #[error("{}", error_chain(.0))]
+    Local(#[from] TransportError),
+    /// The facts of this machine are incomplete.
+    #[error("{}", error_chain(.0))]
+    Facts(#[from] FactsError),
+    /// No address of this machine is on the control plane.
+    #[error("this machine has no address on the control plane ({})", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    NoAddress(Vec<IpNet>),
+    /// The hostname is no valid name of a Node.
+    #[error("{}", error_chain(.0))]
+    Hostname(NameError),
+    /// The configuration is for another machine.
+    #[error("this machine is {found}, but ca.node is {expected}")]
+    OtherMachine {
+        /// The hostname.
+        found: HostName,
+        /// `ca.node`.
+        expected: HostName,
+    },
+    /// The bundle cannot be read.
+    #[error("{}", error_chain(error))]
+    Bundle {
+        /// Its directory.
+        directory: PathBuf,
+        /// What is wrong.
+        error: BundleManifestError,
+    },
+    /// A package index of the bundle cannot be read.
+    #[error("{}: {error}", path.display())]
+    PackageIndex {
+        /// The bundle's directory.
+        directory: PathBuf,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        error: std::io::Error,
+    },
+    /// The states.
+    #[error(transparent)]
+    States(#[from] StatesError),
+    /// The SSH options cannot be used.
+    #[error(transparent)]
+    Ssh(#[from] SshOptionsError),
+    /// The running executable cannot be located.
+    #[error("/proc/self/exe: {0}")]
+    Executable(std::io::Error),
+}
+
+impl CommandError for WorkspaceError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Local(_) | Self::Facts(_) => ErrorClass::Host,
+            Self::States(error) => error.class(),
+            Self::Ssh(error) => error.class(),
+            Self::Executable(_) => ErrorClass::Bug,
+            _ => ErrorClass::Configuration,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Configuration { problems, .. } => problems.0.iter().map(ToString::to_string).collect(),
+            Self::States(error) => error.errors(),
+            Self::Ssh(error) => error.errors(),
+            other => vec![other.to_string()],
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::NotRoot => "run it with sudo".to_owned(),
+            Self::Unreadable(_) => {
+                "create this file; it describes the cluster, and README.md has an example".to_owned()
+            }
+            Self::Configuration { path, .. } => {
+                format!("fix {}, then run the same command again; nothing was changed", path.display())
+            }
+            Self::NoAddress(_) => {
+                "fix networks.controlPlane.cidr in /etc/metalform/bootstrap.yaml".to_owned()
+            }
+            Self::Hostname(_) => "set a valid hostname: hostnamectl set-hostname NAME".to_owned(),
+            Self::OtherMachine { .. } => {
+                "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
+            }
+            Self::Bundle { directory, .. } => format!(
+                "build it with `metalform bundle build -o {}` on a machine with network access",
+                directory.display()
+            ),
+            Self::PackageIndex { directory, .. } => {
+                format!("run `metalform bundle verify {}`", directory.display())
+            }
+            Self::States(error) => return error.hints(),
+            Self::Ssh(error) => return error.hints(),
+            Self::Local(_) | Self::Facts(_) | Self::Executable(_) => return Vec::new(),
+        };
+        vec![hint]
+    }
+}
+
+/// Reads the operator's configuration. Its warnings are logged.
+///
+/// # Errors
+/// When it is missing or wrong.
+pub fn configuration(layout: &Layout) -> Result<BootstrapConfiguration, WorkspaceError> {
+    let path = layout.configuration();
+    let file = path.display().to_string();
+    let text = file_text::read(&path)?;
+    let configuration = BootstrapConfiguration::parse(&Document { file: &file, text: &text })
+        .map_err(|problems| WorkspaceError::Configuration { path, problems })?;
+    for warning in &configuration.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(configuration)
+}
+
+async fn own_facts() -> Result<Facts, WorkspaceError> {
+    let nonce = Nonce::new(rand::random());
+    let output = LocalTransport.run(&facts::program(&nonce), &mut |_| {}).await?;
+    Ok(facts::parse(&nonce, &output)?)
+}
+
+/// Opens the workspace of this machine: reads and checks everything that operations need.
+///
+/// # Errors
+/// The first part that is missing or wrong.
+pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, WorkspaceError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(WorkspaceError::NotRoot);
+    }
+    let layout = request.layout;
+    let configuration = configuration(&layout)?;
+    let facts = own_facts().await?;
+    let (_, address) = address_in(&facts, &configuration.networks.control_plane)
+        .ok_or_else(|| WorkspaceError::NoAddress(configuration.networks.control_plane.clone()))?;
+    let name: HostName = facts.hostname.parse().map_err(WorkspaceError::Hostname)?;
+    if let Some(expected) = configuration.ca_node.as_ref().filter(|expected| **expected != name) {
+        return Err(WorkspaceError::OtherMachine { found: name, expected: expected.clone() });
+    }
+    let (bundle_directory, bundle) = bundle(&configuration)?;
+    let indexes = indexes(&bundle_directory, &bundle)?;
+    let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
+    let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name.clone())).await?;
+    Ok(Arc::new(Workspace {
+        layout,
+        configuration,
+        bundle,
+        bundle_directory,
+        library: states::library(request.tree.as_deref())?,
+        subject: Subject { name, address, indexes },
+        metalform,
+        pool: Arc::new(pool),
+        now: request.clock,
+        report: request.events,
+    }))
+}
+
+fn bundle(configuration: &BootstrapConfiguration) -> Result<(PathBuf, Bundle), WorkspaceError> {
+    let directory = configuration.bundle.clone();
+    match Bundle::read(&directory) {
+        Ok(bundle) => Ok((directory, bundle)),
+        Err(error) => Err(WorkspaceError::Bundle { directory, error }),
+    }
+}
+
+/// The bundle's repository indexes, unsigned.
+fn indexes(directory: &Path, bundle: &Bundle) -> Result<Vec<RepositoryIndex>, WorkspaceError> {
+    let read = |index: IndexPaths| {
+        let path = directory.join(&index.unsigned);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(RepositoryIndex { signed_path: index.signed, text, signature: index.signature }),
+            Err(error) => Err(WorkspaceError::PackageIndex { directory: directory.to_owned(), path, error }),
+        }
+    };
+    bundle.indexes().into_iter().map(read).collect()
+}
+
+/// The goal of an operation on one node.
+pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
+    NodeGoal {
+        name: spec.name.clone(),
+        roles: spec.roles.clone(),
+        first: spec.name == workspace.subject.name,
+        networks: workspace.configuration.networks.clone(),
+        platforms: workspace.bundle.platforms.clone(),
+        authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
+        clock: (workspace.now)().as_second(),
+        max_pods: workspace.configuration.kubernetes.max_pods,
+    }
+}
