@@ -13,14 +13,14 @@ use crate::engine::stop::Stop;
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::{ROLE_LABEL_PREFIX, Role};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
 use crate::operation::dry_run::dry_run;
 use crate::operation::run::{RunContext, run};
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
-/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is unchanged.
+/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes only what differs.
 #[derive(Debug, Args)]
 pub struct Bootstrap {
     #[command(flatten)]
@@ -50,13 +50,13 @@ impl Bootstrap {
         let ports = Ports::of_command(&spec, name.clone(), setting.layout.clone(), share);
         let site = ClusterSite::new(setting, node, spec, ports);
         if self.dry.dry_run {
-            let preview = dry_run::<BootstrapOfCluster>(&goal, &site.dry()).await;
+            let preview = dry_run::<BootstrapOperation>(&goal, &site.dry()).await;
             let preview = preview.map_err(|error| summary::failure(name.as_str(), &error))?;
             output::print(&preview::text(name.as_str(), &preview, output::paint()))?;
             return Ok(self.dry.exit_code(preview.changes()));
         }
         let context = RunContext { host: name.clone(), report: &|event| report(event), stop: stop.clone() };
-        let outcome = run::<BootstrapOfCluster>(&goal, &site, context).await;
+        let outcome = run::<BootstrapOperation>(&goal, &site, context).await;
         let done = outcome.map_err(|error| summary::failure(name.as_str(), &error))?;
         output::print(&summary::text(name.as_str(), &done))?;
         Ok(ExitCode::SUCCESS)

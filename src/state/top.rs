@@ -29,8 +29,11 @@ struct Role {
     /// Its place in the file.
     place: usize,
     extends: Option<Located<String>>,
-    states: Vec<(Stage, Located<StateName>)>,
+    states: Vec<Staged>,
 }
+
+/// A state and its stage.
+type Staged = (Stage, Located<StateName>);
 
 /// Why roles and states do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -256,7 +259,7 @@ fn role(key: &Key, node: &Node) -> Result<Role, (Position, TopFault)> {
 }
 
 /// A map from stages to lists of states; a plain list is of the stage `base`.
-fn staged(node: &Node) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+fn staged(node: &Node) -> Result<Vec<Staged>, (Position, TopFault)> {
     let Yaml::Map(stages) = &node.value else { return names(Stage::Base, "states", node) };
     let mut states = Vec::new();
     for (key, value) in stages {
@@ -266,11 +269,7 @@ fn staged(node: &Node) -> Result<Vec<(Stage, Located<StateName>)>, (Position, To
     Ok(states)
 }
 
-fn names(
-    stage: Stage,
-    key: &str,
-    node: &Node,
-) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+fn names(stage: Stage, key: &str, node: &Node) -> Result<Vec<Staged>, (Position, TopFault)> {
     let texts = mismatch::texts(key, node).map_err(|(at, mismatch)| (at, TopFault::Mismatch(mismatch)))?;
     texts
         .into_iter()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metalform::model::role::Role;
+use metalform::operation::effect::Action;
 use tokio::time::Instant;
 
 use metalform::engine::stop::{self, Asked, Stop};
@@ -133,9 +134,9 @@ impl Stage {
     /// Ctrl-C while an action is performed.
     async fn interrupted(&mut self, name: &str, action: &str) -> Vec<String> {
         let (asker, stop) = stop::channel();
-        let action = action.to_owned();
+        let mut action = Named::new(action);
         let faults: Faults = Box::new(move |next| {
-            if next.sentence().starts_with(&action) {
+            if action.is(next) {
                 asker.ask(Asked::AfterResource);
             }
             Fault::None
@@ -174,11 +175,35 @@ fn no_faults() -> Faults {
     Box::new(|_| Fault::None)
 }
 
+/// An action that a script names: one that never comes is a fault of the script.
+struct Named {
+    action: String,
+    came: bool,
+}
+
+impl Named {
+    fn new(action: &str) -> Self {
+        Self { action: action.to_owned(), came: false }
+    }
+
+    fn is(&mut self, next: &Action) -> bool {
+        let is = next.sentence().starts_with(&self.action);
+        self.came |= is;
+        is
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        assert!(self.came || std::thread::panicking(), "no action begins with {:?}", self.action);
+    }
+}
+
 /// Something happens to a host just before an action.
 fn meanwhile(world: Shared, name: &str, action: &str, happens: fn(&mut Host)) -> Faults {
-    let (name, action) = (name.to_owned(), action.to_owned());
+    let (name, mut action) = (name.to_owned(), Named::new(action));
     Box::new(move |next| {
-        if next.sentence().starts_with(&action) {
+        if action.is(next) {
             happens(world.lock().unwrap().host(&name));
         }
         Fault::None
@@ -202,10 +227,8 @@ fn faults(how: &str) -> Faults {
         .iter()
         .find_map(|(words, fault)| Some((how.strip_prefix(words)?.to_owned(), *fault)))
         .unwrap_or_else(|| panic!("what is {how:?}?"));
-    let mut pending = Some(fault);
-    Box::new(move |next| {
-        if next.sentence().starts_with(&action) { pending.take().unwrap_or(Fault::None) } else { Fault::None }
-    })
+    let (mut pending, mut action) = (Some(fault), Named::new(&action));
+    Box::new(move |next| if action.is(next) { pending.take().unwrap_or(Fault::None) } else { Fault::None })
 }
 
 /// What happens to machines, without anybody asking for it.
