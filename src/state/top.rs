@@ -15,7 +15,7 @@ use crate::model::near::Near;
 /// Its path below the root of the tree.
 pub(super) const FILE: &str = "states/top.yaml";
 
-/// What a node can be for. A label may say `control-plane` for `master`; a state file never does.
+/// The roles of a node. A label may have `control-plane` for `master`, a state file not.
 pub(super) const ROLES: [&str; 5] = ["node", "etcd", "master", "infra", "bootstrap"];
 
 /// The states of every role.
@@ -35,13 +35,13 @@ struct Role {
 /// A state and its stage.
 type Staged = (Stage, Located<StateName>);
 
-/// Why roles and states do not fit together.
+/// What is wrong with roles and their states.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopFault {
     /// There is no `states/top.yaml`.
     #[error("this file is missing")]
     Missing,
-    /// Not one of the five, or not in the file.
+    /// A role that is not one of the five, or not in the file.
     #[error("unknown role {role:?}{near}")]
     UnknownRole {
         /// As written.
@@ -49,7 +49,7 @@ pub enum TopFault {
         /// What may have been meant.
         near: Near,
     },
-    /// A key of a role that means nothing.
+    /// A key that a role does not have.
     #[error("unknown key {key:?} of a role{near}")]
     UnknownKey {
         /// As written.
@@ -66,16 +66,16 @@ pub enum TopFault {
         near: Near,
     },
     /// A role extends itself.
-    #[error("these roles extend each other: {circle}")]
-    ExtendsCircle {
+    #[error("these roles extend each other: {cycle}")]
+    ExtendsCycle {
         /// `a → b → a`.
-        circle: String,
+        cycle: String,
     },
     /// A state requires itself.
-    #[error("these states require each other: {circle}")]
-    RequiresCircle {
+    #[error("these states require each other: {cycle}")]
+    RequiresCycle {
         /// `a → b → a`.
-        circle: String,
+        cycle: String,
     },
     /// No role has it.
     #[error("no role has this state, and no state of a role requires it")]
@@ -222,7 +222,7 @@ impl Top {
             let seen = names.contains(&extends.value.as_str());
             names.push(&extends.value);
             if seen {
-                let fault = TopFault::ExtendsCircle { circle: names.join(" → ") };
+                let fault = TopFault::ExtendsCycle { cycle: names.join(" → ") };
                 return Err(StateError::new(FILE, extends.at, fault));
             }
             current = self
@@ -315,9 +315,9 @@ impl<'a> Walk<'a> {
             return;
         }
         if let Some(start) = self.path.iter().position(|name| **name == state.value) {
-            let circle = self.path[start..].iter().copied().chain([&state.value]);
-            let circle = circle.map(StateName::as_str).collect::<Vec<_>>().join(" → ");
-            self.errors.push(StateError::new(file, state.at, TopFault::RequiresCircle { circle }));
+            let cycle = self.path[start..].iter().copied().chain([&state.value]);
+            let cycle = cycle.map(StateName::as_str).collect::<Vec<_>>().join(" → ");
+            self.errors.push(StateError::new(file, state.at, TopFault::RequiresCycle { cycle }));
             return;
         }
         let files: &'a BTreeMap<_, _> = self.files;

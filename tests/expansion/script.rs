@@ -90,7 +90,7 @@ impl Stage {
         let (what, how) = command.split_once(", ").unwrap_or((command, ""));
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
-            ["bootstrap"] => self.told(Recipe::Bootstrap, "bootstrap", faults(how)).await,
+            ["bootstrap"] => self.shown(Recipe::Bootstrap, "bootstrap", faults(how)).await,
             ["deploy", name] => {
                 if let Some(action) = how.strip_prefix("interrupted during ") {
                     return self.interrupted(name, action).await;
@@ -111,7 +111,7 @@ impl Stage {
                     }
                     _ => faults(how),
                 };
-                self.told(Recipe::Deploy, name, faults).await
+                self.shown(Recipe::Deploy, name, faults).await
             }
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["show"] => {
@@ -146,13 +146,13 @@ impl Stage {
         lines
     }
 
-    async fn told(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
+    async fn shown(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
         let (mut lines, ended) = self.attempt(recipe, name, faults).await;
         lines.extend(outcome(&ended));
         lines
     }
 
-    /// Both runs at once; each line says whose it is.
+    /// Both runs at once; each line begins with its node.
     async fn side_by_side(&mut self, one: &str, other: &str) -> Vec<String> {
         self.runs += 2;
         let (first, second) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -163,9 +163,9 @@ impl Stage {
         let (ended, also) =
             tokio::join!(attempt(one, self.runs - 1, &first), attempt(other, self.runs, &second));
         let mut lines = Vec::new();
-        for (name, told, ended) in [(one, first, ended), (other, second, also)] {
-            let told = told.into_inner().unwrap();
-            lines.extend(told.iter().chain(&outcome(&ended)).map(|line| format!("{name} | {line}")));
+        for (name, shown, ended) in [(one, first, ended), (other, second, also)] {
+            let shown = shown.into_inner().unwrap();
+            lines.extend(shown.iter().chain(&outcome(&ended)).map(|line| format!("{name} | {line}")));
         }
         lines
     }

@@ -66,7 +66,7 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum InFlightKind {
-    /// `disturbed`: an action that began meanwhile makes its result worthless. `cause`: nobody decides by it alone.
+    /// `disturbed`: an action that began meanwhile makes its result worthless. `cause`: no phase requires it.
     Look {
         key: LookKey,
         disturbed: bool,
