@@ -1,4 +1,4 @@
-//! What an expansion does, told as a script: `expansion/<name>.txt` has hosts, then commands that an operator could
+//! What operations do, as scripts: `expansion/<name>.txt` has hosts, then commands that an operator could
 //! have typed and things that happen to machines, each followed by what comes of it. `UPDATE_EXPECTED=1` rewrites them.
 
 #![expect(

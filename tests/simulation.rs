@@ -87,22 +87,22 @@ impl Play {
             let recipe = if *name == "bootstrap" { Recipe::Bootstrap } else { Recipe::Deploy };
             let (world, number) = (self.world.clone(), self.runs);
             runs.push(async move {
-                let told = Mutex::new(Vec::new());
+                let shown = Mutex::new(Vec::new());
                 let attempt =
-                    Attempt { world: &world, recipe, name, number, cancel: Cancel::never(), seen: &told };
+                    Attempt { world: &world, recipe, name, number, cancel: Cancel::never(), seen: &shown };
                 let ended = attempt.run(faults).await;
-                let mut told = told.into_inner().unwrap();
-                told.extend(outcome(&ended));
+                let mut shown = shown.into_inner().unwrap();
+                shown.extend(outcome(&ended));
                 let changed = match ended {
                     Ended::Held(summary) => Some(summary.changed),
                     Ended::Failed(_) | Ended::Killed => None,
                 };
-                (*name, changed, told)
+                (*name, changed, shown)
             });
         }
         let mut held = Vec::new();
-        for (name, changed, told) in futures::future::join_all(runs).await {
-            self.story.extend(told.into_iter().map(|line| format!("{name} | {line}")));
+        for (name, changed, shown) in futures::future::join_all(runs).await {
+            self.story.extend(shown.into_iter().map(|line| format!("{name} | {line}")));
             held.push((name, changed));
         }
         let cluster = self.world.lock().unwrap();
@@ -117,13 +117,13 @@ impl Play {
     /// Something happens to the machines, but never so that etcd loses its quorum.
     fn disturb(&mut self) {
         let name = HOSTS[usize::try_from(self.dice.roll(5)).unwrap()].0;
-        let sort = self.dice.roll(6);
+        let event = self.dice.roll(6);
         let mut cluster = self.world.lock().unwrap();
         let voters = cluster.etcd.voters().count();
         let spare =
             cluster.etcd.voters().filter(|voter| voter.running).count().saturating_sub(voters / 2 + 1);
         let votes = cluster.etcd.voters().any(|voter| voter.name == name);
-        let told = match sort {
+        let shown = match event {
             0 if name != "bootstrap" && (!votes || spare > 0) => {
                 cluster.host(name).on = false;
                 "goes off"
@@ -146,10 +146,10 @@ impl Play {
             }
             _ => return,
         };
-        self.story.push(format!("{name} {told}"));
+        self.story.push(format!("{name} {shown}"));
     }
 
-    fn mend(&mut self) {
+    fn repair(&mut self) {
         let mut cluster = self.world.lock().unwrap();
         for (name, _) in HOSTS {
             let host = cluster.host(name);
@@ -162,7 +162,7 @@ impl Play {
         let mut missing: Vec<&'static str> = vec!["bootstrap"];
         for round in 0..TROUBLED {
             self.disturb();
-            // Who is asked for together with whom is left to the dice.
+            // Which nodes are deployed together is left to the dice.
             let (mut one, mut other): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
             for name in &missing {
                 if self.dice.roll(2) == 0 { one.push(name) } else { other.push(name) }
@@ -178,13 +178,13 @@ impl Play {
                 }
             }
             if self.dice.roll(2) == 0 {
-                self.mend();
+                self.repair();
             }
             let pause = self.dice.roll(60);
             sleep(Duration::from_secs(pause)).await;
             self.story.push(format!("round {round} ends, without {missing:?}"));
         }
-        self.mend();
+        self.repair();
         self.converge().await;
         self.again_changes_nothing().await;
     }

@@ -15,7 +15,7 @@ use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
-use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
 use crate::operation::dry_run::dry_run;
 use crate::operation::run::{RunContext, run};
@@ -23,7 +23,7 @@ use crate::service;
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
-/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes nothing that is unchanged.
+/// Reads /etc/metalform/bootstrap.yaml. Run again, it changes only what differs.
 #[derive(Debug, Args)]
 pub struct Bootstrap {
     #[command(flatten)]
@@ -55,7 +55,7 @@ impl Bootstrap {
         let ports = Ports::of_command(&setting, &spec, share);
         let site = ClusterSite::new(setting, node, spec, ports);
         if self.dry.dry_run {
-            let preview = dry_run::<BootstrapOfCluster>(&goal, &site.dry()).await;
+            let preview = dry_run::<BootstrapOperation>(&goal, &site.dry()).await;
             let preview = preview.map_err(|error| summary::failure(name.as_str(), &error))?;
             output::print(&preview::text(name.as_str(), &preview, output::paint()))?;
             return Ok(self.dry.exit_code(preview.changes()));
@@ -65,7 +65,7 @@ impl Bootstrap {
             report: &|event| report(event),
             cancel: invocation.cancel.clone(),
         };
-        let outcome = run::<BootstrapOfCluster>(&goal, &site, context).await;
+        let outcome = run::<BootstrapOperation>(&goal, &site, context).await;
         let done = outcome.map_err(|error| summary::failure(name.as_str(), &error))?;
         output::print(&summary::text(name.as_str(), &done))?;
         Ok(ExitCode::SUCCESS)

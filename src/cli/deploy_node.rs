@@ -26,9 +26,9 @@ use crate::workspace::trust::API;
 
 /// Deploy the hosts described by Node objects and verify the result
 ///
-/// Reads each Node from the API: its roles (labels), its taints, and how its host is reached (annotations).
-/// Several are deployed side by side; changes of etcd's membership wait for each other. Run again, it changes
-/// nothing that is right.
+/// Reads each Node from the API: its roles (labels), its taints, and the SSH settings of its host (annotations).
+/// Several are deployed side by side; changes of etcd membership wait for each other. Run again, it changes only
+/// what differs.
 #[derive(Debug, Args)]
 pub struct DeployNode {
     /// Names of Nodes

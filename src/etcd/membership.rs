@@ -3,8 +3,8 @@
 //! # Guarantees
 //! - Nothing is added and nothing is promoted unless every other voter is known to be healthy.
 //! - No learner is added while there is one: etcd takes one at a time, and so do we.
-//! - What is in the list already is resumed, never added twice, whoever added it and whenever we were killed.
-//! - Only our own learner is ever taken out, which costs no vote.
+//! - What is in the list already is resumed, never added twice, whichever process added it and whenever a run was killed.
+//! - Only the node's own learner is ever removed, which costs no vote.
 //!
 //! # Assumptions
 //! The caller holds the Lease of `crate::kube_api::lease`, and observes again after every move.
@@ -95,7 +95,7 @@ pub enum MembershipChange {
         /// The learner.
         id: u64,
     },
-    /// Take a member out.
+    /// Remove a member.
     Remove {
         /// The member.
         id: u64,
@@ -104,7 +104,7 @@ pub enum MembershipChange {
     },
 }
 
-/// What only a person can resolve.
+/// An obstacle that only a person can remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Obstacle {
     /// The address belongs to another member.
@@ -216,7 +216,7 @@ fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
     }
 }
 
-/// Who joins must know every member, and one that has not started has no name to be known by.
+/// A member that joins must know every other, and one that has not started has no name.
 fn start(goal: &MemberGoal, observed: &Membership, ours: &Member) -> Move {
     match observed.members.iter().find(|member| member.name.is_empty() && member.id != ours.id) {
         Some(other) => {
@@ -226,7 +226,7 @@ fn start(goal: &MemberGoal, observed: &Membership, ours: &Member) -> Move {
     }
 }
 
-/// One line for each voter other than `except` that is not known to work; one if nobody leads.
+/// One line for each voter other than `except` that is not known to work; one if there is no leader.
 fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
     let mut lines: Vec<String> = observed
         .voters()

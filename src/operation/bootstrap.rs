@@ -16,7 +16,7 @@ use super::phases;
 
 /// The operation.
 #[derive(Debug)]
-pub struct BootstrapOfCluster;
+pub struct BootstrapOperation;
 
 /// The first node, and what a dry run must know of things that do not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl AsRef<NodeGoal> for BootstrapGoal {
     }
 }
 
-impl Operation for BootstrapOfCluster {
+impl Operation for BootstrapOperation {
     type Goal = BootstrapGoal;
     type World = BootstrapWorld;
     type Begun = NodeRunBegun;

@@ -79,9 +79,16 @@ pub enum PhaseStatus {
     /// All of these, side by side; looks and actions only.
     All(Vec<PhaseStatus>),
     /// It comes about by itself.
-    Wait(Condition),
+    Wait(Box<Condition>),
     /// It will not hold without a person.
     Blocked(Blocker),
+}
+
+impl PhaseStatus {
+    /// Waiting for this.
+    pub fn wait(condition: Condition) -> Self {
+        Self::Wait(Box::new(condition))
+    }
 }
 
 /// Why a phase cannot hold without a person.
@@ -182,11 +189,11 @@ impl<'a, O: NodeOperation> Scene<'a, O> {
 }
 
 /// Operations on the bootstrap node: their phases read its own part too.
-pub trait BootstrapOperation: NodeOperation<World: AsRef<BootstrapPart>> {}
+pub trait BootstrapNodeOperation: NodeOperation<World: AsRef<BootstrapPart>> {}
 
-impl<O: NodeOperation<World: AsRef<BootstrapPart>>> BootstrapOperation for O {}
+impl<O: NodeOperation<World: AsRef<BootstrapPart>>> BootstrapNodeOperation for O {}
 
-impl<'a, O: BootstrapOperation> Scene<'a, O> {
+impl<'a, O: BootstrapNodeOperation> Scene<'a, O> {
     /// What was observed of the bootstrap node.
     pub fn bootstrap(&self) -> &'a BootstrapPart {
         self.world.as_ref()

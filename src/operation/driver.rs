@@ -17,9 +17,9 @@ mod turn;
 mod waits;
 
 pub use self::memory::{Memory, PhaseMemory};
-pub use self::outcome::{Fault, RunOutcome};
-pub use self::settle::{Setback, settle};
-pub use self::step::{DriverStep, Effect, Note, Work};
+pub use self::outcome::{RunFault, RunOutcome};
+pub use self::settle::{Setback, SettledEffect, settle};
+pub use self::step::{DriverStep, Effect, EffectKind, Note};
 
 use std::time::Duration;
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::contract::{Blocker, Operation, phases};
-use super::driver::{self, Effect, Fault, Memory, RunOutcome, Work};
-use super::effect::{Action, Look, LookKey};
+use super::driver::{self, Effect, EffectKind, Memory, RunFault, RunOutcome};
+use super::effect::{Action, Look, LookKey, Returned};
 use super::run::RunError;
 use super::site::{EffectError, Site};
 use crate::resource::contract::change::Difference;
@@ -147,8 +147,8 @@ impl<O: Operation> Forecast<'_, O> {
         }
         for effect in step.effects {
             match &effect.work {
-                Work::Look(look) => self.look(look.clone(), &effect).await?,
-                Work::Act(action) => self.predict(action.clone(), &effect),
+                EffectKind::Look(look) => self.look(look.clone(), &effect).await?,
+                EffectKind::Act(action) => self.predict(action.clone(), &effect),
             }
         }
         Ok(false)
@@ -163,33 +163,25 @@ impl<O: Operation> Forecast<'_, O> {
         };
         match seen {
             Ok(observation) => {
-                let returned = super::effect::Returned { changed: 0, observed: vec![observation] };
-                driver::settle::<O>(
-                    &mut self.memory,
-                    self.goal,
-                    &mut self.world,
-                    effect,
-                    Ok(returned),
-                    Duration::ZERO,
-                );
+                let returned = Returned { changed: 0, observed: vec![observation] };
+                self.settle(effect, Ok(returned));
                 Ok(())
             }
             Err(error) => {
                 let setback = driver::Setback { passes: false, ..error.setback() };
-                driver::settle::<O>(
-                    &mut self.memory,
-                    self.goal,
-                    &mut self.world,
-                    effect,
-                    Err(setback),
-                    Duration::ZERO,
-                );
+                self.settle(effect, Err(setback));
                 match self.memory.failing().cloned() {
                     Some(fault) => self.fault(fault, Some((look, error))),
                     None => Ok(()),
                 }
             }
         }
+    }
+
+    fn settle(&mut self, effect: &Effect, result: Result<Returned, driver::Setback>) {
+        let settled = driver::SettledEffect { effect, result };
+        let (memory, world) = (&mut self.memory, &mut self.world);
+        driver::settle::<O>(memory, self.goal, world, settled, Duration::ZERO);
     }
 
     /// An action on resources that were all shown before is none.
@@ -208,24 +200,24 @@ impl<O: Operation> Forecast<'_, O> {
     }
 
     /// A fault ends the dry run as long as nothing was predicted, and else the foresight of its phase.
-    fn fault(&mut self, fault: Fault, error: Option<(Look, EffectError)>) -> Result<(), RunError> {
+    fn fault(&mut self, fault: RunFault, error: Option<(Look, EffectError)>) -> Result<(), RunError> {
         let phase = fault.phase().to_owned();
         let behind = self.planned.values().any(|actions| !actions.is_empty()) || !self.ends.is_empty();
         if !behind {
             let errors = match (&fault, error) {
-                (Fault::Effect { number, .. }, Some((_, error))) => BTreeMap::from([(*number, error)]),
+                (RunFault::Effect { number, .. }, Some((_, error))) => BTreeMap::from([(*number, error)]),
                 _ => BTreeMap::new(),
             };
             return Err(super::run::error(fault, errors));
         }
         let end = match (fault, error) {
-            (Fault::Blocked { blocker, .. }, _) => Unforeseen::Blocked(blocker),
-            (Fault::Effect { what, reason, .. }, _) => Unforeseen::Unseen { look: what, reason },
-            (Fault::Hopeless { condition, reason, .. }, _) => {
+            (RunFault::Blocked { blocker, .. }, _) => Unforeseen::Blocked(blocker),
+            (RunFault::Effect { what, reason, .. }, _) => Unforeseen::Unseen { look: what, reason },
+            (RunFault::Hopeless { condition, reason, .. }, _) => {
                 Unforeseen::Wait { condition, last_seen: reason }
             }
-            (Fault::TimedOut { condition, last_seen, .. }, _) => Unforeseen::Wait { condition, last_seen },
-            (Fault::Futile { action, .. }, _) => {
+            (RunFault::TimedOut { condition, last_seen, .. }, _) => Unforeseen::Wait { condition, last_seen },
+            (RunFault::Futile { action, .. }, _) => {
                 Unforeseen::Unseen { look: action, reason: "its result cannot be predicted".to_owned() }
             }
         };

@@ -10,7 +10,7 @@ use crate::etcd::member::{Health, Member, Membership, Status};
 use crate::kube_api::client::{ApiCall, ApiError};
 use crate::model::facts::Facts;
 use crate::model::role::Role;
-use crate::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostPlan, SharedDesired};
@@ -153,7 +153,7 @@ async fn a_dry_run_of_bootstrap_on_a_bare_host_shows_every_phase() {
     node.first = true;
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
     let goal = BootstrapGoal { node, images: names("pause"), objects: names("access") };
-    let preview = dry_run::<BootstrapOfCluster>(&goal, &Bare::new(false)).await.unwrap();
+    let preview = dry_run::<BootstrapOperation>(&goal, &Bare::new(false)).await.unwrap();
     insta::assert_snapshot!(lines(&preview).join("\n"));
     assert!(preview.changes());
 }

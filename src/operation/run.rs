@@ -15,7 +15,7 @@ pub use self::error::RunError;
 pub(super) use self::error::error;
 pub use self::summary::{PhaseRun, RunSummary};
 use super::contract::{Operation, phases};
-use super::driver::{self, Effect, Fault, Memory, Note, RunOutcome, Work};
+use super::driver::{self, Effect, EffectKind, Memory, Note, RunFault, RunOutcome, SettledEffect};
 use super::effect::Returned;
 use super::site::{EffectError, Site};
 use crate::engine::cancel::{Cancel, CancelLevel};
@@ -125,10 +125,12 @@ impl<'a, O: Operation> Run<'a, O> {
             setback
         });
         let now = self.began.elapsed();
-        let notes = driver::settle::<O>(&mut self.memory, self.goal, &mut self.world, &effect, result, now);
+        let settled = SettledEffect { effect: &effect, result };
+        let notes = driver::settle::<O>(&mut self.memory, self.goal, &mut self.world, settled, now);
         // An error that the run survived is of no more use.
         let number = effect.number;
-        if !matches!(self.memory.failing(), Some(Fault::Effect { number: fatal, .. }) if *fatal == number) {
+        if !matches!(self.memory.failing(), Some(RunFault::Effect { number: fatal, .. }) if *fatal == number)
+        {
             self.errors.remove(&number);
         }
         self.report(notes);
@@ -196,11 +198,11 @@ impl<'a, O: Operation> Run<'a, O> {
 async fn perform(site: &dyn Site, effect: Effect) -> Performed {
     let work = async {
         match &effect.work {
-            Work::Look(look) => {
+            EffectKind::Look(look) => {
                 let observation = site.look(look).await?;
                 Ok(Returned { changed: 0, observed: vec![observation] })
             }
-            Work::Act(action) => site.act(action).await,
+            EffectKind::Act(action) => site.act(action).await,
         }
     };
     let result = match timeout(effect.deadline, work).await {

@@ -38,7 +38,7 @@ pub enum EffectError {
         /// The node.
         node: String,
         /// Why.
-        source: HostError,
+        source: Box<HostError>,
     },
     /// The states cannot be compiled for this host.
     #[error("the states do not fit this host: {}", faults.join("; "))]
@@ -130,9 +130,8 @@ impl EffectError {
     /// Decides the exit code.
     pub fn class(&self) -> FailureClass {
         match self {
-            Self::Host(error) | Self::Peer { source: error, .. } if error.connection().is_some() => {
-                FailureClass::Ssh
-            }
+            Self::Host(error) if error.connection().is_some() => FailureClass::Ssh,
+            Self::Peer { source, .. } if source.connection().is_some() => FailureClass::Ssh,
             Self::Host(_) | Self::Peer { .. } | Self::Registry(_) => FailureClass::Host,
             Self::States { .. } | Self::Template { .. } | Self::Trust(_) => FailureClass::Configuration,
             Self::EtcdClient(_) | Self::EtcdAct(_) => FailureClass::Etcd,

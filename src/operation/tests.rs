@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use super::bootstrap::{BootstrapGoal, BootstrapOperation};
 use super::contract::{Operation, PhaseEntry};
 use super::deploy::DeployOperation;
 use super::goal::NodeGoal;
@@ -70,7 +70,7 @@ fn whatever_the_roles_nothing_comes_before_preflight_and_everything_before_the_e
         let node = goal(roles);
         let bootstrap =
             BootstrapGoal { node: node.clone(), images: BTreeSet::new(), objects: BTreeSet::new() };
-        for phases in [before::<DeployOperation>(&node), before::<BootstrapOfCluster>(&bootstrap)] {
+        for phases in [before::<DeployOperation>(&node), before::<BootstrapOperation>(&bootstrap)] {
             for (title, earlier) in &phases {
                 let first = matches!(*title, "Reachable" | "Preflight");
                 assert!(first || earlier.contains("Preflight"), "{title} may begin before preflight");

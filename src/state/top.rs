@@ -16,7 +16,7 @@ use crate::model::near::Near;
 /// Its path below the root of the tree.
 pub(super) const FILE: &str = "states/top.yaml";
 
-/// What a node can be for. A label may say `control-plane` for `master`; a state file never does.
+/// The roles of a node. A label may have `control-plane` for `master`, a state file not.
 pub(super) const ROLES: [&str; 5] = ["node", "etcd", "master", "infra", "bootstrap"];
 
 /// The states of every role.
@@ -30,16 +30,19 @@ struct Role {
     /// Its place in the file.
     place: usize,
     extends: Option<Located<String>>,
-    states: Vec<(Stage, Located<StateName>)>,
+    states: Vec<Staged>,
 }
 
-/// Why roles and states do not fit together.
+/// A state and its stage.
+type Staged = (Stage, Located<StateName>);
+
+/// What is wrong with roles and their states.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopFault {
     /// There is no `states/top.yaml`.
     #[error("this file is missing")]
     Missing,
-    /// Not one of the five, or not in the file.
+    /// A role that is not one of the five, or not in the file.
     #[error("unknown role {role:?}{near}")]
     UnknownRole {
         /// As written.
@@ -47,7 +50,7 @@ pub enum TopFault {
         /// What may have been meant.
         near: Near,
     },
-    /// A key of a role that means nothing.
+    /// A key that a role does not have.
     #[error("unknown key {key:?} of a role{near}")]
     UnknownKey {
         /// As written.
@@ -64,16 +67,16 @@ pub enum TopFault {
         near: Near,
     },
     /// A role extends itself.
-    #[error("these roles extend each other: {circle}")]
-    ExtendsCircle {
+    #[error("these roles extend each other: {cycle}")]
+    ExtendsCycle {
         /// `a → b → a`.
-        circle: String,
+        cycle: String,
     },
     /// A state requires itself.
-    #[error("these states require each other: {circle}")]
-    RequiresCircle {
+    #[error("these states require each other: {cycle}")]
+    RequiresCycle {
         /// `a → b → a`.
-        circle: String,
+        cycle: String,
     },
     /// No role has it.
     #[error("no role has this state, and no state of a role requires it")]
@@ -220,7 +223,7 @@ impl Top {
             let seen = names.contains(&extends.value.as_str());
             names.push(&extends.value);
             if seen {
-                let fault = TopFault::ExtendsCircle { circle: names.join(" → ") };
+                let fault = TopFault::ExtendsCycle { cycle: names.join(" → ") };
                 return Err(StateError::new(FILE, extends.at, fault));
             }
             current = self
@@ -257,7 +260,7 @@ fn role(key: &MapKey, node: &Node) -> Result<Role, (Position, TopFault)> {
 }
 
 /// A map from stages to lists of states; a plain list is of the stage `base`.
-fn staged(node: &Node) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+fn staged(node: &Node) -> Result<Vec<Staged>, (Position, TopFault)> {
     let Yaml::Map(stages) = &node.value else { return names(Stage::Base, "states", node) };
     let mut states = Vec::new();
     for (key, value) in stages {
@@ -267,11 +270,7 @@ fn staged(node: &Node) -> Result<Vec<(Stage, Located<StateName>)>, (Position, To
     Ok(states)
 }
 
-fn names(
-    stage: Stage,
-    key: &str,
-    node: &Node,
-) -> Result<Vec<(Stage, Located<StateName>)>, (Position, TopFault)> {
+fn names(stage: Stage, key: &str, node: &Node) -> Result<Vec<Staged>, (Position, TopFault)> {
     let strings =
         mismatch::strings(key, node).map_err(|(at, mismatch)| (at, TopFault::Mismatch(mismatch)))?;
     strings
@@ -318,9 +317,9 @@ impl<'a> Walk<'a> {
             return;
         }
         if let Some(start) = self.path.iter().position(|name| **name == state.value) {
-            let circle = self.path[start..].iter().copied().chain([&state.value]);
-            let circle = circle.map(StateName::as_str).collect::<Vec<_>>().join(" → ");
-            self.errors.push(StateError::new(file, state.at, TopFault::RequiresCircle { circle }));
+            let cycle = self.path[start..].iter().copied().chain([&state.value]);
+            let cycle = cycle.map(StateName::as_str).collect::<Vec<_>>().join(" → ");
+            self.errors.push(StateError::new(file, state.at, TopFault::RequiresCycle { cycle }));
             return;
         }
         let files: &'a BTreeMap<_, _> = self.files;

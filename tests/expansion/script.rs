@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metalform::model::role::Role;
+use metalform::operation::effect::Action;
 use tokio::time::Instant;
 
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
@@ -89,7 +90,7 @@ impl Stage {
         let (what, how) = command.split_once(", ").unwrap_or((command, ""));
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
-            ["bootstrap"] => self.told(Recipe::Bootstrap, "bootstrap", faults(how)).await,
+            ["bootstrap"] => self.shown(Recipe::Bootstrap, "bootstrap", faults(how)).await,
             ["deploy", name] => {
                 if let Some(action) = how.strip_prefix("interrupted during ") {
                     return self.interrupted(name, action).await;
@@ -110,7 +111,7 @@ impl Stage {
                     }
                     _ => faults(how),
                 };
-                self.told(Recipe::Deploy, name, faults).await
+                self.shown(Recipe::Deploy, name, faults).await
             }
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["show"] => {
@@ -133,9 +134,9 @@ impl Stage {
     /// Ctrl-C while an action is performed.
     async fn interrupted(&mut self, name: &str, action: &str) -> Vec<String> {
         let (handle, cancel) = cancel::channel();
-        let action = action.to_owned();
+        let mut action = Named::new(action);
         let faults: Faults = Box::new(move |next| {
-            if next.sentence().starts_with(&action) {
+            if action.is(next) {
                 handle.cancel(CancelLevel::AfterResource);
             }
             Fault::None
@@ -145,13 +146,13 @@ impl Stage {
         lines
     }
 
-    async fn told(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
+    async fn shown(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {
         let (mut lines, ended) = self.attempt(recipe, name, faults).await;
         lines.extend(outcome(&ended));
         lines
     }
 
-    /// Both runs at once; each line says whose it is.
+    /// Both runs at once; each line begins with its node.
     async fn side_by_side(&mut self, one: &str, other: &str) -> Vec<String> {
         self.runs += 2;
         let (first, second) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -162,9 +163,9 @@ impl Stage {
         let (ended, also) =
             tokio::join!(attempt(one, self.runs - 1, &first), attempt(other, self.runs, &second));
         let mut lines = Vec::new();
-        for (name, told, ended) in [(one, first, ended), (other, second, also)] {
-            let told = told.into_inner().unwrap();
-            lines.extend(told.iter().chain(&outcome(&ended)).map(|line| format!("{name} | {line}")));
+        for (name, shown, ended) in [(one, first, ended), (other, second, also)] {
+            let shown = shown.into_inner().unwrap();
+            lines.extend(shown.iter().chain(&outcome(&ended)).map(|line| format!("{name} | {line}")));
         }
         lines
     }
@@ -174,11 +175,35 @@ fn no_faults() -> Faults {
     Box::new(|_| Fault::None)
 }
 
+/// An action that a script names: one that never comes is a fault of the script.
+struct Named {
+    action: String,
+    came: bool,
+}
+
+impl Named {
+    fn new(action: &str) -> Self {
+        Self { action: action.to_owned(), came: false }
+    }
+
+    fn is(&mut self, next: &Action) -> bool {
+        let is = next.sentence().starts_with(&self.action);
+        self.came |= is;
+        is
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        assert!(self.came || std::thread::panicking(), "no action begins with {:?}", self.action);
+    }
+}
+
 /// Something happens to a host just before an action.
 fn meanwhile(world: Shared, name: &str, action: &str, happens: fn(&mut Host)) -> Faults {
-    let (name, action) = (name.to_owned(), action.to_owned());
+    let (name, mut action) = (name.to_owned(), Named::new(action));
     Box::new(move |next| {
-        if next.sentence().starts_with(&action) {
+        if action.is(next) {
             happens(world.lock().unwrap().host(&name));
         }
         Fault::None
@@ -202,10 +227,8 @@ fn faults(how: &str) -> Faults {
         .iter()
         .find_map(|(words, fault)| Some((how.strip_prefix(words)?.to_owned(), *fault)))
         .unwrap_or_else(|| panic!("what is {how:?}?"));
-    let mut pending = Some(fault);
-    Box::new(move |next| {
-        if next.sentence().starts_with(&action) { pending.take().unwrap_or(Fault::None) } else { Fault::None }
-    })
+    let (mut pending, mut action) = (Some(fault), Named::new(&action));
+    Box::new(move |next| if action.is(next) { pending.take().unwrap_or(Fault::None) } else { Fault::None })
 }
 
 /// What happens to machines, without anybody asking for it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use metalform::engine::cancel::Cancel;
 use metalform::model::event::Event;
-use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOfCluster};
+use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
@@ -80,7 +80,7 @@ impl Attempt<'_> {
             BootstrapGoal { node: goal.clone(), images: BTreeSet::new(), objects: BTreeSet::new() };
         let running = async {
             match self.recipe {
-                Recipe::Bootstrap => remembered::<BootstrapOfCluster>(&bootstrap, &site, context).await,
+                Recipe::Bootstrap => remembered::<BootstrapOperation>(&bootstrap, &site, context).await,
                 Recipe::Deploy => remembered::<DeployOperation>(&goal, &site, context).await,
             }
         };

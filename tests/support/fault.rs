@@ -38,7 +38,7 @@ pub fn lost(host: &str) -> EffectError {
 
 /// The same, of another node.
 pub fn lost_peer(node: &str) -> EffectError {
-    EffectError::Peer { node: node.to_owned(), source: unreachable(node) }
+    EffectError::Peer { node: node.to_owned(), source: Box::new(unreachable(node)) }
 }
 
 /// What an action fails with when nothing is wrong but the connection.

@@ -53,7 +53,7 @@ fn each_situation_has_one_next_move() {
         ("not there, all healthy", membership(others()), FRESH, add()),
         ("not there, a voter is down", membership(down_b()), FRESH, waits_for_b()),
         (
-            "not there, nobody leads",
+            "not there, no leader",
             membership(vec![voter(1, "a")]),
             FRESH,
             Move::WaitForVoters { complaints: vec!["no member reports that it is the leader".to_owned()] },

@@ -37,7 +37,7 @@ impl ClusterSite {
         node: &str,
         nodes: &Arc<BTreeMap<String, Peer>>,
     ) -> Result<Observation, EffectError> {
-        let peer = |source: HostError| EffectError::Peer { node: node.to_owned(), source };
+        let peer = |source: HostError| EffectError::Peer { node: node.to_owned(), source: Box::new(source) };
         let spec = self.peer_spec(node).await?;
         let host = self.ports.peers.host(&spec);
         let facts = host.facts().await.map_err(peer)?;
@@ -66,7 +66,9 @@ impl ClusterSite {
         let spec = self.peer_spec(node).await?;
         let host = self.ports.peers.host(&spec);
         let (changed, _) = self.carry_out(host.as_ref(), plan).await.map_err(|error| match error {
-            EffectError::Host(source) => EffectError::Peer { node: node.to_owned(), source },
+            EffectError::Host(source) => {
+                EffectError::Peer { node: node.to_owned(), source: Box::new(source) }
+            }
             other => other,
         })?;
         let observed = Observation::Proxy(node.to_owned(), ProxyView::Current);

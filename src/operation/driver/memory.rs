@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{Fault, RunOutcome};
+use super::outcome::{RunFault, RunOutcome};
 use super::patience::Patience;
 use crate::operation::cause::Cause;
 use crate::operation::effect::{LookKey, Target};
@@ -66,7 +66,7 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum InFlightKind {
-    /// `disturbed`: an action that began meanwhile makes its result worthless. `cause`: nobody decides by it alone.
+    /// `disturbed`: an action that began meanwhile makes its result worthless. `cause`: no phase requires it.
     Look {
         key: LookKey,
         disturbed: bool,
@@ -89,7 +89,7 @@ pub(super) struct Outage {
 /// The end of a run, while what is in flight finishes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Ending {
-    Failed(Fault),
+    Failed(RunFault),
     Interrupted,
 }
 
@@ -126,7 +126,7 @@ impl<B> Memory<B> {
     }
 
     /// Whether the run is about to end, and why.
-    pub(in crate::operation) fn failing(&self) -> Option<&Fault> {
+    pub(in crate::operation) fn failing(&self) -> Option<&RunFault> {
         match &self.ending {
             Some(Ending::Failed(fault)) => Some(fault),
             Some(Ending::Interrupted) | None => None,

@@ -13,14 +13,14 @@ pub enum RunOutcome {
     /// Every phase holds.
     Holds,
     /// A phase cannot hold.
-    Failed(Fault),
+    Failed(RunFault),
     /// It was interrupted.
     Interrupted,
 }
 
 /// Why a phase cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fault {
+pub enum RunFault {
     /// It will not hold without a person.
     Blocked {
         /// Its title.
@@ -78,7 +78,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl RunFault {
     /// The phase that cannot hold.
     pub fn phase(&self) -> &str {
         match self {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::memory::{Ending, InFlightKind, Memory, Outage};
-use super::outcome::Fault;
+use super::outcome::RunFault;
 use super::patience::Patience;
-use super::step::{Effect, Note, Work};
+use super::step::{Effect, EffectKind, Note};
 use crate::operation::class::FailureClass;
 use crate::operation::contract::{Begun, Operation, World};
 use crate::operation::effect::{Observation, Returned};
@@ -24,15 +24,24 @@ pub struct Setback {
     pub reason: String,
 }
 
+/// An effect that has ended.
+#[derive(Debug)]
+pub struct SettledEffect<'a> {
+    /// The effect.
+    pub effect: &'a Effect,
+    /// What it came back with.
+    pub result: Result<Returned, Setback>,
+}
+
 /// Takes in the result of an effect; the answer is what people shall see of it.
 pub fn settle<O: Operation>(
     memory: &mut Memory<O::Begun>,
     goal: &O::Goal,
     world: &mut O::World,
-    effect: &Effect,
-    result: Result<Returned, Setback>,
+    settled: SettledEffect<'_>,
     now: Duration,
 ) -> Vec<Note> {
+    let SettledEffect { effect, result } = settled;
     // Of a run that has ended its phases, or a look that was dropped.
     let Some(flight) = memory.flight.remove(&effect.number) else { return Vec::new() };
     let mut notes = Vec::new();
@@ -46,7 +55,7 @@ pub fn settle<O: Operation>(
     if let InFlightKind::Look { disturbed: true, .. } = flight.kind {
         return notes;
     }
-    if let Work::Act(action) = &effect.work {
+    if let EffectKind::Act(action) = &effect.work {
         // When it failed, it is not known how much of it was done: all that it touches is looked at again.
         for key in action.disturbs() {
             world.forget(&key);
@@ -61,7 +70,9 @@ pub fn settle<O: Operation>(
             for observation in returned.observed {
                 world.put(goal, &mut memory.begun, observation, now);
             }
-            if let (Work::Act(action), Some(phase)) = (&effect.work, memory.phases.get_mut(&flight.phase)) {
+            if let (EffectKind::Act(action), Some(phase)) =
+                (&effect.work, memory.phases.get_mut(&flight.phase))
+            {
                 phase.changed += returned.changed;
                 phase.actions.push(action.sentence());
             }
@@ -80,13 +91,13 @@ pub fn settle<O: Operation>(
     notes
 }
 
-fn without_answer(work: &Work, setback: &Setback) -> Option<Observation> {
+fn without_answer(work: &EffectKind, setback: &Setback) -> Option<Observation> {
     if setback.class != FailureClass::Ssh {
         return None;
     }
     match work {
-        Work::Look(look) => look.without_answer(&setback.reason),
-        Work::Act(action) => action.without_answer(&setback.reason),
+        EffectKind::Look(look) => look.without_answer(&setback.reason),
+        EffectKind::Act(action) => action.without_answer(&setback.reason),
     }
 }
 
@@ -107,7 +118,7 @@ fn outage<B>(
     let elapsed = now.saturating_sub(outage.since);
     if !setback.passes || elapsed > OUTAGE {
         let Setback { class, reason, .. } = setback;
-        let fault = Fault::Effect { phase: phase.to_owned(), what, number, class, reason };
+        let fault = RunFault::Effect { phase: phase.to_owned(), what, number, class, reason };
         memory.ending = Some(Ending::Failed(fault));
         return None;
     }

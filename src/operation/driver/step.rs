@@ -25,14 +25,14 @@ pub struct Effect {
     /// Unique within the run.
     pub number: u64,
     /// What.
-    pub work: Work,
+    pub work: EffectKind,
     /// How long it may take.
     pub deadline: Duration,
 }
 
 /// A look or an action.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum EffectKind {
     /// Observe.
     Look(Look),
     /// Change.
@@ -83,7 +83,7 @@ pub enum Note {
     },
 }
 
-impl Work {
+impl EffectKind {
     /// For people.
     pub fn sentence(&self) -> String {
         match self {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::memory::{Ending, InFlight, InFlightKind, Memory, PhaseMemory};
-use super::outcome::{Fault, RunOutcome};
-use super::step::{DriverStep, Effect, Note, Work};
+use super::outcome::{RunFault, RunOutcome};
+use super::step::{DriverStep, Effect, EffectKind, Note};
 use crate::operation::contract::{Begun, Operation, PhaseEntry, PhaseStatus, Scene, phases};
 use crate::operation::effect::{Action, Look, LookKey, Target};
 
@@ -106,12 +106,12 @@ impl<'a, O: Operation> Turn<'a, O> {
                     }
                 }
                 PhaseStatus::Wait(condition) => {
-                    if self.wait(title, condition) {
+                    if self.wait(title, *condition) {
                         continue;
                     }
                 }
                 PhaseStatus::Blocked(blocker) => {
-                    self.fail(Fault::Blocked { phase: title.to_owned(), blocker });
+                    self.fail(RunFault::Blocked { phase: title.to_owned(), blocker });
                 }
             }
             self.look_at_causes(title);
@@ -142,7 +142,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         self.step.notes.push(Note::PhaseEnded { phase: title.to_owned(), elapsed, holds: true });
     }
 
-    pub(super) fn fail(&mut self, fault: Fault) {
+    pub(super) fn fail(&mut self, fault: RunFault) {
         self.memory.ending = Some(Ending::Failed(fault));
     }
 
@@ -168,7 +168,7 @@ impl<'a, O: Operation> Turn<'a, O> {
     pub(super) fn start_look(&mut self, title: &str, look: Look, cause: bool) {
         let kind = InFlightKind::Look { key: look.key(), disturbed: false, cause };
         let deadline = look.deadline();
-        self.start(title, kind, Work::Look(look), deadline);
+        self.start(title, kind, EffectKind::Look(look), deadline);
     }
 
     fn is_disturbed(&self, key: &LookKey) -> bool {
@@ -202,7 +202,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         let done = self.phase(title).actions.iter().filter(|done| **done == sentence).count();
         if done >= ATTEMPTS {
             let (phase, class) = (title.to_owned(), action.class());
-            return self.fail(Fault::Futile { phase, action: sentence, class, times: ATTEMPTS });
+            return self.fail(RunFault::Futile { phase, action: sentence, class, times: ATTEMPTS });
         }
         if self.is_in_use(&action.target()) || self.is_out(&sentence) {
             return;
@@ -230,10 +230,10 @@ impl<'a, O: Operation> Turn<'a, O> {
         }
         let kind = InFlightKind::Act { target: action.target(), disturbs };
         let deadline = action.deadline();
-        self.start(title, kind, Work::Act(action), deadline);
+        self.start(title, kind, EffectKind::Act(action), deadline);
     }
 
-    fn start(&mut self, title: &str, kind: InFlightKind, work: Work, deadline: Duration) {
+    fn start(&mut self, title: &str, kind: InFlightKind, work: EffectKind, deadline: Duration) {
         self.memory.effects += 1;
         let number = self.memory.effects;
         let flight = InFlight { phase: title.to_owned(), sentence: work.sentence(), kind };
@@ -245,7 +245,7 @@ impl<'a, O: Operation> Turn<'a, O> {
     fn wind_down(&mut self) {
         let acting = |flight: &InFlight| matches!(flight.kind, InFlightKind::Act { .. });
         self.memory.flight.retain(|_, flight| acting(flight));
-        self.step.effects.retain(|effect| matches!(effect.work, Work::Act(_)));
+        self.step.effects.retain(|effect| matches!(effect.work, EffectKind::Act(_)));
         self.step.wake = None;
         if self.memory.flight.is_empty() {
             for action in self.memory.begun.let_go() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::memory::{PhaseMemory, Waiting};
-use super::outcome::Fault;
+use super::outcome::RunFault;
 use super::patience::Patience;
 use super::step::Note;
 use super::turn::Turn;
@@ -56,7 +56,7 @@ impl<O: Operation> Turn<'_, O> {
             return true;
         }
         if elapsed >= condition.limit {
-            self.fail(Fault::TimedOut {
+            self.fail(RunFault::TimedOut {
                 phase: title.to_owned(),
                 condition: condition.sentence,
                 class: condition.class,
@@ -87,7 +87,7 @@ impl<O: Operation> Turn<'_, O> {
     fn give_up(&mut self, title: &str, condition: Condition) {
         if let Some(reason) = condition.hopeless {
             let Condition { sentence, class, .. } = condition;
-            self.fail(Fault::Hopeless { phase: title.to_owned(), condition: sentence, class, reason });
+            self.fail(RunFault::Hopeless { phase: title.to_owned(), condition: sentence, class, reason });
         }
     }
 

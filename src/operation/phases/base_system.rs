@@ -24,7 +24,7 @@ impl<O: NodeOperation> Phase<O> for BaseSystem {
         seen!(scene.host().survey, Look::Survey);
         let node = seen!(scene.node().node, Look::Node);
         if node.as_ref().is_none_or(|node| node.pod_cidr.is_none()) {
-            return PhaseStatus::Wait(Condition {
+            return PhaseStatus::wait(Condition {
                 sentence: format!(
                     "the controller manager to assign a pod network to {}",
                     scene.node_goal().name

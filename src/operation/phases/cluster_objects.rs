@@ -3,14 +3,14 @@
 use super::kubelet_token::token;
 use super::layer_applied::{address, inputs};
 use crate::model::api_contract::API_SERVER;
-use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene};
+use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
 
 /// Ends with the kubelet able to request its certificate.
 #[derive(Debug)]
 pub struct ClusterObjects;
 
-impl<O: BootstrapOperation> Phase<O> for ClusterObjects {
+impl<O: BootstrapNodeOperation> Phase<O> for ClusterObjects {
     fn title(&self) -> &'static str {
         "Cluster objects"
     }
@@ -23,7 +23,7 @@ impl<O: BootstrapOperation> Phase<O> for ClusterObjects {
     }
 }
 
-fn objects<O: BootstrapOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+fn objects<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
     let Some(node) = node else { return Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))) };

@@ -54,7 +54,7 @@ impl<O: NodeOperation> Phase<O> for EndState {
                     causes: Vec::new(),
                     hopeless: None,
                 };
-                PhaseStatus::Wait(condition.caused_by(scene.host(), vec![Cause::kubelet()]))
+                PhaseStatus::wait(condition.caused_by(scene.host(), vec![Cause::kubelet()]))
             }
             Reachability::Reached => PhaseStatus::Holds,
         }
@@ -80,7 +80,7 @@ fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
         hopeless: None,
     };
     let causes = vec![Cause::kubelet(), Cause::Unit("containerd.service".to_owned())];
-    Err(PhaseStatus::Wait(condition.caused_by(scene.host(), causes)))
+    Err(PhaseStatus::wait(condition.caused_by(scene.host(), causes)))
 }
 
 fn voting<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
@@ -104,5 +104,5 @@ fn voting<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
         hopeless: None,
     };
     let causes = vec![Cause::kubelet(), Cause::container("etcd")];
-    Err(PhaseStatus::Wait(condition.caused_by(scene.host(), causes)))
+    Err(PhaseStatus::wait(condition.caused_by(scene.host(), causes)))
 }

@@ -6,7 +6,7 @@ use super::layer_applied::{address, applied};
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Look, LookKey};
 use crate::operation::goal::peer_url;
 use crate::operation::layer::Layer;
@@ -16,7 +16,7 @@ use crate::operation::survey::Survey;
 #[derive(Debug)]
 pub struct FirstControlPlane;
 
-impl<O: BootstrapOperation> Phase<O> for FirstControlPlane {
+impl<O: BootstrapNodeOperation> Phase<O> for FirstControlPlane {
     fn title(&self) -> &'static str {
         "First control plane"
     }
@@ -57,7 +57,7 @@ impl<O: BootstrapOperation> Phase<O> for FirstControlPlane {
                 };
                 let causes =
                     vec![Cause::kubelet(), Cause::container("etcd"), Cause::container("kube-apiserver")];
-                PhaseStatus::Wait(condition.caused_by(scene.host(), causes))
+                PhaseStatus::wait(condition.caused_by(scene.host(), causes))
             }
         }
     }
@@ -65,7 +65,7 @@ impl<O: BootstrapOperation> Phase<O> for FirstControlPlane {
 
 /// A cluster begins with its first member alone. Flags that are there already stay: "new" is used once, and not
 /// again where the manifest is lost. etcd then resumes with its data, or refuses to begin a second cluster.
-fn flags<O: BootstrapOperation>(
+fn flags<O: BootstrapNodeOperation>(
     scene: &Scene<'_, O>,
     survey: &Survey,
 ) -> Result<(String, String), PhaseStatus> {

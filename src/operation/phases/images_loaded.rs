@@ -6,7 +6,7 @@ use super::layer_applied::applied;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
 
@@ -14,7 +14,7 @@ use crate::operation::layer::Layer;
 #[derive(Debug)]
 pub struct ImagesLoaded;
 
-impl<O: BootstrapOperation> Phase<O> for ImagesLoaded {
+impl<O: BootstrapNodeOperation> Phase<O> for ImagesLoaded {
     fn title(&self) -> &'static str {
         "Images loaded"
     }
@@ -34,7 +34,7 @@ impl<O: BootstrapOperation> Phase<O> for ImagesLoaded {
                 hopeless: None,
             };
             let causes = vec![Cause::Unit("metalform-registry.service".to_owned())];
-            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
+            return PhaseStatus::wait(condition.caused_by(scene.host(), causes));
         }
         let missing = seen!(scene.bootstrap().missing_images, Look::Images);
         if missing.is_empty() {

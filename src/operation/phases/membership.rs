@@ -116,7 +116,7 @@ fn act_on<O: NodeOperation>(
             PhaseStatus::Holds
         }
         Move::Blocked(obstacle) => PhaseStatus::Blocked(Blocker::Etcd(obstacle)),
-        Move::WaitForLearner { .. } => PhaseStatus::Wait(wait(scene, &decided)),
+        Move::WaitForLearner { .. } => PhaseStatus::wait(wait(scene, &decided)),
         _ if !lease_held => return Err(lease(scene)),
         // The data is of a member that is not in the list any more, and cannot become one that is.
         Move::Change(MembershipChange::AddLearner { .. }) if survey.has_member() => {
@@ -128,12 +128,12 @@ fn act_on<O: NodeOperation>(
         // A member that has its data and lost its manifest.
         Move::WaitForStart { .. } if survey.etcd_flags.is_none() && survey.etcd_data => {
             applied(scene, as_it_started(survey, goal, membership))?;
-            PhaseStatus::Wait(wait(scene, &decided))
+            PhaseStatus::wait(wait(scene, &decided))
         }
         Move::StartLearner { .. }
         | Move::WaitForStart { .. }
         | Move::WaitForSync { .. }
-        | Move::WaitForVoters { .. } => PhaseStatus::Wait(wait(scene, &decided)),
+        | Move::WaitForVoters { .. } => PhaseStatus::wait(wait(scene, &decided)),
     })
 }
 
@@ -142,7 +142,7 @@ fn lease<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
     match &scene.etcd().lease {
         None => PhaseStatus::Look(Look::Lease),
         Some(LeaseView::Free | LeaseView::Ours) => PhaseStatus::Act(Action::TakeLease),
-        Some(LeaseView::Held { holder, renewed }) => PhaseStatus::Wait(Condition {
+        Some(LeaseView::Held { holder, renewed }) => PhaseStatus::wait(Condition {
             sentence: "the lease on etcd membership to be free".to_owned(),
             class: FailureClass::Etcd,
             last_seen: format!("held by {holder}, renewed {} s ago", renewed.as_secs()),

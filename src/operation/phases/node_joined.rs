@@ -52,7 +52,7 @@ impl<O: NodeOperation> Phase<O> for NodeJoined {
                 causes: Vec::new(),
                 hopeless: None,
             };
-            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
+            return PhaseStatus::wait(condition.caused_by(scene.host(), causes));
         }
         if !seen!(scene.host().survey, Look::Survey).joined {
             let condition = Condition {
@@ -64,7 +64,7 @@ impl<O: NodeOperation> Phase<O> for NodeJoined {
                 causes: Vec::new(),
                 hopeless: None,
             };
-            return PhaseStatus::Wait(condition.caused_by(scene.host(), causes));
+            return PhaseStatus::wait(condition.caused_by(scene.host(), causes));
         }
         if *seen!(scene.node().join_tokens, Look::JoinTokens) > 0 {
             return PhaseStatus::Act(Action::DeleteJoinTokens);

@@ -6,7 +6,7 @@ use super::layer_applied::applied;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Look, LookKey};
 use crate::operation::layer::Layer;
 
@@ -14,7 +14,7 @@ use crate::operation::layer::Layer;
 #[derive(Debug)]
 pub struct PackageService;
 
-impl<O: BootstrapOperation> Phase<O> for PackageService {
+impl<O: BootstrapNodeOperation> Phase<O> for PackageService {
     fn title(&self) -> &'static str {
         "Package service"
     }
@@ -36,7 +36,7 @@ impl<O: BootstrapOperation> Phase<O> for PackageService {
                     hopeless: None,
                 };
                 let causes = vec![Cause::Unit("metalform.service".to_owned())];
-                PhaseStatus::Wait(condition.caused_by(scene.host(), causes))
+                PhaseStatus::wait(condition.caused_by(scene.host(), causes))
             }
         }
     }

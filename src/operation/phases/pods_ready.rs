@@ -32,5 +32,5 @@ pub(super) fn pods_ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), P
         hopeless: None,
     };
     let causes = std::iter::once(Cause::kubelet()).chain(containers).collect();
-    Err(PhaseStatus::Wait(condition.caused_by(scene.host(), causes)))
+    Err(PhaseStatus::wait(condition.caused_by(scene.host(), causes)))
 }

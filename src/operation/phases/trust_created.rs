@@ -1,13 +1,13 @@
 //! The bootstrap node has the cluster's CAs, and the certificates of its own.
 
-use crate::operation::contract::{BootstrapOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 
 /// Only what is missing is created; a CA that exists is never replaced.
 #[derive(Debug)]
 pub struct TrustCreated;
 
-impl<O: BootstrapOperation> Phase<O> for TrustCreated {
+impl<O: BootstrapNodeOperation> Phase<O> for TrustCreated {
     fn title(&self) -> &'static str {
         "Certificate authorities"
     }

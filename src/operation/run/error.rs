@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
-use crate::operation::driver::Fault;
+use crate::operation::driver::RunFault;
 use crate::operation::site::EffectError;
 
 /// Why a run ended before every phase held.
@@ -66,7 +66,7 @@ pub enum RunError {
         what: String,
         /// Why not.
         #[source]
-        source: EffectError,
+        source: Box<EffectError>,
     },
     /// The same, in a step of this run that another process took.
     #[error("{phase}: could not {what}: {reason}")]
@@ -107,18 +107,18 @@ impl RunError {
 }
 
 /// The typed error of a fault; `errors` by the effects' numbers.
-pub(in crate::operation) fn error(fault: Fault, mut errors: BTreeMap<u64, EffectError>) -> RunError {
+pub(in crate::operation) fn error(fault: RunFault, mut errors: BTreeMap<u64, EffectError>) -> RunError {
     match fault {
-        Fault::Blocked { phase, blocker } => RunError::Blocked { phase, blocker },
-        Fault::TimedOut { phase, condition, class, elapsed, last_seen } => {
+        RunFault::Blocked { phase, blocker } => RunError::Blocked { phase, blocker },
+        RunFault::TimedOut { phase, condition, class, elapsed, last_seen } => {
             RunError::TimedOut { phase, condition, class, elapsed, last_seen }
         }
-        Fault::Hopeless { phase, condition, class, reason } => {
+        RunFault::Hopeless { phase, condition, class, reason } => {
             RunError::Hopeless { phase, condition, class, reason }
         }
-        Fault::Futile { phase, action, class, times } => RunError::Futile { phase, action, class, times },
-        Fault::Effect { phase, what, number, class, reason } => match errors.remove(&number) {
-            Some(source) => RunError::Effect { phase, what, source },
+        RunFault::Futile { phase, action, class, times } => RunError::Futile { phase, action, class, times },
+        RunFault::Effect { phase, what, number, class, reason } => match errors.remove(&number) {
+            Some(source) => RunError::Effect { phase, what, source: Box::new(source) },
             None => RunError::Elsewhere { phase, what, class, reason },
         },
     }

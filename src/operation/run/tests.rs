@@ -224,7 +224,7 @@ fn until(sentence: &str) -> PhaseStatus {
 }
 
 fn within(seconds: u64, sentence: &str) -> PhaseStatus {
-    PhaseStatus::Wait(condition(seconds, sentence))
+    PhaseStatus::wait(condition(seconds, sentence))
 }
 
 fn condition(seconds: u64, sentence: &str) -> Condition {
@@ -331,7 +331,7 @@ async fn an_effect_that_does_not_finish_is_an_error_that_names_its_deadline() {
 
 fn waits_for_the_kubelet(at: &Situation) -> PhaseStatus {
     let causes = vec![Cause::kubelet()];
-    PhaseStatus::Wait(condition(300, "the node to be Ready").caused_by(&at.host, causes))
+    PhaseStatus::wait(condition(300, "the node to be Ready").caused_by(&at.host, causes))
 }
 
 fn crashing(restarts: u32) -> UnitReport {
