@@ -67,7 +67,6 @@ async fn check(arguments: &NodeCheckArgs, invocation: &Invocation) -> Result<Exi
     let request = NodeCheckRequest {
         names: arguments.names.clone(),
         accept_host_key: arguments.accept_host_key.clone(),
-        known_hosts: arguments.ssh.options().known_hosts_file(&invocation.ssh),
     };
     let mut printed = Ok(());
     let mut report = |node: &CheckedNode| {

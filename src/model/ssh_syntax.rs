@@ -115,7 +115,9 @@ impl Hop {
             sudo: false,
             host_key: match target.host_key {
                 HostKeyPolicy::AcceptNew => HostKeyPolicy::AcceptNew,
-                HostKeyPolicy::Known | HostKeyPolicy::Pinned(_) => HostKeyPolicy::Known,
+                HostKeyPolicy::Known | HostKeyPolicy::Pinned(_) | HostKeyPolicy::Fingerprint(_) => {
+                    HostKeyPolicy::Known
+                }
             },
             bastion: None,
         }

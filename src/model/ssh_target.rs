@@ -46,4 +46,7 @@ pub enum HostKeyPolicy {
     Known,
     /// As `Known`, but the key of an unknown host is added.
     AcceptNew,
+    /// The key with this fingerprint (`SHA256:...`), which the operator has verified. It is remembered, in place of any
+    /// other key of the host.
+    Fingerprint(String),
 }

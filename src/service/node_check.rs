@@ -1,7 +1,5 @@
 //! `node check`: tests the connection to the hosts of Nodes.
 
-use std::path::PathBuf;
-
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
 use crate::engine::facts::{self, FactsError};
@@ -12,7 +10,6 @@ use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::error::TransportError;
-use crate::transport::known_hosts;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::ssh::SshTransport;
 use crate::transport::{Output, Transport};
@@ -25,8 +22,6 @@ pub struct NodeCheckRequest {
     pub names: Vec<HostName>,
     /// The fingerprint (`SHA256:...`) of a host key to accept and remember, also in place of another one.
     pub accept_host_key: Option<String>,
-    /// The file that remembers host keys.
-    pub known_hosts: PathBuf,
 }
 
 /// A Node whose host can be logged in to.
@@ -64,9 +59,6 @@ pub enum NodeCheckError {
         /// The fingerprint to accept.
         expected: String,
     },
-    /// The remembered key could not be removed.
-    #[error("{}", error_chain(.0))]
-    KnownHosts(TransportError),
     /// The host's facts are incomplete.
     #[error("{node}: {}", error_chain(error))]
     Facts {
@@ -75,18 +67,14 @@ pub enum NodeCheckError {
         /// What is missing.
         error: FactsError,
     },
-    /// A host key was accepted without being known.
-    #[error("{0}: an unknown host key was accepted")]
-    AcceptedUnknown(HostName),
 }
 
 impl CommandError for NodeCheckError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Nodes(error) => error.class(),
-            Self::Connection { .. } | Self::OtherHostKey { .. } | Self::KnownHosts(_) => ErrorClass::Ssh,
+            Self::Connection { .. } | Self::OtherHostKey { .. } => ErrorClass::Ssh,
             Self::Facts { .. } => ErrorClass::Host,
-            Self::AcceptedUnknown(_) => ErrorClass::Bug,
         }
     }
 
@@ -104,7 +92,7 @@ impl CommandError for NodeCheckError {
             Self::OtherHostKey { .. } => {
                 vec!["compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub".to_owned()]
             }
-            Self::KnownHosts(_) | Self::Facts { .. } | Self::AcceptedUnknown(_) => Vec::new(),
+            Self::Facts { .. } => Vec::new(),
         }
     }
 }
@@ -155,42 +143,24 @@ async fn check_one(
 ) -> Result<CheckedNode, NodeCheckError> {
     let nonce = Nonce::new(rand::random());
     let mut target = spec.ssh.clone();
-    let mut answer = collect(&pool.ssh(&target), &nonce).await;
     if let Some(expected) = &request.accept_host_key {
-        verify_host_key(spec, expected, &nonce).await?;
-        if let (Err(TransportError::HostKeyMismatch { .. }), HostKeyPolicy::Known) =
-            (&answer, &spec.ssh.host_key)
-        {
-            known_hosts::file::forget(&request.known_hosts, &spec.ssh.host, spec.ssh.port)
-                .map_err(NodeCheckError::KnownHosts)?;
-        }
+        // One connection: the key that is compared is the key that is remembered. Bastions keep their own policy.
         target.host_key = match target.host_key {
-            HostKeyPolicy::Known => HostKeyPolicy::AcceptNew,
+            HostKeyPolicy::Known | HostKeyPolicy::AcceptNew => HostKeyPolicy::Fingerprint(expected.clone()),
             pinned => pinned,
         };
-        answer = collect(&pool.ssh(&target), &nonce).await;
     }
+    let answer = collect(&pool.ssh(&target), &nonce).await;
     let node = || spec.name.clone();
-    let output = answer.map_err(|error| NodeCheckError::Connection { node: node(), error })?;
+    let output = answer.map_err(|error| match (error, &request.accept_host_key) {
+        (TransportError::HostKeyMismatch { host, found, .. }, Some(expected)) if host == target.address() => {
+            NodeCheckError::OtherHostKey { node: node(), found, expected: expected.clone() }
+        }
+        (error, _) => NodeCheckError::Connection { node: node(), error },
+    })?;
     let facts =
         facts::parse(&nonce, &output).map_err(|error| NodeCheckError::Facts { node: node(), error })?;
     Ok(CheckedNode { name: node(), target, facts })
-}
-
-/// Whether the host presents the key with this fingerprint.
-async fn verify_host_key(spec: &NodeSpec, expected: &str, nonce: &Nonce) -> Result<(), NodeCheckError> {
-    let node = || spec.name.clone();
-    // With no known hosts, a connection ends after the host has presented its key.
-    let unknown = SshTarget { host_key: HostKeyPolicy::Known, ..spec.ssh.clone() };
-    let found = match collect(&SshTransport::new(unknown, "/dev/null".into()), nonce).await {
-        Err(TransportError::HostKeyUnknown { found, .. }) => found,
-        Err(error) => return Err(NodeCheckError::Connection { node: node(), error }),
-        Ok(_) => return Err(NodeCheckError::AcceptedUnknown(node())),
-    };
-    if found.split_whitespace().last() == Some(expected) {
-        return Ok(());
-    }
-    Err(NodeCheckError::OtherHostKey { node: node(), found, expected: expected.to_owned() })
 }
 
 async fn collect(transport: &SshTransport, nonce: &Nonce) -> Result<Output, TransportError> {

@@ -96,6 +96,13 @@ pub fn verdict(
             }
         };
     }
+    if let HostKeyPolicy::Fingerprint(expected) = policy {
+        return match key.fingerprint(HashAlg::Sha256).to_string() == *expected {
+            true if known.of(host, port, None).any(|line| same(&line)) => KeyVerdict::Accept,
+            true => KeyVerdict::Remember,
+            false => KeyVerdict::Mismatch { expected: expected.clone() },
+        };
+    }
     let mut lines = known.of(host, port, None);
     match (lines.next(), policy) {
         (Some(first), _) if same(&first) || lines.any(|line| same(&line)) => KeyVerdict::Accept,
@@ -119,6 +126,7 @@ pub fn algorithms(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: 
         HostKeyPolicy::Pinned(text) => {
             PublicKey::from_openssh(text).iter().map(PublicKey::algorithm).collect()
         }
+        HostKeyPolicy::Fingerprint(_) => Vec::new(),
         _ => known.of(host, port, None).map(|line| line.entry.public_key().algorithm()).collect(),
     };
     // Without SHA-1 signatures (ssh-rsa): RFC 8332 uses the same keys with a secure signature.

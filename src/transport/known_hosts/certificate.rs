@@ -20,7 +20,7 @@ pub struct KnownName<'a> {
 
 /// Whether a CA is known for this host, so that a certificate is worth requesting.
 pub fn has_ca(policy: &HostKeyPolicy, known: &KnownHosts, host: &str, port: u16) -> bool {
-    !matches!(policy, HostKeyPolicy::Pinned(_))
+    !matches!(policy, HostKeyPolicy::Pinned(_) | HostKeyPolicy::Fingerprint(_))
         && known.of(host, port, Some(Marker::CertAuthority)).next().is_some()
 }
 
@@ -38,7 +38,7 @@ pub fn certificate_verdict(
     let is_known = known
         .of(host, port, Some(Marker::CertAuthority))
         .any(|line| line.entry.public_key().key_data() == ca.key_data());
-    if !is_known || matches!(policy, HostKeyPolicy::Pinned(_)) {
+    if !is_known || matches!(policy, HostKeyPolicy::Pinned(_) | HostKeyPolicy::Fingerprint(_)) {
         return verdict(policy, known, host, port, &key);
     }
     let refused = |reason: &str| KeyVerdict::Mismatch {

@@ -57,7 +57,10 @@ pub fn remember(path: &Path, host: &str, port: u16, key: &PublicKey) -> Result<K
 /// `KnownHosts` when the file cannot be locked, read or written.
 pub fn forget(path: &Path, host: &str, port: u16) -> Result<(), TransportError> {
     let forget = || -> io::Result<()> {
-        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        };
         file.lock()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;

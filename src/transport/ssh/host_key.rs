@@ -7,7 +7,7 @@ use russh::client::{DisconnectReason, Handler};
 use russh::keys::{PublicKey, PublicKeyOrCertificate};
 
 use super::connection::{Ended, Ending};
-use crate::model::ssh_target::SshTarget;
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts::certificate::{KnownName, certificate_verdict};
 use crate::transport::known_hosts::{KeyVerdict, KnownHosts, describe, file, verdict};
@@ -54,8 +54,15 @@ impl HostKeyCheck {
         }
         let (path, host, port) = (self.known_hosts.clone(), self.target.host.clone(), self.target.port);
         let (copy, reported) = (key.clone(), self.known_hosts.display().to_string());
+        let replace = matches!(policy, HostKeyPolicy::Fingerprint(_));
         // Blocks while another process has the file locked.
-        tokio::task::spawn_blocking(move || file::remember(&path, &host, port, &copy))
+        let remember = move || {
+            if replace {
+                file::forget(&path, &host, port)?;
+            }
+            file::remember(&path, &host, port, &copy)
+        };
+        tokio::task::spawn_blocking(remember)
             .await
             .map_err(|error| TransportError::KnownHosts { path: reported, reason: error.to_string() })?
     }

@@ -9,7 +9,7 @@ from checks import Failed, Final, expect_equal, until
 from cluster import BOOTSTRAP, LAB, on
 
 # `Base system   7.80 s  44 changed`, or with the offset of its start before the duration.
-_ROW = re.compile(r"^(\S.*?) {2,}((?:[0-9.]+ s *)+)(?: ([0-9]+) changed)?")
+_ROW = re.compile(r"^(\S.*?) {2,}((?:\+?[0-9.]+ s *)+)(?: ([0-9]+) changed)?")
 _TOTAL = re.compile(r"^Total(?: run time)?:? +([0-9.]+) s", re.M)
 _NOT_PHASES = ("total", "sum of")
 
