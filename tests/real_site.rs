@@ -9,6 +9,8 @@
 
 #[path = "kinds/answer.rs"]
 mod answer;
+#[path = "real_site/api/mod.rs"]
+mod api;
 #[expect(dead_code, reason = "tests/kinds.rs decides the cases, here they are performed")]
 #[path = "kinds/case.rs"]
 mod case;
