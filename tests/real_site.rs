@@ -16,7 +16,11 @@ mod api;
 mod case;
 #[path = "kinds/certificates.rs"]
 mod certificates;
+#[path = "real_site/etcd/mod.rs"]
+mod etcd;
 #[path = "real_site/host/mod.rs"]
 mod host;
 #[path = "real_site/host_oracle.rs"]
 mod host_oracle;
+#[path = "support/etcd.rs"]
+mod simulated_etcd;
