@@ -22,5 +22,7 @@ mod etcd;
 mod host;
 #[path = "real_site/host_oracle.rs"]
 mod host_oracle;
+#[path = "real_site/looks.rs"]
+mod looks;
 #[path = "support/etcd.rs"]
 mod simulated_etcd;
