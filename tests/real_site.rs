@@ -26,3 +26,5 @@ mod host_oracle;
 mod looks;
 #[path = "support/etcd.rs"]
 mod simulated_etcd;
+#[path = "real_site/stage.rs"]
+mod stage;
