@@ -21,7 +21,7 @@ use crate::simulated_etcd::Etcd;
 const START: Duration = Duration::from_millis(400);
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
 const PROXY: &str = "/etc/haproxy/haproxy.cfg";
-/// What tells of which member the data directory is.
+/// Holds the id of the member whose data the directory has.
 const MEMBER: &str = "/var/lib/etcd/member/id";
 
 /// A host of the cluster.
@@ -236,7 +236,7 @@ mod tests {
         host.lock().on = false;
         assert!(nodes::get(&client, &name).await.is_err(), "its host has no power");
         host.lock().boot();
-        assert!(nodes::get(&client, &name).await.is_err(), "its pods start anew");
+        assert!(nodes::get(&client, &name).await.is_err(), "its pods start again");
         tokio::time::sleep(START).await;
         assert!(nodes::get(&client, &name).await.is_ok(), "the member goes on with its data");
         stage.machine("n1", |machine| machine.etcd_works = false);
