@@ -13,7 +13,9 @@ use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
 use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
-use metalform::operation::cluster_site::{ApiPort, ClusterSite, PeerHosts, Ports, REGISTRY, Workspace};
+use metalform::operation::cluster_site::{
+    ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, REGISTRY, TcpNetwork, Workspace,
+};
 use metalform::operation::effect::Look;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::host_access::{EngineHost, HostAccess};
@@ -101,7 +103,14 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         max_pods: 110,
     };
     let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());
-    let ports = Ports { host: away(), peers: Arc::new(NoHosts), api, registry: REGISTRY };
+    let ports = Ports {
+        host: away(),
+        peers: Arc::new(NoHosts),
+        api,
+        etcd: EtcdPort::Credentials,
+        network: Arc::new(TcpNetwork),
+        registry: Arc::new(LocalRegistry(REGISTRY)),
+    };
     (goal.clone(), ClusterSite::new(workspace, goal, spec, ports))
 }
 

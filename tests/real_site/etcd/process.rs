@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use metalform::etcd::client::{DEADLINE, EtcdAccess};
 use serde_json::Value;
@@ -93,7 +94,7 @@ impl EtcdProcesses {
     /// What metalform reaches it with, by these members.
     pub fn access(&self, numbers: &[usize]) -> EtcdAccess {
         let endpoints = numbers.iter().map(|number| Self::client_url(*number)).collect();
-        EtcdAccess { endpoints, credentials: self.ca.credentials(), deadline: DEADLINE }
+        EtcdAccess { endpoints, connector: Arc::new(self.ca.credentials()), deadline: DEADLINE }
     }
 
     fn data(&self, number: usize) -> PathBuf {

@@ -64,7 +64,7 @@ impl Members for Served {
     fn access(&self, numbers: &[usize]) -> EtcdAccess {
         let endpoints =
             numbers.iter().map(|number| EtcdProcesses::client_url(Self::number(*number))).collect();
-        EtcdAccess { endpoints, credentials: self.ca.credentials(), deadline: DEADLINE }
+        EtcdAccess { endpoints, connector: Arc::new(self.ca.credentials()), deadline: DEADLINE }
     }
 
     async fn start(&mut self, number: usize, initial_cluster: &str, state: &str) {
