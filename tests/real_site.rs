@@ -16,6 +16,8 @@ mod api;
 mod case;
 #[path = "kinds/certificates.rs"]
 mod certificates;
+#[path = "real_site/connections.rs"]
+mod connections;
 #[path = "real_site/etcd/mod.rs"]
 mod etcd;
 #[path = "real_site/host/mod.rs"]
@@ -24,7 +26,11 @@ mod host;
 mod host_oracle;
 #[path = "real_site/looks.rs"]
 mod looks;
-#[path = "support/etcd.rs"]
-mod simulated_etcd;
+#[path = "real_site/scripts.rs"]
+mod scripts;
 #[path = "real_site/stage.rs"]
 mod stage;
+#[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
+mod support;
+
+use support::etcd as simulated_etcd;

@@ -73,6 +73,15 @@ impl Stage {
         }
     }
 
+    /// All hosts, by name.
+    pub fn machines(&self) -> BTreeMap<String, Machine> {
+        self.machines.lock().unwrap().all.clone()
+    }
+
+    pub fn session(&self, name: &str) -> Option<HostSession> {
+        Some(self.machines.lock().unwrap().all.get(name)?.session.clone())
+    }
+
     /// A client of the member that serves this URL: `https://192.0.2.11:2379`.
     ///
     /// # Errors
@@ -106,6 +115,7 @@ impl Machines {
         }
         if self.all.values().any(|machine| is_ready(&machine.session.lock(), "kube-controller-manager")) {
             cluster::allocate_pod_networks(store);
+            cluster::run_daemon_sets(store);
         }
         for (name, machine) in &self.all {
             let mut host = machine.session.lock();

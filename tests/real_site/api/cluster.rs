@@ -29,6 +29,31 @@ pub fn allocate_pod_networks(store: &mut Store) {
     }
 }
 
+/// The controller manager binds a pod of every DaemonSet to each Node that its node selector selects.
+pub fn run_daemon_sets(store: &mut Store) {
+    let sets: Vec<Value> = store.all("daemonsets").into_iter().cloned().collect();
+    let nodes: Vec<Value> = store.all("nodes").into_iter().cloned().collect();
+    for set in &sets {
+        let selector =
+            set["spec"]["template"]["spec"]["nodeSelector"].as_object().cloned().unwrap_or_default();
+        let selected =
+            |node: &&Value| selector.iter().all(|(key, value)| node["metadata"]["labels"][key] == *value);
+        for node in nodes.iter().filter(selected).map(name) {
+            let pod = format!("{}-{node}", name(set));
+            if store.in_namespace("pods", "kube-system", &pod).is_none() {
+                let owner =
+                    json!({ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": name(set), "uid": "1" });
+                let metadata = json!({ "name": pod, "ownerReferences": [owner] });
+                store.insert(
+                    "pods",
+                    "kube-system",
+                    json!({ "metadata": metadata, "spec": { "nodeName": node } }),
+                );
+            }
+        }
+    }
+}
+
 /// One kubelet: gets its certificate by the token of its bootstrap kubeconfig, registers its machine, reports the
 /// static pods of its manifests, and runs the pods that are bound to it.
 pub fn run_kubelet(store: &mut Store, name: &str, host: &mut ScriptedHost, internal_ip: &str) {

@@ -111,7 +111,9 @@ impl Store {
         let present = self.objects.get(&key);
         let mut patch = patch.clone();
         if address.subresource.as_deref() == Some("status") {
-            patch = json!({ "metadata": patch["metadata"], "status": patch["status"] });
+            if let Some(patch) = patch.as_object_mut() {
+                patch.retain(|key, _| key == "metadata" || key == "status");
+            }
         } else if address.kind.status
             && let Some(patch) = patch.as_object_mut()
         {

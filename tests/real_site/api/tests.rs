@@ -69,6 +69,7 @@ async fn capacity_goes_through_the_status_and_is_set_once() {
     nodes::set_capacity(&client, &n1(), Capacity { cpus: 8, ..capacity }).await.unwrap();
     let node = nodes::get(&client, &n1()).await.unwrap().unwrap();
     assert_eq!(node.status.unwrap().capacity.unwrap()["cpu"].0, "4");
+    assert_eq!(node.metadata.labels.unwrap()["a"], "b", "the metadata stay");
     assert_eq!(api.lock().changes, ["patch nodes/n1/status"]);
 }
 

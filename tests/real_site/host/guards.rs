@@ -111,7 +111,7 @@ impl ScriptedHost {
     }
 
     /// Runs a script of metalform's own; false where nothing is known of such a script.
-    pub(super) fn run_known(&mut self, script: &str) -> bool {
+    pub fn run_known(&mut self, script: &str) -> bool {
         if let Some(reference) = script.strip_prefix("ctr -n k8s.io images rm ") {
             return words(reference).pop().is_some_and(|reference| self.images.remove(&reference));
         }
