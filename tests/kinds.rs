@@ -9,8 +9,10 @@
 
 #[path = "kinds/answer.rs"]
 mod answer;
+#[expect(dead_code, reason = "tests/real_site.rs uses the rest")]
 #[path = "kinds/case.rs"]
 mod case;
+#[expect(dead_code, reason = "tests/real_site.rs uses the rest")]
 #[path = "kinds/certificates.rs"]
 mod certificates;
 #[path = "kinds/fields.rs"]

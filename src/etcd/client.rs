@@ -5,8 +5,10 @@
 
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use etcd_client::{AlarmAction, AlarmType, Certificate, Client, ConnectOptions, Identity, TlsOptions};
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -25,10 +27,20 @@ pub const DEADLINE: Duration = Duration::from_secs(2);
 pub struct EtcdAccess {
     /// Client URLs, of voters preferably: `https://192.0.2.10:2379`. At least one.
     pub endpoints: Vec<String>,
-    /// Of the client, and to verify the servers.
-    pub credentials: EtcdCredentials,
+    /// Makes each connection.
+    pub connector: Arc<dyn EtcdConnector>,
     /// Of one request to one member.
     pub deadline: Duration,
+}
+
+/// Makes connections to members.
+#[async_trait]
+pub trait EtcdConnector: Send + Sync {
+    /// A client of the member at these client URLs.
+    ///
+    /// # Errors
+    /// When none of them accepts a connection.
+    async fn connect(&self, urls: &[&String], deadline: Duration) -> Result<Client, etcd_client::Error>;
 }
 
 /// A client certificate and the CA of the servers, all PEM.
@@ -93,6 +105,17 @@ impl EtcdCredentials {
     }
 }
 
+#[async_trait]
+impl EtcdConnector for EtcdCredentials {
+    async fn connect(&self, urls: &[&String], deadline: Duration) -> Result<Client, etcd_client::Error> {
+        let tls = TlsOptions::new()
+            .ca_certificate(Certificate::from_pem(&self.ca))
+            .identity(Identity::from_pem(&self.certificate, &self.key));
+        let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(deadline);
+        Client::connect(urls, Some(options)).await
+    }
+}
+
 impl EtcdAccess {
     /// The members as quorum lists them now, with the health of each. All are queried at the same time.
     ///
@@ -144,11 +167,7 @@ impl EtcdAccess {
         urls: &[&String],
         request: impl AsyncFnOnce(Client) -> Result<T, etcd_client::Error>,
     ) -> Result<T, CallError> {
-        let tls = TlsOptions::new()
-            .ca_certificate(Certificate::from_pem(&self.credentials.ca))
-            .identity(Identity::from_pem(&self.credentials.certificate, &self.credentials.key));
-        let options = ConnectOptions::new().with_tls(tls).with_connect_timeout(self.deadline);
-        let answer = async { request(Client::connect(urls, Some(options)).await?).await };
+        let answer = async { request(self.connector.connect(urls, self.deadline).await?).await };
         match timeout(self.deadline, answer).await {
             Ok(answer) => answer.map_err(CallError::Failed),
             Err(_) => Err(CallError::Silent(self.deadline)),

@@ -6,6 +6,7 @@ mod causes;
 mod host;
 mod lease;
 mod membership;
+mod network;
 mod peers;
 mod ports;
 mod reachability;
@@ -35,7 +36,8 @@ use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::Subject;
 pub use bootstrap::{OBJECTS, REGISTRY};
-pub use ports::{ApiPort, PeerHosts, PooledHosts, Ports};
+pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
+pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};
 use trust_source::TrustSource;
 
 /// What all sites of one run share.

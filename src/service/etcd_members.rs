@@ -1,5 +1,7 @@
 //! `etcd members`, `etcd health`: observes every member of etcd.
 
+use std::sync::Arc;
+
 use super::command_error::{CommandError, ErrorClass};
 use crate::etcd::client::{ClientError, DEADLINE, EtcdAccess, EtcdCredentials};
 use crate::etcd::member::Membership;
@@ -64,7 +66,7 @@ pub async fn members(layout: &Layout) -> Result<Membership, EtcdMembersError> {
         .map_err(EtcdMembersError::Credentials)?;
     let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
     endpoints.extend(other_endpoints(layout).await);
-    EtcdAccess { endpoints, credentials, deadline: DEADLINE }
+    EtcdAccess { endpoints, connector: Arc::new(credentials), deadline: DEADLINE }
         .observe()
         .await
         .map_err(EtcdMembersError::Observe)

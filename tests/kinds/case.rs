@@ -67,7 +67,7 @@ impl Case {
         self.resource.get("ensure").is_some_and(|ensure| ensure == "absent")
     }
 
-    fn parse(&self, kind: Kind) -> Result<Resource, FieldError> {
+    pub fn resource(&self, kind: Kind) -> Result<Resource, FieldError> {
         let mut fields = self.resource.clone();
         let name = fields.remove(kind.name()).and_then(|name| name.as_str().map(str::to_owned)).unwrap();
         let ensure =
@@ -78,7 +78,7 @@ impl Case {
 
     /// The verdict of a case of this kind.
     pub fn decide(&self, kind: Kind, authorities: &Authorities) -> Expect {
-        let resource = match self.parse(kind) {
+        let resource = match self.resource(kind) {
             Ok(resource) => resource,
             Err(error) => return Expect::FieldError { reason: error.to_string() },
         };
@@ -89,7 +89,7 @@ impl Case {
             own_boot_id: Some("own"),
             pending: &pending,
         };
-        match resource.diff(&self.observed(&resource.probes(), authorities), &context) {
+        match resource.diff(&self.answers(&resource.probes(), authorities), &context) {
             Verdict::NoChange { reason } => Expect::NoChange { reason },
             Verdict::Refuse { reason } => Expect::Refuse { reason },
             Verdict::Change(change) => Expect::Change {
@@ -99,7 +99,11 @@ impl Case {
         }
     }
 
-    fn pending(&self) -> Pending {
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || !self.written.is_empty()
+    }
+
+    pub fn pending(&self) -> Pending {
         let mut pending = Pending::hiding(self.secret.iter().map(String::as_str));
         for id in &self.pending {
             match id.strip_prefix("absent ") {
@@ -128,7 +132,7 @@ impl Case {
     }
 
     /// Every probe must have an answer in the case, and every answer in the case a probe.
-    fn observed(&self, probes: &[Probe], authorities: &Authorities) -> Observed {
+    pub fn answers(&self, probes: &[Probe], authorities: &Authorities) -> Observed {
         let mut answers = self.observed.clone();
         let mut guards = 0;
         let mut observed = Observed::default();

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
+use metalform::resource::contract::step::{CertificateRequest, KeyUsage};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, date_time_ymd,
 };
 use serde::Deserialize;
 
@@ -74,5 +75,31 @@ impl Authorities {
         params.not_after = day(leaf.to);
         let issuer = &self.issuers[leaf.authority.as_str()];
         params.signed_by(&KeyPair::generate().unwrap(), issuer).unwrap().pem()
+    }
+
+    /// Signs a host's request for what the certificate must contain, as an authority does.
+    pub fn sign(&self, request: &CertificateRequest, csr: &str) -> Result<String, String> {
+        let error = |error: rcgen::Error| error.to_string();
+        let mut params = CertificateSigningRequestParams::from_pem(csr).map_err(error)?;
+        let days = i64::from(request.days);
+        let now = jiff::civil::date(2026, 11, 21);
+        let day = |date: Date| date_time_ymd(date.year().into(), date.month() as u8, date.day() as u8);
+        params.params.distinguished_name = rcgen::DistinguishedName::new();
+        params.params.distinguished_name.push(DnType::CommonName, request.common_name.as_str());
+        for organization in &request.organizations {
+            params.params.distinguished_name.push(DnType::OrganizationName, organization.as_str());
+        }
+        params.params.extended_key_usages = request
+            .usages
+            .iter()
+            .map(|usage| match usage {
+                KeyUsage::Server => ExtendedKeyUsagePurpose::ServerAuth,
+                KeyUsage::Client => ExtendedKeyUsagePurpose::ClientAuth,
+            })
+            .collect();
+        params.params.not_before = day(now);
+        params.params.not_after = day(now.saturating_add(jiff::Span::new().days(days)));
+        let issuer = self.issuers.get(request.authority.as_str()).ok_or("no such CA")?;
+        Ok(params.signed_by(issuer).map_err(error)?.pem())
     }
 }

@@ -110,7 +110,7 @@ async fn remembered<O: Operation>(
 }
 
 /// A wait is shown once, with what was seen first.
-fn line(event: &Event, waited: &mut BTreeSet<String>) -> Option<String> {
+pub fn line(event: &Event, waited: &mut BTreeSet<String>) -> Option<String> {
     match event {
         Event::PhaseEnded { phase, holds: true, .. } => Some(format!("{phase} holds")),
         Event::Acted { action, .. } => Some(format!("  {action}")),

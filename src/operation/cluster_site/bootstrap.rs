@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use tokio::net::TcpStream;
-
 use super::ClusterSite;
-use crate::bundle::registry;
 use crate::kube_api::manifests::{self, ApplyOutcome, Manifest};
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::effect::{Observation, Returned};
@@ -38,21 +35,20 @@ impl ClusterSite {
     /// That it accepts connections is enough: what it serves, the package manager and containerd verify.
     pub(super) async fn package_service(&self) -> Observation {
         let address = SocketAddr::new(self.workspace.subject.address, SERVE_PORT);
-        Observation::PackageService(complaint(address).await)
+        Observation::PackageService(self.complaint(address).await)
     }
 
     pub(super) async fn registry(&self) -> Observation {
-        Observation::Registry(complaint(self.ports.registry).await)
+        Observation::Registry(self.complaint(self.ports.registry.address()).await)
     }
 
     pub(super) async fn missing_images(&self) -> Result<Observation, EffectError> {
-        Ok(Observation::Images(registry::missing(&self.workspace.bundle, self.ports.registry).await?))
+        Ok(Observation::Images(self.ports.registry.missing(&self.workspace.bundle).await?))
     }
 
     pub(super) async fn load_images(&self) -> Result<Returned, EffectError> {
         let workspace = &self.workspace;
-        let (bundle, registry) = (&workspace.bundle, self.ports.registry);
-        let changed = registry::load(&workspace.bundle_directory, bundle, registry, &|_, _| {}).await?;
+        let changed = self.ports.registry.load(&workspace.bundle_directory, &workspace.bundle).await?;
         Ok(Returned { changed, observed: Vec::new() })
     }
 
@@ -67,6 +63,11 @@ impl ClusterSite {
         let applied = manifests::apply(&self.client().await?, &objects).await?;
         let changed = applied.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged).count();
         Ok(Returned { changed, observed: Vec::new() })
+    }
+
+    /// Why a connection is not accepted.
+    async fn complaint(&self, address: SocketAddr) -> Option<String> {
+        self.ports.network.connect(address).await.err().map(|error| format!("{address}: {error}"))
     }
 
     fn objects(&self, inputs: &NodeInputs) -> Result<Vec<Manifest>, EffectError> {
@@ -84,8 +85,4 @@ impl ClusterSite {
         }
         Ok(objects)
     }
-}
-
-async fn complaint(address: SocketAddr) -> Option<String> {
-    TcpStream::connect(address).await.err().map(|error| format!("{address}: {error}"))
 }

@@ -1,8 +1,11 @@
 //! etcd's members.
 
+use std::sync::Arc;
+
 use super::ClusterSite;
+use super::ports::EtcdPort;
 use crate::etcd::act::perform;
-use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdCredentials};
+use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdConnector, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Observation, Returned};
@@ -13,13 +16,18 @@ impl ClusterSite {
     /// etcd at these endpoints, and at the member of this machine.
     fn etcd(&self, endpoints: impl IntoIterator<Item = String>) -> Result<EtcdAccess, EffectError> {
         let layout = &self.workspace.layout;
-        let (certificate, key) = layout.etcd_client();
-        let credentials = EtcdCredentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)?;
+        let connector: Arc<dyn EtcdConnector> = match &self.ports.etcd {
+            EtcdPort::Connector(connector) => connector.clone(),
+            EtcdPort::Credentials => {
+                let (certificate, key) = layout.etcd_client();
+                Arc::new(EtcdCredentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)?)
+            }
+        };
         let mut endpoints: Vec<String> =
             endpoints.into_iter().chain([client_url(self.workspace.subject.address)]).collect();
         endpoints.sort();
         endpoints.dedup();
-        Ok(EtcdAccess { endpoints, credentials, deadline: DEADLINE })
+        Ok(EtcdAccess { endpoints, connector, deadline: DEADLINE })
     }
 
     pub(super) async fn membership(&self, endpoints: &[String]) -> Result<Observation, EffectError> {

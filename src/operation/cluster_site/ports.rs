@@ -1,6 +1,5 @@
 //! Everything outside this process that the site reaches.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,12 +7,14 @@ use kube::Client;
 
 use super::Workspace;
 use super::bootstrap::REGISTRY;
+use super::network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 use crate::engine::share::Share;
+use crate::etcd::client::EtcdConnector;
 use crate::model::node::NodeSpec;
 use crate::operation::host_access::{EngineHost, HostAccess};
 use crate::transport::pool::ConnectionPool;
 
-/// The ports of one site. etcd is reached at the endpoints of each look, with the credentials of the layout.
+/// The ports of one site.
 #[derive(Clone)]
 pub struct Ports {
     /// The host of the node.
@@ -22,8 +23,12 @@ pub struct Ports {
     pub peers: Arc<dyn PeerHosts>,
     /// The API.
     pub api: ApiPort,
-    /// The registry, from the bootstrap node itself.
-    pub registry: SocketAddr,
+    /// etcd.
+    pub etcd: EtcdPort,
+    /// Plain TCP and HTTP.
+    pub network: Arc<dyn Network>,
+    /// The registry.
+    pub registry: Arc<dyn ImageRegistry>,
 }
 
 /// Reaches the hosts of other nodes.
@@ -39,6 +44,15 @@ pub enum ApiPort {
     Kubeconfig(PathBuf),
     /// By this client.
     Client(Client),
+}
+
+/// How etcd is reached at the endpoints of each look.
+#[derive(Clone)]
+pub enum EtcdPort {
+    /// By the credentials of the layout, which need not exist before the first look at etcd.
+    Credentials,
+    /// By these connections.
+    Connector(Arc<dyn EtcdConnector>),
 }
 
 /// Hosts over the connections of a run.
@@ -61,6 +75,13 @@ impl Ports {
     pub fn of_command(workspace: &Workspace, node: &NodeSpec, share: Share) -> Self {
         let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());
         let peers = PooledHosts { pool: workspace.pool.clone(), share };
-        Self { host: peers.host(node), peers: Arc::new(peers), api, registry: REGISTRY }
+        Self {
+            host: peers.host(node),
+            peers: Arc::new(peers),
+            api,
+            etcd: EtcdPort::Credentials,
+            network: Arc::new(TcpNetwork),
+            registry: Arc::new(LocalRegistry(REGISTRY)),
+        }
     }
 }

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::ClusterSite;
 use super::rendering::images;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::http_probe;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::node::Reachability;
 use crate::operation::site::EffectError;
@@ -98,7 +97,7 @@ impl ClusterSite {
             )));
         };
         let address = SocketAddr::new(ip, PORT);
-        Ok(Observation::Reachability(match http_probe::get(address, "/health", TRY).await {
+        Ok(Observation::Reachability(match self.ports.network.get(address, "/health", TRY).await {
             Ok(status) if status.is_success() => Reachability::Reached,
             Ok(status) => Reachability::NotYet(format!("http://{address}: {status}")),
             Err(error) => Reachability::NotYet(error.to_string()),

@@ -1,0 +1,36 @@
+//! The real implementation of the site, over a scripted host, a scripted API and etcd: each stands for the real thing
+//! at the level where metalform meets it, and is itself held against metalform's own reading of the real thing.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of it is test code; clippy knows only test functions"
+)]
+
+#[path = "kinds/answer.rs"]
+mod answer;
+#[path = "real_site/api/mod.rs"]
+mod api;
+#[expect(dead_code, reason = "tests/kinds.rs decides the cases, here they are performed")]
+#[path = "kinds/case.rs"]
+mod case;
+#[path = "kinds/certificates.rs"]
+mod certificates;
+#[path = "real_site/connections.rs"]
+mod connections;
+#[path = "real_site/etcd/mod.rs"]
+mod etcd;
+#[path = "real_site/host/mod.rs"]
+mod host;
+#[path = "real_site/host_oracle.rs"]
+mod host_oracle;
+#[path = "real_site/looks.rs"]
+mod looks;
+#[path = "real_site/scripts.rs"]
+mod scripts;
+#[path = "real_site/stage.rs"]
+mod stage;
+#[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
+mod support;
+
+use support::etcd as simulated_etcd;

@@ -1,0 +1,207 @@
+//! A Kubernetes API that exists only here: a tower service beneath [`kube::Client`], over objects in memory.
+
+pub mod cluster;
+pub mod merge;
+mod request;
+pub mod resource;
+pub mod rules;
+pub mod store;
+
+#[cfg(test)]
+mod tests;
+
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use self::request::{Asked, selects};
+use self::resource::{Address, KINDS, Target};
+use self::rules::{Fate, Rules};
+use self::store::{PatchType, Refused, Store, invalid};
+
+/// What happens by itself before each request is answered; an error is why no API server answers.
+pub type Passing = Box<dyn FnMut(&mut Store) -> Result<(), String> + Send>;
+
+/// The API server.
+pub struct ApiServer {
+    pub store: Store,
+    pub rules: Rules,
+    /// Titles of all requests that changed something or tried to: `patch nodes/n1`.
+    pub changes: Vec<String>,
+    passing: Passing,
+}
+
+/// One API server that many clients share.
+#[derive(Clone)]
+pub struct ScriptedApi(Arc<Mutex<ApiServer>>);
+
+impl ScriptedApi {
+    /// Always there; nothing happens by itself.
+    pub fn new() -> Self {
+        Self::with(Box::new(|_| Ok(())))
+    }
+
+    pub fn with(passing: Passing) -> Self {
+        let (store, rules) = (Store::default(), Rules::default());
+        Self(Arc::new(Mutex::new(ApiServer { store, rules, changes: Vec::new(), passing })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, ApiServer> {
+        self.0.lock().unwrap()
+    }
+
+    /// A client of it. Needs a tokio runtime.
+    pub fn client(&self) -> Client {
+        let api = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let api = api.clone();
+            async move { api.answer(request).await }
+        });
+        Client::new(service, "default")
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, tower::BoxError> {
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await?;
+        let asked = Asked::new(&head.method, head.uri.path(), head.uri.query().unwrap_or_default());
+        let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let fate = self.lock().rules.fate(&asked.title);
+        match fate {
+            Some(Fate::Refused) => return Err("tcp connect error: Connection refused (os error 111)".into()),
+            Some(Fate::Silent) => pending().await,
+            Some(Fate::Slow(time)) => tokio::time::sleep(time).await,
+            Some(Fate::Status(code)) => return Ok(failure(&by_rule(code, &asked.title))),
+            Some(Fate::AnswerLost) | None => {}
+        };
+        let answered = {
+            let mut server = self.lock();
+            let ApiServer { store, passing, .. } = &mut *server;
+            passing(store)?;
+            if head.method != Method::GET {
+                server.changes.push(asked.title.clone());
+            }
+            server.store.serve(&asked, header("content-type"), &body)
+        };
+        if fate == Some(Fate::AnswerLost) {
+            return Err("connection closed before message completed".into());
+        }
+        Ok(match answered {
+            Ok(Value::String(text)) => Response::new(Body::from(text.into_bytes())),
+            Ok(object) if header("accept").contains("as=PartialObjectMetadata") => {
+                let kind = json!("PartialObjectMetadata");
+                success(
+                    &json!({ "apiVersion": "meta.k8s.io/v1", "kind": kind, "metadata": object["metadata"] }),
+                )
+            }
+            Ok(object) => success(&object),
+            Err(refused) => failure(&refused),
+        })
+    }
+}
+
+impl Store {
+    fn serve(&mut self, asked: &Asked, content_type: &str, body: &[u8]) -> Result<Value, Refused> {
+        let address = match &asked.target {
+            None => {
+                let message = "the server could not find the requested resource".to_owned();
+                return Err(Refused { code: 404, reason: "NotFound", message });
+            }
+            Some(Target::Health) => return Ok(json!("ok")),
+            Some(Target::Discovery { group, version }) => return discovery(group, version),
+            Some(Target::Object(address)) => address,
+        };
+        let dry = asked.query.contains_key("dryRun");
+        let object = || -> Result<Value, Refused> {
+            serde_json::from_slice(body).map_err(|error| invalid(&error.to_string()))
+        };
+        match asked.verb {
+            "get" => self.read(address).cloned(),
+            "list" => {
+                let selected = |object: &&&Value| {
+                    ["fieldSelector", "labelSelector"]
+                        .iter()
+                        .filter_map(|kind| Some((*kind, asked.query.get(*kind)?)))
+                        .all(|(kind, selector)| selects(kind, selector, object))
+                };
+                let items: Vec<Value> =
+                    self.list(address).iter().filter(selected).map(|one| (*one).clone()).collect();
+                Ok(json!({
+                    "apiVersion": address.kind.api_version(),
+                    "kind": format!("{}List", address.kind.kind),
+                    "metadata": { "resourceVersion": "1" },
+                    "items": items,
+                }))
+            }
+            "create" if address.subresource.as_deref() == Some("eviction") => {
+                self.delete(&Address { subresource: None, ..address.clone() }, dry)
+            }
+            "create" => self.create(address, object()?, dry),
+            "update" => self.replace(address, object()?, dry),
+            "delete" => self.delete(address, dry),
+            "patch" => {
+                let manager = asked.query.get("fieldManager").cloned();
+                let how = match (content_type, manager) {
+                    ("application/merge-patch+json", _) => PatchType::Merge,
+                    ("application/apply-patch+yaml", Some(manager)) => PatchType::Apply(manager),
+                    (other, _) => {
+                        let message = format!("unsupported patch {other}, or no field manager");
+                        return Err(Refused { code: 415, reason: "UnsupportedMediaType", message });
+                    }
+                };
+                self.patch(address, &object()?, &how, dry)
+            }
+            other => Err(Refused { code: 405, reason: "MethodNotAllowed", message: other.to_owned() }),
+        }
+    }
+}
+
+fn discovery(group: &str, version: &str) -> Result<Value, Refused> {
+    let kinds: Vec<Value> = KINDS
+        .iter()
+        .filter(|kind| (kind.group, kind.version) == (group, version))
+        .map(|kind| {
+            json!({
+                "name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced,
+                "kind": kind.kind,
+                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
+            })
+        })
+        .collect();
+    if kinds.is_empty() {
+        let message = format!("the server does not serve {group}/{version}");
+        return Err(Refused { code: 404, reason: "NotFound", message });
+    }
+    let of = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Ok(json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of, "resources": kinds }))
+}
+
+fn by_rule(code: u16, title: &str) -> Refused {
+    let (reason, message) = match code {
+        403 => ("Forbidden", format!("forbidden: cannot {title}")),
+        409 => ("Conflict", "the object has been modified".to_owned()),
+        429 => ("TooManyRequests", "too many requests".to_owned()),
+        _ => ("InternalError", "etcdserver: request timed out".to_owned()),
+    };
+    Refused { code, reason, message }
+}
+
+fn success(object: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(object.to_string().into_bytes()));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert("content-type", json);
+    response
+}
+
+fn failure(refused: &Refused) -> Response<Body> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": refused.message, "reason": refused.reason, "code": refused.code,
+    });
+    let mut response = success(&status);
+    *response.status_mut() = StatusCode::from_u16(refused.code).unwrap();
+    response
+}

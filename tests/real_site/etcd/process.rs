@@ -1,0 +1,175 @@
+//! Real members of etcd on loopback addresses, each a process with a data directory of its own. All end with their
+//! cluster, by their process ids.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use metalform::etcd::client::{DEADLINE, EtcdAccess};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::certificates::{EtcdCa, Pair};
+
+/// Where an etcd binary is, or why there is none: `METALFORM_ETCD`, else `etcd` on PATH, else that of a bundle in the
+/// cache, which is unpacked to `directory`.
+pub fn binary(directory: &Path) -> Result<PathBuf, String> {
+    if let Some(path) = std::env::var_os("METALFORM_ETCD") {
+        return Ok(path.into());
+    }
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    if let Some(found) =
+        std::env::split_paths(&paths).map(|path| path.join("etcd")).find(|path| path.is_file())
+    {
+        return Ok(found);
+    }
+    let cache = std::env::var_os("METALFORM_CACHE").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/metalform"),
+        PathBuf::from,
+    );
+    let caches = [cache, PathBuf::from("/var/cache/metalform")];
+    caches.iter().find_map(|cache| of_bundle(&cache.join("bundle"), directory)).ok_or_else(|| {
+        "no etcd: METALFORM_ETCD is not set, PATH has none, and no bundle is in the cache".to_owned()
+    })
+}
+
+/// Unpacks `usr/local/bin/etcd` of the etcd image of a bundle's entry.
+fn of_bundle(bundle: &Path, directory: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(bundle).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    entries.into_iter().find_map(|entry| {
+        let read = |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).ok()?).ok();
+        let images = read(&entry.join("entry.json"))?;
+        let images = images["images"].as_object()?;
+        let (_, digest) = images.iter().find(|(reference, _)| reference.contains("/etcd:"))?;
+        let blob = |digest: &str| {
+            entry.join("content/images/blobs/sha256").join(digest.trim_start_matches("sha256:"))
+        };
+        let manifest = read(&blob(digest.as_str()?))?;
+        let layer = File::open(blob(manifest["layers"][0]["digest"].as_str()?)).ok()?;
+        let mut archive = tar::Archive::new(zstd::Decoder::new(layer).ok()?);
+        for file in archive.entries().ok()? {
+            let mut file = file.ok()?;
+            if file.path().ok()?.ends_with("bin/etcd") {
+                let path = directory.join("etcd");
+                file.unpack(&path).ok()?;
+                return Some(path);
+            }
+        }
+        None
+    })
+}
+
+/// A cluster of its own.
+pub struct EtcdProcesses {
+    binary: PathBuf,
+    directory: TempDir,
+    ca: EtcdCa,
+    running: Vec<(usize, Child)>,
+}
+
+impl EtcdProcesses {
+    /// # Errors
+    /// When there is no binary.
+    pub fn new() -> Result<Self, String> {
+        let directory = tempfile::tempdir().unwrap();
+        Ok(Self { binary: binary(directory.path())?, directory, ca: EtcdCa::new(), running: Vec::new() })
+    }
+
+    /// 127.x.y.N: a network of this process's own, so that tests side by side do not meet.
+    pub fn address(number: usize) -> IpAddr {
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        IpAddr::V4(Ipv4Addr::new(127, high | 128, low, u8::try_from(number).unwrap()))
+    }
+
+    pub fn peer_url(number: usize) -> String {
+        format!("https://{}:2380", Self::address(number))
+    }
+
+    pub fn client_url(number: usize) -> String {
+        format!("https://{}:2379", Self::address(number))
+    }
+
+    /// What metalform reaches it with, by these members.
+    pub fn access(&self, numbers: &[usize]) -> EtcdAccess {
+        let endpoints = numbers.iter().map(|number| Self::client_url(*number)).collect();
+        EtcdAccess { endpoints, connector: Arc::new(self.ca.credentials()), deadline: DEADLINE }
+    }
+
+    fn data(&self, number: usize) -> PathBuf {
+        self.directory.path().join(format!("n{number}"))
+    }
+
+    /// Starts member `n<number>` with `--initial-cluster` and `--initial-cluster-state`.
+    pub fn start(&mut self, number: usize, initial_cluster: &str, state: &str) {
+        let home = self.data(number);
+        fs::create_dir_all(&home).unwrap();
+        let Pair { certificate, key } = self.ca.member(Self::address(number));
+        let write = |name: &str, text: &str| {
+            let path = home.join(name);
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (ca, certificate, key) = (
+            write("ca.crt", &self.ca.certificate),
+            write("member.crt", &certificate),
+            write("member.key", &key),
+        );
+        let log = File::create(home.join("log")).unwrap();
+        let (peer, client) = (Self::peer_url(number), Self::client_url(number));
+        let child = Command::new(&self.binary)
+            .env_clear()
+            .args([
+                format!("--name=n{number}"),
+                format!("--data-dir={}", home.join("data").display()),
+                format!("--listen-client-urls={client}"),
+                format!("--advertise-client-urls={client}"),
+                format!("--listen-peer-urls={peer}"),
+                format!("--initial-advertise-peer-urls={peer}"),
+                format!("--initial-cluster={initial_cluster}"),
+                format!("--initial-cluster-state={state}"),
+                "--client-cert-auth=true".to_owned(),
+                format!("--trusted-ca-file={ca}"),
+                format!("--cert-file={certificate}"),
+                format!("--key-file={key}"),
+                "--peer-client-cert-auth=true".to_owned(),
+                format!("--peer-trusted-ca-file={ca}"),
+                format!("--peer-cert-file={certificate}"),
+                format!("--peer-key-file={key}"),
+                "--unsafe-no-fsync=true".to_owned(),
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.running.push((number, child));
+    }
+
+    /// Ends a member at once, as a power cut does; its data stays.
+    pub fn kill(&mut self, number: usize) {
+        for (_, child) in self.running.iter_mut().filter(|(running, _)| *running == number) {
+            end(child);
+        }
+        self.running.retain(|(running, _)| *running != number);
+    }
+
+    /// What a member printed last.
+    pub fn last_line(&self, number: usize) -> String {
+        let log = fs::read_to_string(self.data(number).join("log")).unwrap_or_default();
+        log.lines().last().unwrap_or_default().to_owned()
+    }
+}
+
+impl Drop for EtcdProcesses {
+    fn drop(&mut self) {
+        self.running.iter_mut().for_each(|(_, child)| end(child));
+    }
+}
+
+/// One that has ended already is only reaped.
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,186 @@
+//! Guards, and the scripts of `Step::Run`, are shell; what metalform itself writes is known here by its shape.
+//! A script of a state is answered from a table of the test, or not at all.
+
+use super::ScriptedHost;
+
+/// A guard that metalform writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownGuard {
+    /// `test -d PATH`.
+    Directory(String),
+    /// `command -v NAME`.
+    Command(String),
+    /// Whether something listens on a TCP port.
+    Port(u16),
+    /// Whether a module is loaded or loadable.
+    Module(String),
+    /// Whether a certificate is of a CA (first path) and has not expired.
+    Verified { ca: String, certificate: String },
+    /// Whether a file was written after a unit's last start or reload.
+    Owed { unit: String, reload: bool, patterns: Vec<String> },
+    /// Whether there are other package sources than one's own.
+    OtherSources { patterns: Vec<String>, own: String },
+    /// Whether there are disabled package sources.
+    DisabledSources { patterns: Vec<String> },
+}
+
+impl KnownGuard {
+    pub fn of(script: &str) -> Option<Self> {
+        let words = words(script);
+        let word = |position: usize| words.get(position).cloned();
+        if words.len() == 3 && script.starts_with("test -d ") {
+            return Some(Self::Directory(word(2)?));
+        }
+        if script.starts_with("command -v ") {
+            return Some(Self::Command(word(2)?));
+        }
+        if let Some((_, rest)) = script.split_once("sport = :") {
+            return Some(Self::Port(rest.split('\'').next()?.parse().ok()?));
+        }
+        if let Some(rest) = script.strip_prefix("test -e /sys/module/") {
+            return Some(Self::Module(rest.split(' ').next()?.to_owned()));
+        }
+        if script.starts_with("openssl verify -CAfile ") {
+            return Some(Self::Verified { ca: word(3)?, certificate: word(4)? });
+        }
+        if script.starts_with("since=$(TZ=UTC") {
+            let (_, show) = script.split_once("--property=")?;
+            let unit = show.split_once(" -- ")?.1.split_once(')')?.0;
+            let files = script.split_once("stat -c %Y -- ")?.1.split_once(" 2>/dev/null")?.0;
+            let reload = show.starts_with("StateChangeTimestamp");
+            return Some(Self::Owed { unit: self::words(unit).pop()?, reload, patterns: self::words(files) });
+        }
+        let patterns = |rest: &str| rest.split(' ').map(str::to_owned).collect();
+        let (rest, action) = script.strip_prefix("for f in ")?.split_once("; do ")?;
+        if let Some(own) = action.strip_prefix("if [ \"$f\" != ") {
+            let own = own.split(' ').next()?.to_owned();
+            return Some(Self::OtherSources { patterns: patterns(rest), own });
+        }
+        action
+            .starts_with("if [ -e \"$f\" ]; then")
+            .then(|| Self::DisabledSources { patterns: patterns(rest) })
+    }
+}
+
+/// How a package source is taken out of use.
+const DISABLED: &str = ".metalform-disabled";
+
+impl ScriptedHost {
+    /// The exit status; `None` where nothing is known of such a guard.
+    pub fn guard(&self, script: &str) -> Option<i32> {
+        let holds = match KnownGuard::of(script) {
+            None => return self.guards.get(script).copied(),
+            Some(KnownGuard::Directory(path)) => self.tree.is_directory(&path),
+            Some(KnownGuard::Command(name)) => self.commands.contains(&name),
+            Some(KnownGuard::Port(port)) => self.listening.contains(&port),
+            Some(KnownGuard::Module(name)) => {
+                self.modules.contains(&name) || self.loadable.contains_key(&name)
+            }
+            Some(KnownGuard::Verified { ca, certificate }) => {
+                let of = self.tree.text(&ca).map(|ca| kubelet_certificate(&ca));
+                of.is_some() && self.tree.text(&certificate) == of
+            }
+            Some(KnownGuard::Owed { unit, reload, patterns }) => self.is_owed(&unit, reload, &patterns),
+            Some(KnownGuard::OtherSources { patterns, own }) => !self.others(&patterns, &own).is_empty(),
+            Some(KnownGuard::DisabledSources { patterns }) => !self.matching(&patterns).is_empty(),
+        };
+        Some(i32::from(!holds))
+    }
+
+    fn is_owed(&self, unit: &str, reload: bool, patterns: &[String]) -> bool {
+        let Some(unit) = self.units.get(unit) else { return false };
+        let since = if reload { unit.reloaded } else { unit.started };
+        let written = self.matching(patterns).into_iter().filter_map(|path| self.tree.written(&path));
+        since > 0 && written.into_iter().any(|at| at > since && at <= self.clock)
+    }
+
+    /// Files that match any of these patterns.
+    pub(super) fn matching(&self, patterns: &[String]) -> Vec<String> {
+        patterns.iter().flat_map(|pattern| self.tree.glob(pattern)).collect()
+    }
+
+    /// Files with other package sources; one of comments alone is none.
+    fn others(&self, patterns: &[String], own: &str) -> Vec<String> {
+        let names_a_source = |path: &String| {
+            let text = self.tree.text(path).unwrap_or_default();
+            text.lines().map(str::trim_start).any(|line| !line.is_empty() && !line.starts_with('#'))
+        };
+        let mut files = self.matching(patterns);
+        files.retain(|path| path != own && names_a_source(path));
+        files
+    }
+
+    /// Runs a script of metalform's own; false where nothing is known of such a script.
+    pub fn run_known(&mut self, script: &str) -> bool {
+        if let Some(reference) = script.strip_prefix("ctr -n k8s.io images rm ") {
+            return words(reference).pop().is_some_and(|reference| self.images.remove(&reference));
+        }
+        if let Some(destination) = script.strip_prefix("ip route del ") {
+            return self.routes.remove(destination).is_some();
+        }
+        if script.starts_with("rm -f /etc/kubernetes/manifests/etcd.yaml && ") {
+            self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
+            if self.tree.is_directory("/var/lib/etcd/member") {
+                let aside = format!("/var/lib/etcd/removed-{}", self.clock);
+                self.tree.rename("/var/lib/etcd/member", &aside);
+            }
+            return true;
+        }
+        match KnownGuard::of(script) {
+            Some(KnownGuard::OtherSources { patterns, own }) => {
+                for path in self.others(&patterns, &own) {
+                    self.tree.rename(&path, &format!("{path}{DISABLED}"));
+                }
+                true
+            }
+            Some(KnownGuard::DisabledSources { patterns }) => {
+                for path in self.matching(&patterns) {
+                    self.tree.rename(&path, path.trim_end_matches(DISABLED));
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// In place of the certificate that a CA signed for the kubelet of a scripted host.
+pub fn kubelet_certificate(ca: &str) -> String {
+    use sha2::{Digest, Sha256};
+    format!("kubelet certificate of CA {}\n", hex::encode(Sha256::digest(ca)))
+}
+
+/// The words of a command, with their single quotes taken off.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' => quoted = !quoted,
+            '\\' if !quoted => word.extend(characters.next()),
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            other => word.push(other),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guards_of_metalform_are_known() {
+        let survey = metalform::operation::survey::probes();
+        let guards = survey.iter().filter_map(|probe| match probe {
+            metalform::resource::contract::probe::Probe::Guard { script } => Some(script),
+            _ => None,
+        });
+        let unknown: Vec<&String> = guards.filter(|script| KnownGuard::of(script).is_none()).collect();
+        assert!(unknown.is_empty(), "{unknown:#?}");
+        assert_eq!(KnownGuard::of("grep -q x /etc/y"), None);
+        assert_eq!(words("'it'\\''s' 'a b'"), ["it's", "a b"]);
+    }
+}
