@@ -340,10 +340,7 @@ mod tests {
         assert_eq!(with(&debian, "13", "amd64"), [""; 0]);
         assert_eq!(with(&rocky, "9.6", "amd64"), [""; 0]);
         assert_eq!(with(&debian, "13", "arm64"), ["debian 13 for arm64"]);
-        assert_eq!(
-            with(&debian, "11", "riscv64"),
-            ["operating system debian 11", "architecture riscv64"]
-        );
+        assert_eq!(with(&debian, "11", "riscv64"), ["operating system debian 11", "architecture riscv64"]);
     }
 
     #[test]
