@@ -86,7 +86,7 @@ impl Platform {
 }
 
 impl Platform {
-    /// The properties of a host for which none of `platforms` provides packages: `its architecture, arm64,`. Empty when
+    /// The properties of a host for which none of `platforms` provides packages: `architecture arm64`. Empty when
     /// the host's platform is among them.
     pub fn unavailable(facts: &Facts, platforms: &BTreeSet<Self>) -> Vec<String> {
         let release = Release::of(&facts.os);
@@ -96,10 +96,10 @@ impl Platform {
         let is_of_architecture = |platform: &&Self| platform.architecture.as_str() == facts.arch;
         let mut missing = Vec::new();
         if !platforms.iter().any(|platform| is_of_system(&platform)) {
-            missing.push(format!("its operating system, {} {},", facts.os.id, facts.os.version));
+            missing.push(format!("operating system {} {}", facts.os.id, facts.os.version));
         }
         if !platforms.iter().any(|platform| is_of_architecture(&platform)) {
-            missing.push(format!("its architecture, {},", facts.arch));
+            missing.push(format!("architecture {}", facts.arch));
         }
         let both = |platform: &&Self| is_of_system(platform) && is_of_architecture(platform);
         if missing.is_empty() && !platforms.iter().any(|platform| both(&platform)) {
@@ -340,10 +340,7 @@ mod tests {
         assert_eq!(with(&debian, "13", "amd64"), [""; 0]);
         assert_eq!(with(&rocky, "9.6", "amd64"), [""; 0]);
         assert_eq!(with(&debian, "13", "arm64"), ["debian 13 for arm64"]);
-        assert_eq!(
-            with(&debian, "11", "riscv64"),
-            ["its operating system, debian 11,", "its architecture, riscv64,"]
-        );
+        assert_eq!(with(&debian, "11", "riscv64"), ["operating system debian 11", "architecture riscv64"]);
     }
 
     #[test]

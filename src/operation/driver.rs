@@ -16,7 +16,7 @@ mod step;
 mod turn;
 mod waits;
 
-pub use self::memory::{Memory, PhaseMemory};
+pub use self::memory::{ActionRecord, Memory, PhaseMemory};
 pub use self::outcome::{RunFault, RunOutcome};
 pub use self::settle::{Setback, SettledEffect, settle};
 pub use self::step::{DriverStep, Effect, EffectKind, Note};
@@ -51,7 +51,7 @@ pub(super) fn predict<O: Operation>(
     world.predict(goal, &mut memory.begun, action);
     memory.begun.remember(action);
     if let Some(phase) = memory.phases.get_mut(&phase) {
-        phase.actions.push(action.sentence());
+        phase.actions.push(action.into());
     }
     phase
 }

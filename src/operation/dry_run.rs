@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::contract::{Blocker, Operation, phases};
 use super::driver::{self, Effect, EffectKind, Memory, RunFault, RunOutcome};
 use super::effect::{Action, Look, LookKey, Returned};
+use super::resource_change::ResourceChange;
 use super::run::RunError;
 use super::site::{EffectError, Site};
 use crate::resource::contract::change::Difference;
@@ -56,7 +57,7 @@ pub struct PlannedAction {
     /// The action.
     pub action: Action,
     /// Resources, files and objects that it would change.
-    pub changes: Vec<(String, Vec<Difference>)>,
+    pub changes: Vec<ResourceChange>,
 }
 
 /// The end of foresight.
@@ -190,9 +191,11 @@ impl<O: Operation> Forecast<'_, O> {
         self.predicted.extend(action.disturbs());
         let all = action.changes();
         let planned_before = !all.is_empty();
-        let changes: Vec<_> =
-            all.into_iter().filter(|(id, differences)| self.shown.get(id) != Some(differences)).collect();
-        self.shown.extend(changes.iter().cloned());
+        let changes: Vec<_> = all
+            .into_iter()
+            .filter(|change| self.shown.get(&change.id) != Some(&change.differences))
+            .collect();
+        self.shown.extend(changes.iter().map(|change| (change.id.clone(), change.differences.clone())));
         if planned_before && changes.is_empty() {
             return;
         }

@@ -139,7 +139,7 @@ fn lines(preview: &Preview) -> Vec<String> {
         lines.push(phase.title.to_owned());
         for planned in &phase.actions {
             lines.push(format!("  {}", planned.action.sentence()));
-            lines.extend(planned.changes.iter().map(|(id, _)| format!("    {id}")));
+            lines.extend(planned.changes.iter().map(|change| format!("    {}", change.id)));
         }
         lines.extend(phase.end.as_ref().map(|end| format!("  {end:?}")));
     }

@@ -13,7 +13,8 @@ use crate::engine::nonce::Nonce;
 use crate::engine::share::Share;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
-use crate::resource::contract::change::{Difference, Verdict};
+use crate::operation::resource_change::ResourceChange;
+use crate::resource::contract::change::Verdict;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::{Output, Program, Transport};
 
@@ -26,11 +27,11 @@ pub struct HostPlan(pub Looked<SharedDesired>);
 
 impl HostPlan {
     /// The resources that differ, in order.
-    pub fn changes(&self) -> Vec<(String, Vec<Difference>)> {
+    pub fn changes(&self) -> Vec<ResourceChange> {
         let verdicts = self.0.plan().verdicts.into_iter();
         verdicts
             .filter_map(|(id, verdict)| match verdict {
-                Verdict::Change(change) => Some((id, change.differences)),
+                Verdict::Change(change) => Some(ResourceChange::new(id, change)),
                 Verdict::NoChange { .. } | Verdict::Refuse { .. } => None,
             })
             .collect()
@@ -40,7 +41,7 @@ impl HostPlan {
 impl fmt::Debug for HostPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Contents may be secret.
-        f.debug_list().entries(self.changes().iter().map(|(id, _)| id)).finish()
+        f.debug_list().entries(self.changes().iter().map(|change| &change.id)).finish()
     }
 }
 

@@ -30,6 +30,7 @@ pub mod observed;
 pub mod parts;
 pub mod phases;
 pub mod preflight;
+pub mod resource_change;
 pub mod run;
 pub mod site;
 pub mod survey;

@@ -175,23 +175,26 @@ impl<'a, O: Operation> Run<'a, O> {
         }
     }
 
-    fn summary(&self) -> RunSummary {
+    /// What it has led to so far.
+    pub fn summary(&self) -> RunSummary {
+        let now = self.began.elapsed();
         let phases: Vec<PhaseRun> = phases::<O>(self.goal)
             .filter_map(|entry| {
                 let title = entry.phase.title();
                 let phase = self.memory.phase(title)?;
-                let began = phase.began.unwrap_or_default();
+                // A phase that neither holds nor was begun has nothing to report.
+                let began = phase.began.or(phase.held.map(|_| Duration::ZERO))?;
                 Some(PhaseRun {
                     title,
                     began,
-                    elapsed: phase.held?.saturating_sub(began),
+                    elapsed: phase.held.unwrap_or(now).saturating_sub(began),
                     changed: phase.changed,
                     actions: phase.actions.clone(),
                 })
             })
             .collect();
         let changed = phases.iter().map(|phase| phase.changed).sum();
-        RunSummary { phases, changed, elapsed: self.began.elapsed() }
+        RunSummary { phases, changed, elapsed: now }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reports as JSON or YAML documents.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::model::api_contract::API_VERSION;
@@ -30,6 +32,11 @@ pub enum DocumentError {
     /// As YAML.
     #[error("cannot serialise as YAML: {0}")]
     Yaml(String),
+}
+
+/// With milliseconds.
+pub(super) fn rounded_seconds(elapsed: Duration) -> f64 {
+    (elapsed.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
 /// An indented JSON document with a final newline.

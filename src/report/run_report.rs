@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::diff::printable;
+use super::document::rounded_seconds;
 use super::plain::seconds;
 use super::table::columns;
 use crate::engine::host::HostError;
@@ -46,7 +47,7 @@ pub fn row(host: &HostRun) -> HostRow {
         changed: record.changed.clone(),
         unchanged: record.unchanged,
         not_done: Vec::new(),
-        seconds: record.elapsed.map(|elapsed| (elapsed.as_secs_f64() * 1000.0).round() / 1000.0),
+        seconds: record.elapsed.map(rounded_seconds),
         errors: Vec::new(),
         output: Vec::new(),
         elapsed: record.elapsed,

@@ -6,11 +6,13 @@
 
 pub mod apply;
 pub mod apply_saved_plan;
+pub mod bootstrap;
 pub mod build_identity;
 pub mod check;
 pub mod cluster_nodes;
 pub mod command_context;
 pub mod command_error;
+pub mod deploy;
 pub mod etcd_members;
 pub mod facts;
 pub mod file_text;
@@ -21,6 +23,8 @@ pub mod host_failures;
 pub mod hosts;
 pub mod node_check;
 pub mod node_list;
+pub mod operation_failure;
+pub mod operation_report;
 pub mod plan;
 pub mod plan_file;
 pub mod remedies;

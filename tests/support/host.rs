@@ -13,6 +13,7 @@ use metalform::model::values::Values;
 use metalform::operation::host_access::HostPlan;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::report::{ContainerReport, UnitReport};
+use metalform::operation::resource_change::ResourceChange;
 use metalform::operation::survey::Survey;
 use metalform::resource::contract::change::{Change, Difference, Verdict};
 use metalform::resource::contract::probe::Observed;
@@ -155,7 +156,7 @@ impl Host {
     /// Carries out a plan, to the end or until `only` things were changed.
     pub fn apply(&mut self, plan: &HostPlan, only: Option<usize>, now: Instant) -> usize {
         let mut changed = 0;
-        for (id, differences) in plan.changes() {
+        for ResourceChange { id, differences, .. } in plan.changes() {
             if only.is_some_and(|only| changed >= only) {
                 break;
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::outcome::{RunFault, RunOutcome};
 use super::patience::Patience;
 use crate::operation::cause::Cause;
-use crate::operation::effect::{LookKey, Target};
+use crate::operation::effect::{Action, LookKey, Target};
 
 /// What one run has begun. `B` are the flags of the operation's parts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,22 @@ pub struct Memory<B> {
     pub(super) effects: u64,
 }
 
+/// An action that was completed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionRecord {
+    /// As [`Action::sentence`].
+    pub sentence: String,
+    /// Ids of the resources and objects that differed before.
+    pub resources: Vec<String>,
+}
+
+impl From<&Action> for ActionRecord {
+    fn from(action: &Action) -> Self {
+        let resources = action.changes().into_iter().map(|change| change.id).collect();
+        Self { sentence: action.sentence(), resources }
+    }
+}
+
 /// One phase of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseMemory {
@@ -38,8 +54,8 @@ pub struct PhaseMemory {
     pub held: Option<Duration>,
     /// Resources and objects that it changed.
     pub changed: usize,
-    /// Sentences of its actions, in order.
-    pub actions: Vec<String>,
+    /// Its completed actions, in order.
+    pub actions: Vec<ActionRecord>,
     pub(super) waits: BTreeMap<String, Patience>,
     pub(super) waiting: Option<Waiting>,
 }

@@ -74,7 +74,7 @@ pub fn settle<O: Operation>(
                 (&effect.work, memory.phases.get_mut(&flight.phase))
             {
                 phase.changed += returned.changed;
-                phase.actions.push(action.sentence());
+                phase.actions.push(action.into());
             }
         }
         Err(setback) if memory.ending.is_some() => {

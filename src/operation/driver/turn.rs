@@ -199,7 +199,7 @@ impl<'a, O: Operation> Turn<'a, O> {
         self.begin(title);
         let (now, sentence) = (self.now, action.sentence());
         self.phase(title).end_wait(now);
-        let done = self.phase(title).actions.iter().filter(|done| **done == sentence).count();
+        let done = self.phase(title).actions.iter().filter(|done| done.sentence == sentence).count();
         if done >= ATTEMPTS {
             let (phase, class) = (title.to_owned(), action.class());
             return self.fail(RunFault::Futile { phase, action: sentence, class, times: ATTEMPTS });

@@ -17,7 +17,7 @@ use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
 use crate::operation::observed::proxy::ProxyView;
-use crate::resource::contract::change::Difference;
+use crate::operation::resource_change::ResourceChange;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -214,21 +214,18 @@ impl Action {
         }
     }
 
-    /// What it would change, for a dry run: ids and differences.
-    pub fn changes(&self) -> Vec<(String, Vec<Difference>)> {
-        let created = |kind: &str, names: &BTreeSet<String>| {
-            let difference = |after: &str| Difference::Field {
-                name: "state".to_owned(),
-                before: None,
-                after: Some(after.to_owned()),
-            };
-            names.iter().map(|name| (format!("{kind}:{name}"), vec![difference("created")])).collect()
-        };
+    /// What it would change, for a dry run.
+    pub fn changes(&self) -> Vec<ResourceChange> {
+        let created = |kind: &str, name: &String| ResourceChange::creation(kind, name, Vec::new());
         match self {
             Self::Apply(_, plan) | Self::UpdateProxy(_, plan) => plan.changes(),
-            Self::CreateTrust(files) => created("file", files),
-            Self::LoadImages(images) => created("image", images),
-            Self::ApplyObjects(objects, _) => created("object", objects),
+            Self::CreateTrust(files) => {
+                files.iter().map(|path| ResourceChange::creation("file", path, vec![path.clone()])).collect()
+            }
+            Self::LoadImages(images) => images.iter().map(|image| created("image", image)).collect(),
+            Self::ApplyObjects(objects, _) => {
+                objects.iter().map(|object| created("object", object)).collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -125,7 +125,7 @@ impl HostBegun {
     pub fn remember(&mut self, action: &Action) {
         match action {
             Action::Apply(layer, plan) => {
-                let ids = plan.changes().into_iter().map(|(id, _)| id);
+                let ids = plan.changes().into_iter().map(|change| change.id);
                 self.changed.entry(layer.clone()).or_default().extend(ids);
             }
             Action::SetAsideMemberData => {

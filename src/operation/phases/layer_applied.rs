@@ -19,7 +19,7 @@ pub(super) fn applied<O: NodeOperation>(scene: &Scene<'_, O>, layer: Layer) -> R
         LayerPlan::Unchanged(_) => Ok(()),
         LayerPlan::Refused(refusals) => Err(PhaseStatus::Blocked(Blocker::Refused(refusals.clone()))),
         LayerPlan::Differs(plan) => {
-            let ids = plan.changes().into_iter().map(|(id, _)| id);
+            let ids = plan.changes().into_iter().map(|change| change.id);
             let again: Vec<String> = ids.filter(|id| scene.host_begun().was_changed(&layer, id)).collect();
             if again.is_empty() {
                 Err(PhaseStatus::Act(Action::Apply(layer, plan.clone())))

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use crate::operation::driver::ActionRecord;
+
 /// What a run led to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Phases in order.
+    /// Phases that hold or were begun, in order.
     pub phases: Vec<PhaseRun>,
     /// Resources and objects that were changed.
     pub changed: usize,
@@ -20,12 +22,12 @@ pub struct PhaseRun {
     pub title: &'static str,
     /// When it began, since the beginning of the run.
     pub began: Duration,
-    /// From its first effect until it held.
+    /// From its first effect until it held, or until the run ended.
     pub elapsed: Duration,
     /// Resources and objects that it changed.
     pub changed: usize,
     /// What it did, in order.
-    pub actions: Vec<String>,
+    pub actions: Vec<ActionRecord>,
 }
 
 impl RunSummary {

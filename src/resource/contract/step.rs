@@ -185,6 +185,43 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The files, links and directories that it creates, replaces or removes, as far as their paths are known
+    /// beforehand.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::WriteFile { path, .. }
+            | Self::EditFile { path, .. }
+            | Self::MakeDirectory { path, .. }
+            | Self::SetAccess { path, .. }
+            | Self::Symlink { path, .. }
+            | Self::Remove { path, .. }
+            | Self::Download { path, .. }
+            | Self::Unpack { path, .. } => vec![path],
+            Self::IssueCertificate(request) => vec![&request.certificate, &request.key],
+            Self::WriteAuthorizedKeys { .. }
+            | Self::Await { .. }
+            | Self::Reboot { .. }
+            | Self::RefreshPackageIndex
+            | Self::InstallPackages(_)
+            | Self::RemovePackages(_)
+            | Self::HoldPackage { .. }
+            | Self::VerifyUnit { .. }
+            | Self::ReloadUnitFiles
+            | Self::Unit { .. }
+            | Self::SetSysctl { .. }
+            | Self::LoadModule(_)
+            | Self::SwapOff
+            | Self::PullImage(_)
+            | Self::ReplaceRoute { .. }
+            | Self::Account { .. }
+            | Self::SetPassword { .. }
+            | Self::Mount { .. }
+            | Self::Run { .. } => Vec::new(),
+        }
+    }
+}
+
 /// A unit file that is not installed yet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct UnitFile {

@@ -1,38 +1,12 @@
-//! `--dry-run` of operations: what each phase would do.
+//! What a run would do, phase by phase, with diffs.
 
-use std::process::ExitCode;
-
-use clap::Args;
-
-use super::failure::Exit;
-use super::summary;
+use super::diff::{self, Paint, printable};
+use crate::model::name::HostName;
 use crate::operation::dry_run::{PhasePreview, PlannedAction, Preview, Unforeseen};
-use crate::report::diff::{self, Paint};
-
-/// Options of a dry run.
-#[derive(Debug, Args)]
-pub struct DryRun {
-    /// Only show what each phase would do, with diffs; changes nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// With --dry-run: exit with code 2 when there are changes
-    #[arg(long, requires = "dry_run")]
-    detailed_exitcode: bool,
-}
-
-impl DryRun {
-    /// The exit code of a command that did not fail.
-    pub fn exit_code(&self, changes: bool) -> ExitCode {
-        if self.detailed_exitcode && changes {
-            ExitCode::from(Exit::Changes as u8)
-        } else {
-            ExitCode::SUCCESS
-        }
-    }
-}
+use crate::service::operation_failure::blocker_lines;
 
 /// What a run would do: a paragraph for each phase that does not hold.
-pub fn text(name: &str, preview: &Preview, paint: Paint) -> String {
+pub fn text(name: &HostName, preview: &Preview, paint: Paint) -> String {
     let mut text = format!("Plan for {name}\n");
     for phase in &preview.phases {
         text.push_str(&phase_text(name, phase, paint));
@@ -47,7 +21,7 @@ pub fn text(name: &str, preview: &Preview, paint: Paint) -> String {
     text
 }
 
-fn phase_text(name: &str, phase: &PhasePreview, paint: Paint) -> String {
+fn phase_text(name: &HostName, phase: &PhasePreview, paint: Paint) -> String {
     if phase.actions.is_empty() && phase.end.is_none() {
         return format!("{}: holds\n", phase.title);
     }
@@ -55,27 +29,33 @@ fn phase_text(name: &str, phase: &PhasePreview, paint: Paint) -> String {
     for planned in &phase.actions {
         text.push_str(&action_text(planned, paint));
     }
-    match &phase.end {
-        None => {}
-        Some(Unforeseen::Wait { condition, last_seen }) => {
-            text.push_str(&format!("  wait for {condition} (now: {last_seen})\n"));
-        }
-        Some(Unforeseen::Unseen { look, reason }) => {
-            text.push_str(&format!("  further actions depend on the result (could not {look}: {reason})\n"));
-        }
-        Some(Unforeseen::Blocked(blocker)) => {
-            for line in summary::blocked(name, blocker).errors {
-                text.push_str(&format!("  blocked as things are now: {line}\n"));
-            }
-        }
+    for line in phase.end.iter().flat_map(|end| unforeseen(name, end)) {
+        text.push_str(&format!("  {line}\n"));
     }
     text
 }
 
+/// What is not known of the actions after this point, as lines.
+pub(super) fn unforeseen(name: &HostName, end: &Unforeseen) -> Vec<String> {
+    match end {
+        Unforeseen::Wait { condition, last_seen } => vec![format!("wait for {condition} (now: {last_seen})")],
+        Unforeseen::Unseen { look, reason } => {
+            vec![format!("further actions depend on the result (could not {look}: {reason})")]
+        }
+        Unforeseen::Blocked(blocker) => {
+            let lines = blocker_lines(name, blocker).into_iter();
+            lines.map(|line| format!("blocked as things are now: {line}")).collect()
+        }
+    }
+}
+
 fn action_text(planned: &PlannedAction, paint: Paint) -> String {
     let mut text = format!("  {}\n", planned.action.sentence());
-    for (id, differences) in &planned.changes {
-        for line in diff::text(id, differences, paint).lines() {
+    for change in &planned.changes {
+        let differences = diff::text(&change.id, &change.differences, paint);
+        let unnamed = change.files.iter().filter(|path| !differences.contains(*path));
+        let unnamed: String = unnamed.map(|path| format!("    writes {}\n", printable(path))).collect();
+        for line in differences.lines().chain(unnamed.lines()) {
             text.push_str(&format!("  {line}\n"));
         }
     }
@@ -86,6 +66,7 @@ fn action_text(planned: &PlannedAction, paint: Paint) -> String {
 mod tests {
     use super::*;
     use crate::operation::effect::Action;
+    use crate::operation::resource_change::ResourceChange;
     use crate::resource::contract::change::Difference;
 
     #[test]
@@ -94,7 +75,11 @@ mod tests {
             Difference::Text { path: "/etc/a".to_owned(), before: String::new(), after: "a\n".to_owned() };
         let kubelet = PlannedAction {
             action: Action::RestartKubelet,
-            changes: vec![("file:/etc/a".to_owned(), vec![text_of])],
+            changes: vec![ResourceChange {
+                id: "file:/etc/a".to_owned(),
+                differences: vec![text_of],
+                files: vec!["/etc/a".to_owned(), "/etc/a.key".to_owned()],
+            }],
         };
         let token = PlannedAction { action: Action::CreateJoinToken, changes: Vec::new() };
         let unseen = Unforeseen::Unseen {
@@ -109,7 +94,7 @@ mod tests {
                 phase("Control plane", Vec::new(), Some(unseen)),
             ],
         };
-        insta::assert_snapshot!(text("node-1", &preview, Paint::Plain), @"
+        insta::assert_snapshot!(text(&"node-1".parse().unwrap(), &preview, Paint::Plain), @"
         Plan for node-1
         Reachable: holds
         Base system:
@@ -120,6 +105,7 @@ mod tests {
               +++ /etc/a
               @@ -0,0 +1 @@
               +a
+              writes /etc/a.key
         Control plane:
           further actions depend on the result (could not check the API server: connection refused)
         1 action planned

@@ -1,0 +1,128 @@
+//! `bootstrap`: makes this machine the first node of a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::command_error::{CommandError, ErrorClass};
+use super::operation_report::{NodeReport, operate};
+use super::workspace;
+use crate::bundle::manifest::BundleManifestError;
+use crate::bundle::verify::{self, BundleProblem};
+use crate::engine::cancel::Cancel;
+use crate::engine::share::{Share, UPLOADS};
+use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
+use crate::model::error_chain::error_chain;
+use crate::model::node::{NodeSpec, Taint};
+use crate::model::role::Role;
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
+use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
+
+/// Roles of the bootstrap node, as in MetalK8s' quickstart.
+const ROLES: [Role; 4] = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
+/// Roles whose name also taints it, so that no workload is placed there.
+const TAINTS: [Role; 2] = [Role::Bootstrap, Role::Infra];
+
+/// Why the bundle cannot be used. Nothing was done.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// Its files cannot be read.
+    #[error("{}", error_chain(.0))]
+    Unreadable(BundleManifestError),
+    /// Files are missing or altered.
+    #[error("bundle {}: {} problems", directory.display(), problems.len())]
+    Damaged {
+        /// The bundle.
+        directory: PathBuf,
+        /// Never empty.
+        problems: BTreeSet<BundleProblem>,
+    },
+}
+
+impl CommandError for BootstrapError {
+    fn class(&self) -> ErrorClass {
+        ErrorClass::Configuration
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Unreadable(_) => vec![self.to_string()],
+            Self::Damaged { directory, problems } => {
+                problems.iter().map(|problem| format!("bundle {}: {problem}", directory.display())).collect()
+            }
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Unreadable(_) => Vec::new(),
+            Self::Damaged { .. } => vec!["copy the bundle again, or build it again".to_owned()],
+        }
+    }
+}
+
+/// Bootstraps this machine, or plans it.
+///
+/// # Errors
+/// When the bundle is damaged; nothing was done then. A failure of the run is in the report.
+pub async fn bootstrap(
+    workspace: Arc<Workspace>,
+    dry_run: bool,
+    cancel: &Cancel,
+) -> Result<NodeReport, BootstrapError> {
+    verify(&workspace)?;
+    let spec = spec(&workspace);
+    let node = workspace::goal(&workspace, &spec);
+    let goal = BootstrapGoal {
+        node: node.clone(),
+        images: workspace.bundle.images.keys().cloned().collect(),
+        objects: OBJECTS.map(str::to_owned).into(),
+    };
+    let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
+    let name = node.name.clone();
+    let site = ClusterSite::new(workspace.clone(), node, spec, ports);
+    Ok(operate::<BootstrapOperation>(&goal, name, (&workspace, site), dry_run, cancel).await)
+}
+
+/// A bundle with a file missing or altered would fail on some host later.
+fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
+    let directory = &workspace.bundle_directory;
+    let problems = verify::files(directory, &workspace.bundle).map_err(BootstrapError::Unreadable)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(BootstrapError::Damaged { directory: directory.clone(), problems })
+}
+
+fn spec(workspace: &Workspace) -> NodeSpec {
+    let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
+    let mut labels: BTreeMap<String, String> =
+        ROLES.iter().map(|role| (label(*role), String::new())).collect();
+    labels.extend(
+        workspace.bundle.kubernetes_version().map(|version| (VERSION.to_owned(), version.to_owned())),
+    );
+    NodeSpec {
+        name: workspace.subject.name.clone(),
+        roles: BTreeSet::from(ROLES),
+        version: None,
+        ssh: SshTarget {
+            host: workspace.subject.address.to_string(),
+            port: 22,
+            user: "root".to_owned(),
+            identity_files: vec![workspace.layout.ssh_key()],
+            identities_only: true,
+            sudo: false,
+            host_key: HostKeyPolicy::Known,
+            bastion: None,
+        },
+        taints: TAINTS
+            .iter()
+            .map(|role| Taint { key: label(*role), value: String::new(), effect: "NoSchedule".to_owned() })
+            .collect(),
+        labels,
+        control_plane_ip: Some(workspace.subject.address),
+        workload_plane_ip: None,
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,187 @@
+//! Why an operation did not complete on a node, and what to do about it.
+
+use super::command_error::{CommandError, ErrorClass};
+use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
+use crate::model::node::NodeProblems;
+use crate::operation::class::FailureClass;
+use crate::operation::contract::Blocker;
+use crate::operation::run::RunError;
+
+/// Why an operation did not complete on a node.
+#[derive(Debug, thiserror::Error)]
+pub enum OperationFailure {
+    /// The bundle does not have the Kubernetes version of the Node. Nothing was done.
+    #[error("{0}")]
+    Version(NodeProblems),
+    /// The run ended before every phase held.
+    #[error("{node}: {}", error_chain(error))]
+    Run {
+        /// The node.
+        node: HostName,
+        /// Why it ended.
+        error: RunError,
+    },
+}
+
+impl CommandError for OperationFailure {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Version(_) => ErrorClass::Configuration,
+            Self::Run { error: RunError::Blocked { blocker, .. }, .. } => blocker_class(blocker),
+            Self::Run { error, .. } => error.class().map_or(ErrorClass::Interrupted, ErrorClass::from),
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Version(problems) => problems.to_string().lines().map(str::to_owned).collect(),
+            Self::Run { node, error: RunError::Blocked { blocker, .. } } => blocker_lines(node, blocker),
+            run @ Self::Run { .. } => vec![run.to_string()],
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Version(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Run { error: RunError::Blocked { blocker, .. }, .. } => blocker_hints(blocker),
+            Self::Run { node, .. } => run_hint(self.class(), node).into_iter().collect(),
+        }
+    }
+}
+
+impl From<FailureClass> for ErrorClass {
+    fn from(class: FailureClass) -> Self {
+        match class {
+            FailureClass::Configuration => Self::Configuration,
+            FailureClass::Ssh => Self::Ssh,
+            FailureClass::Host => Self::Host,
+            FailureClass::Etcd => Self::Etcd,
+            FailureClass::Api => Self::Api,
+            FailureClass::Own => Self::Bug,
+        }
+    }
+}
+
+fn run_hint(class: ErrorClass, node: &HostName) -> Option<String> {
+    match class {
+        ErrorClass::Ssh => Some(format!("metalform node check {node} tests the connection to the host")),
+        ErrorClass::Host => Some("fix this, then run the same command again; it resumes".to_owned()),
+        ErrorClass::Etcd => Some("metalform etcd health shows every member".to_owned()),
+        ErrorClass::Api => {
+            Some("kubectl get --raw /readyz?verbose shows which checks of the API server fail".to_owned())
+        }
+        ErrorClass::Interrupted => Some("run the same command again; it resumes".to_owned()),
+        ErrorClass::Configuration | ErrorClass::Refused | ErrorClass::Bug => None,
+    }
+}
+
+fn blocker_class(blocker: &Blocker) -> ErrorClass {
+    match blocker {
+        Blocker::Preflight(_) | Blocker::StillDiffers(_) => ErrorClass::Host,
+        Blocker::Refused(_) => ErrorClass::Refused,
+        Blocker::Etcd(_) | Blocker::LearnerRemoved(_) => ErrorClass::Etcd,
+    }
+}
+
+/// One line for each reason.
+pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
+    match blocker {
+        Blocker::Preflight(failures) => {
+            failures.iter().map(|failure| format!("{node}: {}", failure.what)).collect()
+        }
+        Blocker::Refused(refusals) => {
+            refusals.iter().map(|(id, reason)| format!("{node}: {id}: {reason}")).collect()
+        }
+        Blocker::StillDiffers(ids) => vec![format!("{node}: still differs after apply: {}", ids.join(", "))],
+        Blocker::Etcd(obstacle) => vec![format!("{node}: {obstacle}")],
+        Blocker::LearnerRemoved(why) => {
+            vec![format!("{node}: its etcd learner was removed again: it {why}")]
+        }
+    }
+}
+
+fn blocker_hints(blocker: &Blocker) -> Vec<String> {
+    let hint = match blocker {
+        Blocker::Preflight(failures) => {
+            return failures.iter().map(|failure| failure.hint.clone()).collect();
+        }
+        Blocker::Refused(_) => return Vec::new(),
+        Blocker::StillDiffers(_) => "journalctl on the host shows what reverts it or keeps it from starting",
+        Blocker::Etcd(_) => "metalform etcd members shows every member",
+        Blocker::LearnerRemoved(_) => {
+            "look at journalctl -u kubelet and /var/log/pods on the host, then run the same command again"
+        }
+    };
+    vec![hint.to_owned()]
+}
+
+/// The failures of the nodes of one command, as one error; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationFailures {
+    class: ErrorClass,
+    errors: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl OperationFailures {
+    /// With the class of the first failure; `None` where there is none.
+    pub fn of<'a>(failures: impl IntoIterator<Item = &'a OperationFailure>) -> Option<Self> {
+        let mut failures = failures.into_iter();
+        let first = failures.next()?;
+        let mut all = Self { class: first.class(), errors: first.errors(), hints: first.hints() };
+        for failure in failures {
+            all.errors.extend(failure.errors());
+            for hint in failure.hints() {
+                if !all.hints.contains(&hint) {
+                    all.hints.push(hint);
+                }
+            }
+        }
+        Some(all)
+    }
+}
+
+impl CommandError for OperationFailures {
+    fn class(&self) -> ErrorClass {
+        self.class
+    }
+
+    fn errors(&self) -> Vec<String> {
+        self.errors.clone()
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.hints.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::preflight::PreflightFailure;
+
+    fn run(node: &str, error: RunError) -> OperationFailure {
+        OperationFailure::Run { node: node.parse().unwrap(), error }
+    }
+
+    #[test]
+    fn each_reason_of_a_blocked_phase_is_one_line_with_its_hint() {
+        let reason = |what: &str| PreflightFailure { what: what.to_owned(), hint: format!("fix {what}") };
+        let blocker = Blocker::Preflight(vec![reason("one"), reason("two")]);
+        let failure = run("node-1", RunError::Blocked { phase: "Preflight".to_owned(), blocker });
+        assert_eq!(failure.class(), ErrorClass::Host);
+        assert_eq!(failure.errors(), ["node-1: one", "node-1: two"]);
+        assert_eq!(failure.hints(), ["fix one", "fix two"]);
+    }
+
+    #[test]
+    fn failures_of_several_nodes_are_one_error_with_each_hint_once() {
+        let failures = [run("node-1", RunError::Interrupted), run("node-2", RunError::Interrupted)];
+        let all = OperationFailures::of(&failures).unwrap();
+        assert_eq!(all.class(), ErrorClass::Interrupted);
+        assert_eq!(all.errors(), ["node-1: interrupted", "node-2: interrupted"]);
+        assert_eq!(all.hints(), ["run the same command again; it resumes"]);
+        assert!(OperationFailures::of(&[]).is_none());
+    }
+}

@@ -1,0 +1,84 @@
+//! The outcome of an operation on a node: of a run, or of a dry run.
+
+use super::command_error::{CommandError, ErrorClass};
+use super::operation_failure::OperationFailure;
+use crate::engine::cancel::Cancel;
+use crate::model::event::HostOutcome;
+use crate::model::name::HostName;
+use crate::operation::cluster_site::{ClusterSite, Workspace};
+use crate::operation::contract::Operation;
+use crate::operation::dry_run::{Preview, dry_run};
+use crate::operation::run::{Run, RunContext, RunSummary};
+
+/// The outcome of an operation on one node.
+#[derive(Debug)]
+pub struct NodeReport {
+    /// The node.
+    pub name: HostName,
+    /// What was done or is planned, as far as it is known.
+    pub work: NodeWork,
+    /// Why it is not complete; `None` where it is.
+    pub failure: Option<OperationFailure>,
+}
+
+/// What an operation did, or would do.
+#[derive(Debug)]
+pub enum NodeWork {
+    /// Of a run.
+    Done(RunSummary),
+    /// Of a dry run.
+    Planned(Preview),
+}
+
+impl NodeWork {
+    /// None, of a run or a dry run.
+    pub fn none(dry_run: bool) -> Self {
+        if dry_run { Self::Planned(Preview::default()) } else { Self::Done(RunSummary::default()) }
+    }
+}
+
+impl NodeReport {
+    /// Whether anything was changed, or would be.
+    pub fn has_changes(&self) -> bool {
+        match &self.work {
+            NodeWork::Done(summary) => summary.changed > 0,
+            NodeWork::Planned(preview) => preview.changes(),
+        }
+    }
+
+    /// As for hosts of a fleet. `Unchanged` and `Changed` of a dry run are what a run would end with.
+    pub fn outcome(&self) -> HostOutcome {
+        match &self.failure {
+            Some(failure) if failure.class() == ErrorClass::Interrupted => HostOutcome::Stopped,
+            Some(_) => HostOutcome::Failed,
+            None if self.has_changes() => HostOutcome::Changed,
+            None => HostOutcome::Unchanged,
+        }
+    }
+}
+
+/// Runs an operation on a node, or its dry run. Events are sent to the workspace.
+pub(super) async fn operate<O: Operation>(
+    goal: &O::Goal,
+    name: HostName,
+    (workspace, site): (&Workspace, ClusterSite),
+    dry: bool,
+    cancel: &Cancel,
+) -> NodeReport {
+    let (work, ended) = if dry {
+        match dry_run::<O>(goal, &site.dry()).await {
+            Ok(preview) => (NodeWork::Planned(preview), None),
+            Err(error) => (NodeWork::none(dry), Some(error)),
+        }
+    } else {
+        let report = &workspace.report;
+        let context =
+            RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
+        let mut run = Run::<O>::new(goal, &site, context);
+        while !run.turn().await {}
+        let summary = run.summary();
+        (NodeWork::Done(summary), run.end().err())
+    };
+    let failure = ended.map(|error| OperationFailure::Run { node: name.clone(), error });
+    NodeReport { name, work, failure }
+}
