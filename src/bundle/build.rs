@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::component::{Component, ComponentList, OperatingSystem};
 use super::component_build::{self, ComponentBuilder, ComponentError, SourceMode};
+use super::content::FileRecord;
 use super::digest::Sha256;
 use super::download::{DownloadError, Downloader};
 use super::entry::{self, Draft, Entry, EntryError};
@@ -213,7 +214,7 @@ fn inputs(request: &BuildRequest) -> Sha256 {
 /// digests.
 fn present(output: &Path, inputs: &Sha256) -> Option<Bundle> {
     let bundle = Bundle::read(output).ok().filter(|bundle| bundle.inputs == *inputs)?;
-    let is_there = |(path, record): (&String, &manifest::FileRecord)| {
+    let is_there = |(path, record): (&String, &FileRecord)| {
         fs::metadata(output.join(path)).is_ok_and(|found| found.len() == record.size)
     };
     bundle.files.iter().all(is_there).then_some(bundle)

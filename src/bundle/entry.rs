@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::content::{BundledPackage, FileRecord};
 use super::digest::Sha256;
-use super::manifest::{BundledPackage, FileRecord};
 
 const FILE_NAME: &str = "entry.json";
 /// The directory of an entry's files, by their path in the bundle.

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::component_list::{self, ComponentListError};
+use super::content::{BundledPackage, FileRecord};
 use super::digest::Sha256;
 use super::format::{self, IndexPaths};
 use crate::model::api_contract::API_VERSION;
@@ -40,32 +41,6 @@ pub struct Bundle {
     pub packages: Vec<BundledPackage>,
     /// Path in the bundle → digest and size; every file but this one.
     pub files: BTreeMap<String, FileRecord>,
-}
-
-/// A package in the bundle.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BundledPackage {
-    /// Package name.
-    pub name: String,
-    /// Platforms that it can be installed on.
-    pub platforms: Vec<Platform>,
-    /// In the package manager's form.
-    pub version: String,
-    /// In the package manager's form: `amd64`, `all`.
-    pub architecture: String,
-    /// Path in the bundle.
-    pub path: String,
-}
-
-/// The expected content of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileRecord {
-    /// Digest of the content.
-    pub sha256: Sha256,
-    /// In bytes.
-    pub size: u64,
 }
 
 /// Why a manifest was refused.

@@ -9,6 +9,7 @@ pub mod build;
 pub mod component;
 pub mod component_build;
 pub mod component_list;
+pub mod content;
 pub mod digest;
 pub mod download;
 pub mod entry;

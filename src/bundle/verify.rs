@@ -7,10 +7,11 @@ use std::path::Path;
 use oci_spec::image::{Descriptor, ImageManifest};
 
 use super::component::ComponentList;
+use super::content::FileRecord;
 use super::digest::Sha256;
 use super::entry;
 use super::format::{self, Unmet};
-use super::manifest::{self, Bundle, BundleManifestError, FileRecord};
+use super::manifest::{self, Bundle, BundleManifestError};
 use super::oci_layout;
 use crate::model::platform::{Architecture, Platform};
 

@@ -20,17 +20,29 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::csr_verdict::{CsrVerdict, NodeIdentity, Profile, claimed_node, verdict};
-use super::kubelet_signer::SignError;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::{FIELD_MANAGER, nodes};
+use crate::pki::authority::AuthorityError;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::Leaf;
+use crate::workspace::trust::TrustError;
 
 /// Between attempts for one request after a failure.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Signs a leaf certificate (PEM) for the key of a request.
 pub type Sign = dyn Fn(&Leaf, &ParsedCsr) -> Result<String, SignError> + Send + Sync;
+
+/// Why a certificate was not signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// The CA.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The CA cannot issue this certificate.
+    #[error("cannot sign: {0}")]
+    Authority(#[from] AuthorityError),
+}
 
 /// Why a request is not answered yet.
 #[derive(Debug, thiserror::Error)]

@@ -13,32 +13,20 @@ use kube::Client;
 use rand::rngs::ThreadRng;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::certificate_requests::{self, Sign};
+use super::certificate_requests::{self, Sign, SignError};
 use crate::kube_api::client;
 use crate::pki::authorities::Ca;
-use crate::pki::authority::AuthorityError;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::Leaf;
 use crate::pki::serial::Serial;
 use crate::workspace::file_version::FileVersion;
 use crate::workspace::layout::Layout;
-use crate::workspace::trust::{self, TrustError};
+use crate::workspace::trust;
 
 /// Between attempts to reach the API, which starts after this service on the first day.
 const CONNECT: Duration = Duration::from_millis(500);
 /// Between checks of the kubeconfig.
 const CREDENTIALS: Duration = Duration::from_secs(10);
-
-/// Why a certificate was not signed.
-#[derive(Debug, thiserror::Error)]
-pub enum SignError {
-    /// The CA.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// The CA cannot issue this certificate.
-    #[error("cannot sign: {0}")]
-    Authority(#[from] AuthorityError),
-}
 
 /// Signs until it is dropped. Failures are logged and tried again.
 pub async fn run(layout: Layout, clock: fn() -> Timestamp) {

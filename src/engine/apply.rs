@@ -30,6 +30,8 @@ mod at_once;
 mod functions;
 mod merge;
 mod packages;
+mod payload;
+mod place;
 pub(super) mod progress;
 mod runs;
 mod script;
@@ -178,7 +180,7 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
 }
 
 fn request(request: &CertificateRequest) -> String {
-    let steps::Place { directory, temporary } = steps::place(&request.key);
+    let place::Place { directory, temporary } = place::place(&request.key);
     let owner = quote(&format!("{}:{}", request.access.owner, request.access.group));
     format!("request {directory} {temporary} {} {owner} {}", quote(&request.key), quote(&subject(request)))
 }

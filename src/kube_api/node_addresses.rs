@@ -4,28 +4,33 @@
 //! (pkg/kubelet/nodestatus/setters.go, `NodeAddress`), requests its serving certificate for them, and otherwise
 //! reports `--node-ip` and the host name. So they are set before the kubelet first registers.
 
+use std::net::IpAddr;
+
 use k8s_openapi::api::core::v1::NodeAddress;
 
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 
-/// The addresses to report: the one on the control plane first, where the API server finds the kubelet, then the one
-/// on the workload plane, then every other address on which NodePorts are served, and the name.
+/// The addresses to report: `control_plane` first, where the API server finds the kubelet, then the one on the workload
+/// plane, then every other address on which NodePorts are served, and the name.
 ///
-/// Order matters: clients of the API take the first `InternalIP`. Empty when the host has no address on the control
-/// plane.
-pub fn node_addresses(name: &HostName, facts: &Facts, networks: &Networks) -> Vec<NodeAddress> {
-    let Some((_, control_plane)) = facts.address_in(&networks.control_plane) else { return Vec::new() };
+/// Order matters: clients of the API take the first `InternalIP`.
+pub fn node_addresses(
+    name: &HostName,
+    control_plane: IpAddr,
+    facts: &Facts,
+    networks: &Networks,
+) -> Vec<NodeAddress> {
     let workload_plane = facts.address_in(&networks.workload_plane.cidrs).map(|(_, address)| address);
-    let serves_node_ports = |address: &std::net::IpAddr| {
+    let serves_node_ports = |address: &IpAddr| {
         // The bridge of the pod network and link-local addresses are on every node.
         let is_own =
             networks.pods.contains(address) || networks.services.contains(address) || is_link_local(*address);
         !is_own && networks.node_ports.iter().any(|network| network.contains(address))
     };
     let others = facts.addresses.values().flatten().map(|cidr| cidr.address).filter(serves_node_ports);
-    let mut internal: Vec<std::net::IpAddr> = Vec::new();
+    let mut internal: Vec<IpAddr> = Vec::new();
     for address in [control_plane].into_iter().chain(workload_plane).chain(others) {
         if !internal.contains(&address) {
             internal.push(address);
@@ -36,10 +41,10 @@ pub fn node_addresses(name: &HostName, facts: &Facts, networks: &Networks) -> Ve
     all.map(|(type_, address)| NodeAddress { type_: type_.to_owned(), address }).collect()
 }
 
-fn is_link_local(address: std::net::IpAddr) -> bool {
+fn is_link_local(address: IpAddr) -> bool {
     match address {
-        std::net::IpAddr::V4(address) => address.is_link_local(),
-        std::net::IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }
 
@@ -69,7 +74,12 @@ mod tests {
             facts.addresses = interfaces
                 .map(|(index, text)| (format!("eth{index}"), vec![cidr(text)]))
                 .collect::<BTreeMap<_, _>>();
-            let addresses = node_addresses(&"node-1".parse().unwrap(), &facts, &networks(node_ports));
+            let addresses = node_addresses(
+                &"node-1".parse().unwrap(),
+                "192.0.2.7".parse().unwrap(),
+                &facts,
+                &networks(node_ports),
+            );
             addresses.iter().map(|one| format!("{}={}", one.type_, one.address)).collect::<Vec<_>>().join(" ")
         };
         let workload = ["198.51.100.0/24"];
@@ -82,6 +92,9 @@ mod tests {
             "InternalIP=192.0.2.7 InternalIP=203.0.113.7 Hostname=node-1"
         );
         assert_eq!(listed(&["192.0.2.7"], &workload), "InternalIP=192.0.2.7 Hostname=node-1");
-        assert_eq!(listed(&["198.51.100.7"], &workload), "");
+        assert_eq!(
+            listed(&["192.0.2.1", "192.0.2.7"], &["192.0.2.0/24"]),
+            "InternalIP=192.0.2.7 InternalIP=192.0.2.1 Hostname=node-1"
+        );
     }
 }

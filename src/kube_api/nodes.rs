@@ -1,8 +1,8 @@
-//! Nodes: reading them, and setting annotations and capacity.
+//! Nodes: reading them, setting annotations, capacity and addresses, and removing a taint.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -75,18 +75,79 @@ pub async fn set_capacity(client: &Client, name: &HostName, capacity: Capacity) 
     Ok(true)
 }
 
+/// Sets the addresses of a Node's status; true if they differed.
+///
+/// # Errors
+/// When the Node does not exist, or the API does not answer or refuses.
+pub async fn set_addresses(
+    client: &Client,
+    name: &HostName,
+    addresses: &[NodeAddress],
+) -> Result<bool, ApiError> {
+    let api: Api<Node> = Api::all(client.clone());
+    let node = api.get(name.as_str()).await.map_err(|error| ApiError::new("get", object(name), error))?;
+    if addresses_of(&node) == addresses {
+        return Ok(false);
+    }
+    // A merge patch (RFC 7386) replaces the list, and so keeps its order.
+    let patch = Patch::Merge(json!({ "status": { "addresses": addresses } }));
+    let patched = api.patch_status(name.as_str(), &PatchParams::default(), &patch).await;
+    patched.map_err(|error| ApiError::new("patch", format!("{}/status", object(name)), error))?;
+    Ok(true)
+}
+
+/// The addresses of a Node's status, in order.
+pub fn addresses_of(node: &Node) -> &[NodeAddress] {
+    node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default()
+}
+
+/// Whether a Node has a taint with this key.
+pub fn is_tainted(node: &Node, key: &str) -> bool {
+    taints(node).iter().any(|taint| taint.key == key)
+}
+
+/// Removes every taint with this key; true if there was one. A Node that changes meanwhile is read again.
+///
+/// # Errors
+/// [`ApiError::NotFound`] when the Node does not exist, [`ApiError::Conflict`] after several conflicts.
+pub async fn remove_taint(client: &Client, name: &HostName, key: &str) -> Result<bool, ApiError> {
+    change(client, name, |node| without_taint(node, key)).await
+}
+
+fn taints(node: &Node) -> &[Taint] {
+    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// The merge patch that removes the taints with this key; `None` when there is none. It applies to the version of the
+/// Node that it was made from only.
+fn without_taint(node: &Node, key: &str) -> Option<Value> {
+    let others: Vec<&Taint> = taints(node).iter().filter(|taint| taint.key != key).collect();
+    let version = &node.metadata.resource_version;
+    is_tainted(node, key)
+        .then(|| json!({ "metadata": { "resourceVersion": version }, "spec": { "taints": others } }))
+}
+
 /// Sets annotations of a Node; true if any differed. A Node that changes meanwhile is read again.
 ///
 /// # Errors
 /// [`ApiError::NotFound`] when the Node does not exist, [`ApiError::Conflict`] after several conflicts.
 pub async fn annotate(client: &Client, name: &HostName, annotations: &Annotations) -> Result<bool, ApiError> {
+    change(client, name, |node| patch(node, annotations)).await
+}
+
+/// Applies the patch that `patch` makes of the Node, until it does not conflict; false when there is none.
+async fn change(
+    client: &Client,
+    name: &HostName,
+    patch: impl Fn(&Node) -> Option<Value> + Send,
+) -> Result<bool, ApiError> {
     let api: Api<Node> = Api::all(client.clone());
     let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
     let mut tries = 0;
     loop {
         tries += 1;
         let node = api.get(name.as_str()).await.map_err(|error| ApiError::new("get", object(name), error))?;
-        let Some(patch) = patch(&node, annotations) else { return Ok(false) };
+        let Some(patch) = patch(&node) else { return Ok(false) };
         let patched = api.patch(name.as_str(), &parameters, &Patch::Merge(patch)).await;
         match patched.map_err(|error| ApiError::new("patch", object(name), error)) {
             Ok(_) => return Ok(true),
@@ -137,6 +198,21 @@ mod tests {
     fn a_node_with_these_annotations_is_left_alone() {
         let same = annotations(&[("metalform.dev/ssh-host", Some("192.0.2.11")), ("absent", None)]);
         assert_eq!(patch(&node(), &same), None);
+    }
+
+    #[test]
+    fn a_taint_is_removed_and_the_others_stay() {
+        let mut node = node();
+        assert_eq!(without_taint(&node, "a"), None);
+        node.spec = serde_json::from_value(json!({
+            "taints": [{ "key": "a", "effect": "NoSchedule" }, { "key": "b", "effect": "NoExecute" }],
+        }))
+        .unwrap();
+        let others = json!([{ "key": "b", "effect": "NoExecute" }]);
+        assert_eq!(
+            without_taint(&node, "a"),
+            Some(json!({ "metadata": { "resourceVersion": "7" }, "spec": { "taints": others } }))
+        );
     }
 
     #[test]

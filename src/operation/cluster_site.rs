@@ -151,9 +151,10 @@ impl Site for ClusterSite {
             Action::CreateJoinToken => self.create_join_token().await,
             Action::DeleteJoinTokens => self.delete_join_tokens().await,
             Action::SetCapacity(capacity) => self.set_capacity(*capacity).await,
-            Action::RecordAddresses { control_plane, workload_plane } => {
-                self.record_addresses(*control_plane, *workload_plane).await
+            Action::RecordAddresses { control_plane, workload_plane, status } => {
+                self.record_addresses(*control_plane, *workload_plane, status).await
             }
+            Action::RemoveUninitializedTaint => self.remove_uninitialized_taint().await,
             Action::MarkApiServerReady => self.mark_api_server_ready().await,
             Action::RegisterNode(address) => self.register_node(*address).await,
             Action::StartReachabilityPod => self.start_reachability_pod().await,

@@ -103,10 +103,8 @@ impl World<NodeGoal, NodeRunBegun> for NodeWorld {
 
     fn predict(&mut self, goal: &NodeGoal, begun: &mut NodeRunBegun, action: &Action) {
         let facts = self.host.facts.clone();
-        let recorded = self.node.recorded_address();
-        let address = facts.as_ref().and_then(|facts| goal.address(facts, recorded).ok());
         self.host.predict(action);
-        self.node.predict(action, facts.as_ref(), address, &Self::pod_cidr(goal));
+        self.node.predict(action, facts.as_ref(), &Self::pod_cidr(goal));
         self.node.predict_reached(&mut begun.node, action);
         self.etcd.predict(&mut begun.etcd, action, goal.name.as_str());
         self.cluster.predict(action);

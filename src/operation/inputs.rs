@@ -10,7 +10,7 @@ use crate::model::facts::Facts;
 use crate::operation::observed::node::{NodeView, Peer};
 
 /// Observed values at one instant: a plan that was made from them is carried out as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NodeInputs {
     /// The node that shall be.
     pub goal: NodeGoal,

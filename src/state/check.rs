@@ -17,7 +17,7 @@ use super::reads::{self, Known};
 use super::reference::{self, Placed};
 use super::shape::Shapes;
 use super::state_file::{ResourceSyntax, StateFile};
-use super::top::TopFault;
+use super::top_fault::TopFault;
 use super::tree::Tree;
 use super::yaml::Yaml;
 use crate::model::near::Near;

@@ -8,7 +8,8 @@ use super::instance::Evaluator;
 use super::library::Library;
 use super::link;
 use super::name::StateName;
-use super::top::{self, TopFault};
+use super::top;
+use super::top_fault::TopFault;
 use crate::model::near::Near;
 use crate::render::Value;
 

@@ -5,7 +5,7 @@ use super::hint::Hint;
 use super::location::{Location, Position};
 use super::reference_fault::ReferenceFault;
 use super::syntax_fault::SyntaxFault;
-use super::top::TopFault;
+use super::top_fault::TopFault;
 use super::yaml_fault::YamlFault;
 use crate::model::document::{TextError, one_line};
 use crate::render::RenderError;

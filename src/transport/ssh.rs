@@ -5,11 +5,13 @@ mod agent;
 mod bastion;
 mod client;
 mod connection;
+mod ending;
 mod exchange;
 mod host_key;
 mod key_file;
 mod login;
 mod offer;
+mod open;
 mod signing;
 
 use std::path::PathBuf;
@@ -81,7 +83,7 @@ impl SshTransport {
             return Ok((Arc::clone(connection), false));
         }
         *slot = None;
-        let connection = Arc::new(connection::open(&self.client, &self.target).await?);
+        let connection = Arc::new(open::open(&self.client, &self.target).await?);
         *slot = Some(Arc::clone(&connection));
         Ok((connection, true))
     }

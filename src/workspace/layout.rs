@@ -69,9 +69,4 @@ impl Layout {
     pub fn signed_indexes(&self) -> PathBuf {
         self.path("var/lib/metalform/repository")
     }
-
-    /// Host keys that were accepted.
-    pub fn known_hosts(&self) -> PathBuf {
-        self.path("var/lib/metalform/known_hosts")
-    }
 }

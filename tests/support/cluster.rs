@@ -161,8 +161,16 @@ impl Cluster {
                 host.joined = true;
             }
             let Some(node) = self.nodes.get_mut(name).filter(|_| host.joined) else { continue };
-            node.machine_id.clone_from(&host.facts.machine_id);
-            node.internal_ip = Some(address(host.number));
+            let own = address(host.number);
+            if node.machine_id != host.facts.machine_id {
+                // It registers, and requests its serving certificate for the addresses of the status.
+                let annotated = node.annotations.get(CONTROL_PLANE_IP) == Some(&own.to_string());
+                if !annotated || node.internal_ip() != Some(own) {
+                    self.violations
+                        .push(format!("the kubelet of {name} registered before its addresses were recorded"));
+                }
+                node.machine_id.clone_from(&host.facts.machine_id);
+            }
             node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
             node.ready_message = "cni plugin not initialized".to_owned();
         }

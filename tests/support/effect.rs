@@ -73,11 +73,17 @@ impl ModelSite {
                 changed = 0;
                 cluster.nodes.entry(name).or_default().has_capacity = true;
             }
-            Action::RecordAddresses { control_plane, workload_plane } => {
+            Action::RecordAddresses { control_plane, workload_plane, status } => {
                 if let Some(node) = cluster.nodes.get_mut(&name) {
                     let recorded = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
                     let owned = recorded.map(|(key, address)| (key.to_owned(), address.to_string()));
                     node.annotations.extend(owned);
+                    node.addresses.clone_from(status);
+                }
+            }
+            Action::RemoveUninitializedTaint => {
+                if let Some(node) = cluster.nodes.get_mut(&name) {
+                    node.uninitialized = false;
                 }
             }
             Action::MarkApiServerReady => {

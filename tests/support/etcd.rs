@@ -134,11 +134,11 @@ impl Etcd {
         }
         match change {
             MembershipChange::AddLearner { peer_url } => {
-                if self.members.iter().any(|member| member.learner) {
-                    return Err(not_yet("too many learner members in cluster"));
-                }
                 if self.members.iter().any(|member| member.peer_url == *peer_url) {
                     return Err(overtaken("Peer URLs already exists"));
+                }
+                if self.members.iter().any(|member| member.learner) {
+                    return Err(not_yet("too many learner members in cluster"));
                 }
                 if self.trusted_at.is_some_and(|at| now < at) {
                     return Err(not_yet("unhealthy cluster"));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Task;
-use super::steps::{owner, systemctl};
+use super::place::owner;
+use super::steps::systemctl;
 use crate::model::shell_word::quote_all;
 use crate::resource::contract::step::{Step, UnitVerb};
 

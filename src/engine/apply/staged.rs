@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Task;
-use super::steps::{Place, owner, place};
+use super::place::{Place, owner, place};
 use crate::model::shell_word::quote;
 use crate::resource::contract::step::{Access, Step};
 

@@ -2,6 +2,8 @@
 //! which it is read.
 
 use super::packages::PackageManager;
+use super::payload::payload_of;
+use super::place::{Place, owner, place};
 use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
@@ -139,12 +141,6 @@ fn pulls(steps: &[Step]) -> String {
     command
 }
 
-/// Adds content to the payload; returns its length, which the program reads.
-pub(super) fn payload_of(content: &[u8], payload: &mut Vec<u8>) -> usize {
-    payload.extend_from_slice(content);
-    content.len()
-}
-
 fn fetched(path: &str, access: &Access, from: &RemoteFile) -> String {
     let Place { directory, temporary } = place(path);
     let from = quote_all([from.url.as_str(), &from.sha256, from.ca.as_deref().unwrap_or_default()]);
@@ -158,32 +154,6 @@ fn set_access(path: &str, access: &Access) -> String {
 
 fn owner_and_mode(access: &Access) -> String {
     format!("{} {:04o}", owner(access), access.mode)
-}
-
-/// Owner and group as chown(1) takes them, quoted.
-pub(super) fn owner(access: &Access) -> String {
-    quote(&format!("{}:{}", access.owner, access.group))
-}
-
-/// The directory and the temporary name of a file before it is renamed, quoted.
-pub(super) struct Place {
-    pub(super) directory: String,
-    /// The shell appends its process id.
-    pub(super) temporary: String,
-}
-
-/// In the same directory, and hidden: readers of conf.d directories and the kubelet ignore it.
-pub(super) fn place(path: &str) -> Place {
-    let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
-    // A name has at most 255 bytes (NAME_MAX), prefix and suffix included.
-    let mut end = name.len().min(220);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    Place {
-        directory: quote(if directory.is_empty() { "/" } else { directory }),
-        temporary: quote(&format!("{directory}/.metalform.{}.", &name[..end])),
-    }
 }
 
 /// The verb as systemctl(1) has it.

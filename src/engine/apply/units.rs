@@ -1,7 +1,7 @@
 //! Verifying unit files: one `systemd-analyze` for all of a program, and a verdict on each.
 
 use super::Task;
-use super::steps::payload_of;
+use super::payload::payload_of;
 use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::step::{Step, UnitFile};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
@@ -15,7 +15,9 @@ use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes::{self, Capacity};
 use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
-use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
+use crate::model::api_contract::{
+    API_SERVER, CONTROL_PLANE_IP, SSH_HOST, UNINITIALIZED_TAINT, WORKLOAD_PLANE_IP,
+};
 use crate::model::error_chain::error_chain;
 use crate::model::node::{NodeManifest, persistent_taints};
 use crate::operation::effect::{Observation, Returned};
@@ -91,9 +93,18 @@ impl ClusterSite {
         &self,
         control_plane: IpAddr,
         workload_plane: IpAddr,
+        status: &[NodeAddress],
     ) -> Result<Returned, EffectError> {
         let addresses = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
-        self.annotate(addresses.map(|(key, address)| (key, address.to_string()))).await
+        let annotated = self.annotate(addresses.map(|(key, address)| (key, address.to_string()))).await?;
+        let reported = nodes::set_addresses(&self.client().await?, &self.goal.name, status).await?;
+        Ok(Returned { changed: annotated.changed.max(usize::from(reported)), observed: Vec::new() })
+    }
+
+    pub(super) async fn remove_uninitialized_taint(&self) -> Result<Returned, EffectError> {
+        let removed =
+            nodes::remove_taint(&self.client().await?, &self.goal.name, UNINITIALIZED_TAINT).await?;
+        Ok(Returned { changed: usize::from(removed), observed: Vec::new() })
     }
 
     pub(super) async fn mark_api_server_ready(&self) -> Result<Returned, EffectError> {
@@ -153,12 +164,8 @@ fn view(node: &Node) -> NodeView {
     NodeView {
         pod_cidr: node.spec.as_ref().and_then(|spec| spec.pod_cidr.clone()),
         machine_id: machine_id(node),
-        internal_ip: status.and_then(|status| status.addresses.as_ref()).and_then(|addresses| {
-            addresses
-                .iter()
-                .find(|address| address.type_ == "InternalIP")
-                .and_then(|address| address.address.parse().ok())
-        }),
+        addresses: nodes::addresses_of(node).to_vec(),
+        uninitialized: nodes::is_tainted(node, UNINITIALIZED_TAINT),
         ready: condition.is_some_and(|condition| condition.status == "True"),
         ready_message: condition.and_then(|condition| condition.message.clone()).unwrap_or_default(),
         has_capacity: status

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::NodeAddress;
+
 use super::look_key::LookKey;
 use super::member_id::member_id;
 use super::observation::Observation;
@@ -12,6 +14,7 @@ use super::target::Target;
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
 use crate::kube_api::nodes::Capacity;
+use crate::model::api_contract::UNINITIALIZED_TAINT;
 use crate::operation::class::FailureClass;
 use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
@@ -36,13 +39,17 @@ pub enum Action {
     DeleteJoinTokens,
     /// Set the capacity of a Node that no kubelet has reported for.
     SetCapacity(Capacity),
-    /// Annotate the Node with its addresses.
+    /// Annotate the Node with its addresses on both planes, and set the addresses of its status.
     RecordAddresses {
         /// On the control plane.
         control_plane: IpAddr,
         /// On the workload plane.
         workload_plane: IpAddr,
+        /// `status.addresses`, in order.
+        status: Vec<NodeAddress>,
     },
+    /// Remove the taint of a Node that a kubelet created itself.
+    RemoveUninitializedTaint,
     /// Annotate the Node: its API server was ready once, so proxies may use it.
     MarkApiServerReady,
     /// Create the Node object of the bootstrap node, with this address for SSH.
@@ -86,7 +93,8 @@ impl Action {
             Self::CreateJoinToken => "create a join token".to_owned(),
             Self::DeleteJoinTokens => "delete the join token".to_owned(),
             Self::SetCapacity(_) => "set the capacity of the Node".to_owned(),
-            Self::RecordAddresses { .. } => "record the addresses of the node".to_owned(),
+            Self::RecordAddresses { .. } => "record the node's addresses".to_owned(),
+            Self::RemoveUninitializedTaint => format!("remove the taint {UNINITIALIZED_TAINT}"),
             Self::MarkApiServerReady => "record that the API server is ready".to_owned(),
             Self::RegisterNode(_) => "create the Node object".to_owned(),
             Self::StartReachabilityPod => "start a pod on the node".to_owned(),
@@ -130,6 +138,7 @@ impl Action {
             Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
             Self::SetCapacity(_)
             | Self::RecordAddresses { .. }
+            | Self::RemoveUninitializedTaint
             | Self::MarkApiServerReady
             | Self::RegisterNode(_) => Target::Node,
             Self::StartReachabilityPod | Self::DeleteReachabilityPod => Target::ReachabilityPod,
@@ -166,7 +175,9 @@ impl Action {
                     LookKey::Container("etcd".to_owned()),
                 ]
             }
-            Self::SetCapacity(_) | Self::RecordAddresses { .. } => vec![LookKey::Node, LookKey::Peers],
+            Self::SetCapacity(_) | Self::RecordAddresses { .. } | Self::RemoveUninitializedTaint => {
+                vec![LookKey::Node, LookKey::Peers]
+            }
             Self::MarkApiServerReady | Self::RegisterNode(_) => {
                 vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy)]
             }

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use k8s_openapi::api::core::v1::NodeAddress;
+
 use crate::model::api_contract::CONTROL_PLANE_IP;
 use crate::model::node::Taint;
 
 /// A Node object, as far as operations read it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeView {
     /// Assigned by the controller manager as soon as the object exists.
     pub pod_cidr: Option<String>,
     /// As the kubelet reports it; empty before it has registered.
     pub machine_id: String,
-    /// `InternalIP` of its status.
-    pub internal_ip: Option<IpAddr>,
+    /// Of its status, in order.
+    pub addresses: Vec<NodeAddress>,
+    /// Whether it has the taint of a Node that a kubelet created itself.
+    pub uninitialized: bool,
     /// Its Ready condition.
     pub ready: bool,
     /// The condition's message.
@@ -56,6 +60,11 @@ pub enum Reachability {
 }
 
 impl NodeView {
+    /// The first `InternalIP` of its status: where the API server connects to the kubelet.
+    pub fn internal_ip(&self) -> Option<IpAddr> {
+        self.addresses.iter().find(|address| address.type_ == "InternalIP")?.address.parse().ok()
+    }
+
     /// The address on the control plane that is recorded on the Node.
     pub fn recorded_address(&self) -> Option<IpAddr> {
         self.annotations.get(CONTROL_PLANE_IP)?.parse().ok()

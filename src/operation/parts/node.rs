@@ -12,7 +12,7 @@ use crate::operation::layer::Layer;
 use crate::operation::observed::node::{NodeView, Peer, Reachability};
 
 /// What was observed through the API.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodePart {
     /// The Node object; the inner `None` is "there is none".
     pub node: Option<Option<NodeView>>,
@@ -74,31 +74,28 @@ impl NodePart {
         }
     }
 
-    /// Takes an action as done. `address` is the host's, `pod_cidr` what the node would be assigned.
-    pub fn predict(
-        &mut self,
-        action: &Action,
-        facts: Option<&Facts>,
-        address: Option<IpAddr>,
-        pod_cidr: &str,
-    ) {
+    /// Takes an action as done. `pod_cidr` is what the node would be assigned.
+    pub fn predict(&mut self, action: &Action, facts: Option<&Facts>, pod_cidr: &str) {
         match action {
             Action::RegisterNode(_) => {
                 let node = NodeView { pod_cidr: Some(pod_cidr.to_owned()), ..NodeView::default() };
                 self.node = Some(Some(node));
             }
-            Action::Apply(Layer::Base, _) => self.predict_registered(facts, address),
+            Action::Apply(Layer::Base, _) => self.predict_registered(facts),
             Action::Apply(Layer::First { .. }, _) => {
                 self.node.get_or_insert(None);
                 self.peers.get_or_insert_with(BTreeMap::new);
             }
             Action::Apply(Layer::ControlPlane, _) => self.missing_pods = Some(Vec::new()),
             Action::SetCapacity(_) => self.view().has_capacity = true,
-            Action::RecordAddresses { control_plane, workload_plane } => {
+            Action::RecordAddresses { control_plane, workload_plane, status } => {
                 let annotations = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
                 let owned = annotations.map(|(key, address)| (key.to_owned(), address.to_string()));
-                self.view().annotations.extend(owned);
+                let view = self.view();
+                view.annotations.extend(owned);
+                view.addresses.clone_from(status);
             }
+            Action::RemoveUninitializedTaint => self.view().uninitialized = false,
             Action::MarkApiServerReady => {
                 self.view().annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
             }
@@ -122,12 +119,12 @@ impl NodePart {
     }
 
     /// The kubelet has registered for this machine, and the node is Ready.
-    fn predict_registered(&mut self, facts: Option<&Facts>, address: Option<IpAddr>) {
+    fn predict_registered(&mut self, facts: Option<&Facts>) {
         let view = self.view();
         if let Some(facts) = facts {
             view.machine_id.clone_from(&facts.machine_id);
         }
-        (view.internal_ip, view.ready) = (address, true);
+        view.ready = true;
     }
 }
 

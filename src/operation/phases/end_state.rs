@@ -65,10 +65,10 @@ fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
     let (node, expected) = (node.clone().unwrap_or_default(), address(scene)?);
-    if node.ready && node.machine_id == facts.machine_id && node.internal_ip == Some(expected) {
+    if node.ready && node.machine_id == facts.machine_id && node.internal_ip() == Some(expected) {
         return Ok(());
     }
-    let address = node.internal_ip.map_or_else(|| "no address".to_owned(), |ip| ip.to_string());
+    let address = node.internal_ip().map_or_else(|| "no address".to_owned(), |ip| ip.to_string());
     let state = if node.ready { "Ready".to_owned() } else { format!("not ready ({})", node.ready_message) };
     let condition = Condition {
         sentence: format!("{} to be Ready, as this machine, at {expected}", scene.node_goal().name),

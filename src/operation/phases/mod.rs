@@ -1,5 +1,6 @@
 //! One phase a file; the operations put them in order.
 
+mod addresses_recorded;
 pub mod apiserver_proxies;
 pub mod base_system;
 pub mod cluster_objects;

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use super::layer_applied::{address, applied};
-use crate::model::api_contract::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use super::addresses_recorded::addresses_recorded;
+use super::layer_applied::applied;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
-use crate::operation::goal::address_in;
 use crate::operation::layer::Layer;
 
 /// Ends with the token deleted, from the API and from the host.
@@ -23,21 +22,17 @@ impl<O: NodeOperation> Phase<O> for NodeJoined {
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         let goal = scene.node_goal();
+        // Recorded before the kubelet started, and changed since.
+        if let Err(first) = addresses_recorded(scene) {
+            return first;
+        }
         let facts = seen!(scene.host().facts, Look::Facts);
         let node = seen!(scene.node().node, Look::Node).clone().unwrap_or_default();
-        let control_plane = match address(scene) {
-            Ok(address) => address,
-            Err(first) => return first,
-        };
-        let workload_plane = address_in(facts, &goal.networks.workload_plane.cidrs)
-            .map_or(control_plane, |(_, address)| address);
-        let recorded = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
-        // The signer of serving certificates reads the addresses: they must be there before the request.
-        if recorded.iter().any(|(key, address)| node.annotations.get(*key) != Some(&address.to_string())) {
-            return PhaseStatus::Act(Action::RecordAddresses { control_plane, workload_plane });
+        if node.uninitialized {
+            return PhaseStatus::Act(Action::RemoveUninitializedTaint);
         }
         let causes = vec![Cause::kubelet(), Cause::Unit("containerd.service".to_owned())];
-        if node.machine_id != facts.machine_id || node.internal_ip.is_none() {
+        if node.machine_id != facts.machine_id {
             let last_seen = if node.machine_id.is_empty() {
                 "no kubelet has reported for this Node".to_owned()
             } else {

@@ -123,8 +123,9 @@ fn algorithms_of_known_keys_are_first_and_sha_1_is_never_used() {
 fn a_key_that_the_operator_verified_replaces_another_one_and_no_other_key_is_accepted() {
     let fingerprint = key(ED25519).fingerprint(HashAlg::Sha256).to_string();
     let policy = HostKeyPolicy::Fingerprint(fingerprint.clone());
-    let verdict_on =
-        |file: &str, key: &PublicKey| verdict(&policy, &KnownHosts::parse("known_hosts", file), HOST, 22, key);
+    let verdict_on = |file: &str, key: &PublicKey| {
+        verdict(&policy, &KnownHosts::parse("known_hosts", file), HOST, 22, key)
+    };
     let (same, other) = (format!("{HOST} {ED25519}\n"), format!("{HOST} {OTHER_ED25519}\n"));
     assert_eq!(verdict_on("", &key(ED25519)), KeyVerdict::Remember);
     assert_eq!(verdict_on(&same, &key(ED25519)), KeyVerdict::Accept);

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use russh::client::Msg;
 use russh::{ChannelOpenFailure, ChannelStream, Error};
 use tokio::time::{Instant, timeout};
 
-use super::client::SshClient;
-use super::connection::{self, Connection, unreachable};
+use super::connection::{Connection, Opening, unreachable};
 use crate::model::ssh_target::SshTarget;
 use crate::transport::error::TransportError;
 
@@ -36,22 +36,24 @@ impl Bastions {
     ///
     /// # Errors
     /// Those of the bastion carry its address; `Unreachable` when it does not connect to the target.
-    pub(super) async fn stream(
-        client: &SshClient,
+    pub(super) async fn stream<'a>(
+        &self,
+        deadline: Duration,
         bastion: &SshTarget,
         target: &SshTarget,
+        connect: impl Fn() -> Opening<'a>,
     ) -> Result<(ChannelStream<Msg>, Arc<Connection>), TransportError> {
         let slot = {
-            let mut slots = client.bastions.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(slots.entry(bastion.clone()).or_default())
         };
-        let (connection, fresh) = slot.connection(client, bastion).await?;
-        match open(client, &connection, bastion, target).await {
+        let (connection, fresh) = slot.connection(&connect).await?;
+        match open(deadline, &connection, bastion, target).await {
             Err(Obstacle::Bastion(_)) if !fresh => {
                 // The bastion was down since its last use: reconnect once.
                 slot.forget(&connection).await;
-                let (connection, _) = slot.connection(client, bastion).await?;
-                let stream = open(client, &connection, bastion, target).await?;
+                let (connection, _) = slot.connection(&connect).await?;
+                let stream = open(deadline, &connection, bastion, target).await?;
                 Ok((stream, connection))
             }
             result => Ok((result?, connection)),
@@ -63,10 +65,9 @@ impl Slot {
     /// The existing connection, or a new one, and whether it is new. Calls that waited for an attempt share its failure,
     /// or many hosts would wait in turn for a bastion that is down; and a permanent failure is final, or each host
     /// behind a bastion would add a refused login to it.
-    async fn connection(
+    async fn connection<'a>(
         &self,
-        client: &SshClient,
-        bastion: &SshTarget,
+        connect: impl Fn() -> Opening<'a>,
     ) -> Result<(Arc<Connection>, bool), TransportError> {
         let called = Instant::now();
         let mut last = self.0.lock().await;
@@ -79,7 +80,7 @@ impl Slot {
             }
             _ => {}
         }
-        match connection::open(client, bastion).await {
+        match connect().await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 *last = LastAttempt::Connected(Arc::clone(&connection));
@@ -117,7 +118,7 @@ impl From<Obstacle> for TransportError {
 }
 
 async fn open(
-    client: &SshClient,
+    deadline: Duration,
     through: &Connection,
     bastion: &SshTarget,
     target: &SshTarget,
@@ -125,7 +126,7 @@ async fn open(
     let opening =
         through.handle.channel_open_direct_tcpip(&target.host, u32::from(target.port), "127.0.0.1", 0);
     let why = |reason: String| unreachable(target, format!("bastion {}: {reason}", bastion.address()));
-    match timeout(client.deadline, opening).await {
+    match timeout(deadline, opening).await {
         Ok(Ok(channel)) => Ok(channel.into_stream()),
         Ok(Err(Error::ChannelOpenFailure(refusal))) => {
             let reason = match refusal {
@@ -136,9 +137,9 @@ async fn open(
         }
         Ok(Err(error)) => Err(Obstacle::Bastion(why(error.to_string()))),
         Err(_) => {
-            let late = why(format!("no TCP connection within {:?}", client.deadline));
+            let late = why(format!("no TCP connection within {:?}", deadline));
             // Either the bastion is dead, or the target drops packets: a bastion that answers is alive.
-            match timeout(client.deadline, through.handle.send_ping()).await {
+            match timeout(deadline, through.handle.send_ping()).await {
                 Ok(Ok(())) if !through.handle.is_closed() => Err(Obstacle::Target(late)),
                 _ => Err(Obstacle::Bastion(late)),
             }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use russh::client::{DisconnectReason, Handler};
 use russh::keys::{PublicKey, PublicKeyOrCertificate};
 
-use super::connection::{Ended, Ending};
+use super::ending::{Ended, Ending};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::error::TransportError;
 use crate::transport::known_hosts::certificate::{KnownName, certificate_verdict};

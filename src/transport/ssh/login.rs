@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::agent::Agent;
 use super::client::SshClient;
-use super::connection::{Ended, Ending, unreachable};
+use super::connection::unreachable;
+use super::ending::{Ended, Ending};
 use super::host_key::HostKeyCheck;
 use super::key_file::KeyFile;
 use super::offer::{Credential, KeyHolder, MAX_OFFERS, NamedIdentity, Offer, offers};

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use tokio::process::Command;
 
 use super::{DIRECTORY, DebianError, stanza};
+use crate::bundle::content::BundledPackage;
 use crate::bundle::digest::Sha256;
 use crate::bundle::entry::EntryPackage;
-use crate::bundle::manifest::BundledPackage;
 use crate::bundle::program;
 use crate::model::platform::{Architecture, Platform};
 
