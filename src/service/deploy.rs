@@ -51,11 +51,11 @@ async fn deploy_one(workspace: Arc<Workspace>, spec: NodeSpec, dry_run: bool, ca
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
-    if let Some(available) = workspace.bundle.kubernetes_version() {
-        if let Err(problems) = spec.check_version(available) {
-            let failure = Some(OperationFailure::Version(problems));
-            return NodeReport { name: spec.name, work: NodeWork::none(dry_run), failure };
-        }
+    if let Some(available) = workspace.bundle.kubernetes_version()
+        && let Err(problems) = spec.check_version(available)
+    {
+        let failure = Some(OperationFailure::Version(problems));
+        return NodeReport { name: spec.name, work: NodeWork::none(dry_run), failure };
     }
     let goal = goal(&workspace, &spec);
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));

@@ -65,9 +65,9 @@ impl From<FailureClass> for ErrorClass {
 
 fn run_hint(class: ErrorClass, node: &HostName) -> Option<String> {
     match class {
-        ErrorClass::Ssh => Some(format!("metalform node check {node} tests the connection to the host")),
+        ErrorClass::Ssh => Some(format!("`metalform node check {node}` tests the connection to the host")),
         ErrorClass::Host => Some("fix this, then run the same command again; it resumes".to_owned()),
-        ErrorClass::Etcd => Some("metalform etcd health shows every member".to_owned()),
+        ErrorClass::Etcd => Some("`metalform etcd health` shows every member".to_owned()),
         ErrorClass::Api => {
             Some("kubectl get --raw /readyz?verbose shows which checks of the API server fail".to_owned())
         }
@@ -108,7 +108,7 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
         }
         Blocker::Refused(_) => return Vec::new(),
         Blocker::StillDiffers(_) => "journalctl on the host shows what reverts it or keeps it from starting",
-        Blocker::Etcd(_) => "metalform etcd members shows every member",
+        Blocker::Etcd(_) => "`metalform etcd members` shows every member",
         Blocker::LearnerRemoved(_) => {
             "look at journalctl -u kubelet and /var/log/pods on the host, then run the same command again"
         }
