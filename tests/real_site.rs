@@ -20,17 +20,21 @@ mod certificates;
 mod connections;
 #[path = "real_site/etcd/mod.rs"]
 mod etcd;
+#[path = "real_site/faulty_site.rs"]
+mod faulty_site;
 #[path = "real_site/host/mod.rs"]
 mod host;
 #[path = "real_site/host_oracle.rs"]
 mod host_oracle;
 #[path = "real_site/looks.rs"]
 mod looks;
+#[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
+#[path = "expansion/script.rs"]
+mod script;
 #[path = "real_site/scripts.rs"]
 mod scripts;
 #[path = "real_site/stage.rs"]
 mod stage;
-#[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
 mod support;
 
 use support::etcd as simulated_etcd;

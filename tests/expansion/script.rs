@@ -171,22 +171,22 @@ impl Stage {
     }
 }
 
-fn no_faults() -> Faults {
+pub fn no_faults() -> Faults {
     Box::new(|_| Fault::None)
 }
 
 /// An action that a script names: one that never comes is a fault of the script.
-struct Named {
+pub struct Named {
     action: String,
     came: bool,
 }
 
 impl Named {
-    fn new(action: &str) -> Self {
+    pub fn new(action: &str) -> Self {
         Self { action: action.to_owned(), came: false }
     }
 
-    fn is(&mut self, next: &Action) -> bool {
+    pub fn is(&mut self, next: &Action) -> bool {
         let is = next.sentence().starts_with(&self.action);
         self.came |= is;
         is
@@ -212,7 +212,7 @@ fn meanwhile(world: Shared, name: &str, action: &str, happens: fn(&mut Host)) ->
 
 /// `killed before ACTION`, `killed during`, `killed after`, `failing before` and `losing the answer to` it: at its
 /// first time. The action is named by the beginning of its sentence.
-fn faults(how: &str) -> Faults {
+pub fn faults(how: &str) -> Faults {
     let known = [
         ("killed before ", Fault::KilledBefore),
         ("killed during ", Fault::KilledMidway),

@@ -20,6 +20,7 @@ use crate::simulated_etcd::Etcd;
 /// How long a static pod takes to start.
 const START: Duration = Duration::from_millis(400);
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
+const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const PROXY: &str = "/etc/haproxy/haproxy.cfg";
 /// Holds the id of the member whose data the directory has.
 const MEMBER: &str = "/var/lib/etcd/member/id";
@@ -121,7 +122,14 @@ impl Machines {
             let mut host = machine.session.lock();
             let proxy = host.tree.text(PROXY).unwrap_or_default();
             let reaches_the_api = serving.iter().any(|address| proxy.contains(&format!("{address}:6443")));
-            if host.runs("kubelet.service") && reaches_the_api {
+            // Its certificate is not there at once.
+            let joins = host.tree.get(CERTIFICATE).is_none() && !store.all("secrets").is_empty();
+            let key = format!("{name}/its certificate");
+            if !joins {
+                self.since.remove(&key);
+            }
+            let ready = !joins || now >= *self.since.entry(key).or_insert(now) + START;
+            if host.runs("kubelet.service") && reaches_the_api && ready {
                 cluster::run_kubelet(store, name, &mut host, &machine.address.to_string());
             } else {
                 cluster::mark_silent_node(store, name);

@@ -51,7 +51,7 @@ pub struct ModelSite {
 }
 
 /// How long an action takes.
-fn duration(action: &Action) -> Duration {
+pub fn duration(action: &Action) -> Duration {
     Duration::from_millis(match action {
         Action::Apply(Layer::Base | Layer::First { .. } | Layer::Registry, _) => 3000,
         Action::Apply(Layer::ControlPlaneFiles, _) | Action::LoadImages(_) => 2000,

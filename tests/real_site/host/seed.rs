@@ -33,10 +33,8 @@ impl ScriptedHost {
                 };
                 self.tree.write(path, Content::Bytes(bytes.clone()), access, 1);
             }
-            (Probe::Empty { path }, Answer::Empty(false)) => {
-                if self.tree.below(path).is_empty() {
-                    self.tree.write(&format!("{path}/of-others"), "x".into(), of_root(0o644), 1);
-                }
+            (Probe::Empty { path }, Answer::Empty(false)) if self.tree.below(path).is_empty() => {
+                self.tree.write(&format!("{path}/of-others"), "x".into(), of_root(0o644), 1);
             }
             (Probe::Package { name }, Answer::Package(Some(package))) => {
                 self.packages.installed.insert(name.clone(), package.clone());
