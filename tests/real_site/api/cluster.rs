@@ -81,7 +81,10 @@ pub fn run_kubelet(store: &mut Store, name: &str, host: &mut ScriptedHost, inter
     store.change("nodes", "", name, |node| {
         node["status"]["nodeInfo"]["machineID"] = json!(host.facts.machine_id);
         node["status"]["nodeInfo"]["bootID"] = json!(host.facts.boot_id);
-        node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": internal_ip }]);
+        // With --cloud-provider=external a kubelet keeps addresses that are set (pkg/kubelet/nodestatus/setters.go).
+        if node["status"]["addresses"].as_array().is_none_or(Vec::is_empty) {
+            node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": internal_ip }]);
+        }
         node["status"]["conditions"] = json!([{ "type": "Ready", "status": status, "message": message }]);
     });
     mirror_static_pods(store, name, host);
