@@ -4,7 +4,24 @@ import copy
 import re
 
 from checks import check, expect, expect_equal
-from cluster import BOOTSTRAP, address, apply, discard, delete_node, fingerprint, fresh, get, manifest, metalform, on, ready, shell, succeed
+from cluster import (
+    BOOTSTRAP,
+    address,
+    apply,
+    both_planes,
+    delete_node,
+    discard,
+    fingerprint,
+    fresh,
+    get,
+    internal_ips,
+    manifest,
+    metalform,
+    on,
+    ready,
+    shell,
+    succeed,
+)
 
 NODE = "spare-1"
 BASTION = "node-1"
@@ -57,8 +74,7 @@ def deployed():
     done = metalform("deploy-node", NODE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
     expect(ready(NODE), "not Ready")
-    addresses = {entry["type"]: entry["address"] for entry in get("node", NODE)["status"]["addresses"]}
-    expect_equal("InternalIP", addresses["InternalIP"], address(NODE))
+    expect_equal("InternalIP", internal_ips(get("node", NODE)), both_planes(NODE))
 
 
 @check("again, and nothing changes")

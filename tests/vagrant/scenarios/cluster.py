@@ -155,6 +155,16 @@ def forget(node):
     discard(node)
 
 
+def internal_ips(node):
+    """The addresses that a Node lists, in order: those on which its NodePorts can answer."""
+    return [entry["address"] for entry in node["status"]["addresses"] if entry["type"] == "InternalIP"]
+
+
+def both_planes(name):
+    """Its address on the control plane, which the API server connects to, and that on the workload plane."""
+    return [address(name), address(name, "workload-plane")]
+
+
 def ready(node):
     """The Ready condition of a node is true; raises with the reason where it is not."""
     conditions = {c["type"]: c for c in get("node", node)["status"].get("conditions", [])}

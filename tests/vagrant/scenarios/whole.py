@@ -3,7 +3,21 @@
 import json
 
 from checks import check, expect, expect_equal, until
-from cluster import ADMIN, NODES, address, get, kubectl, lab, manifest, metalform, roles, succeed, with_role
+from cluster import (
+    ADMIN,
+    NODES,
+    address,
+    both_planes,
+    get,
+    internal_ips,
+    kubectl,
+    lab,
+    manifest,
+    metalform,
+    roles,
+    succeed,
+    with_role,
+)
 
 MASTERS = with_role("master")
 
@@ -13,8 +27,7 @@ def node_is_ready(name):
     node = get("node", name)
     conditions = {condition["type"]: condition["status"] for condition in node["status"]["conditions"]}
     expect_equal("Ready", conditions["Ready"], "True")
-    addresses = {entry["type"]: entry["address"] for entry in node["status"]["addresses"]}
-    expect_equal("InternalIP", addresses["InternalIP"], address(name))
+    expect_equal("InternalIP", internal_ips(node), both_planes(name))
     server = json.loads(kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"]
     expect_equal("kubelet's version", node["status"]["nodeInfo"]["kubeletVersion"], server)
 

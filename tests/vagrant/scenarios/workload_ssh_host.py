@@ -1,7 +1,18 @@
 """A control-plane node whose ssh-host is on the workload plane gets its control-plane address from facts."""
 
 from checks import check, expect, expect_equal
-from cluster import BOOTSTRAP, NODES, address, get, metalform, ready, shell, succeed
+from cluster import (
+    BOOTSTRAP,
+    NODES,
+    address,
+    both_planes,
+    get,
+    internal_ips,
+    metalform,
+    ready,
+    shell,
+    succeed,
+)
 from control_plane_node import ETCD, MASTER, forget, introduce, member_of
 
 NODE = "spare-2"
@@ -31,8 +42,7 @@ def deployed():
 @check("its Node has the control-plane address, in its status and in its annotation")
 def node_has_it():
     node = get("node", NODE)
-    addresses = {entry["type"]: entry["address"] for entry in node["status"]["addresses"]}
-    expect_equal("InternalIP", addresses["InternalIP"], address(NODE))
+    expect_equal("InternalIP", internal_ips(node), both_planes(NODE))
     annotations = node["metadata"]["annotations"]
     expect_equal("annotation", annotations.get("metalform.dev/control-plane-ip"), address(NODE))
     expect_equal("annotation", annotations.get("metalform.dev/workload-plane-ip"), address(NODE, WORKLOAD))
