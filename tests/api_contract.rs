@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
-use std::path::{Path, PathBuf};
+#[path = "support/sources.rs"]
+mod sources;
+
+use sources::{files, read};
 
 /// The file with the definitions.
 const CONTRACT: &str = "src/model/api_contract.rs";
@@ -15,17 +18,6 @@ const PREFIXES: [&str; 5] = [
     "node.kubernetes.io/",
     "node.cloudprovider.kubernetes.io/",
 ];
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
 
 /// Whether a file contains nothing but tests.
 fn is_test(path: &str) -> bool {
@@ -55,19 +47,17 @@ fn literals(text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn keys_and_versions_are_defined_once() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut paths = Vec::new();
-    sources(&root.join("src"), &mut paths);
+    let paths = files("src", "rs");
     assert!(paths.len() > 100, "the sources were not found");
     let mut stray = Vec::new();
     for path in paths {
-        let name = path.strip_prefix(root).unwrap().display().to_string();
+        let name = path.display().to_string();
         if name == CONTRACT || is_test(&name) {
             continue;
         }
-        let text = std::fs::read_to_string(&path).unwrap();
-        stray
-            .extend(literals(&text).into_iter().map(|(line, literal)| format!("{name}:{line}: {literal:?}")));
+        stray.extend(
+            literals(&read(&path)).into_iter().map(|(line, literal)| format!("{name}:{line}: {literal:?}")),
+        );
     }
     assert_eq!(stray, Vec::<String>::new(), "define these in {CONTRACT}");
 }

@@ -19,6 +19,8 @@ mod sandbox;
 mod saved_plans;
 #[path = "cli/source_strings.rs"]
 mod source_strings;
+#[path = "support/sources.rs"]
+mod sources;
 #[path = "cli/sshd.rs"]
 mod sshd;
 #[path = "cli/wording.rs"]

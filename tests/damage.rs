@@ -6,6 +6,8 @@
     reason = "all of it is test code; clippy knows only test functions"
 )]
 
+#[path = "support/child.rs"]
+mod child;
 #[path = "damage/harness.rs"]
 mod harness;
 #[path = "damage/shell.rs"]

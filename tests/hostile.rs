@@ -10,6 +10,8 @@
 
 #[path = "hostile/bases.rs"]
 mod bases;
+#[path = "support/child.rs"]
+mod child;
 #[path = "hostile/play.rs"]
 mod play;
 #[path = "hostile/variants.rs"]

@@ -2,16 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[path = "support/sources.rs"]
+mod sources;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
+use std::collections::BTreeMap;
+
+use sources::{files, read};
 
 /// Module to its place in the map, read from the map itself so that the picture cannot lie.
 fn places() -> BTreeMap<String, usize> {
-    let text = std::fs::read_to_string(root().join("lib.rs")).unwrap();
+    let text = read("src/lib.rs");
     let picture: String = text
         .lines()
         .skip_while(|line| !line.contains("```text"))
@@ -30,17 +30,6 @@ fn places() -> BTreeMap<String, usize> {
                 .collect::<Vec<_>>()
         })
         .collect()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// The modules that a source names, each with its line: `crate::a::b` is a, `crate::{a, b::{c, d}}` is a and b.
@@ -78,7 +67,7 @@ fn named(text: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn every_module_has_a_place_in_the_map() {
-    let text = std::fs::read_to_string(root().join("lib.rs")).unwrap();
+    let text = read("src/lib.rs");
     let modules: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     let places = places();
@@ -90,17 +79,14 @@ fn every_module_has_a_place_in_the_map() {
 #[test]
 fn a_module_uses_only_what_stands_to_its_left() {
     let places = places();
-    let mut files = Vec::new();
-    sources(&root(), &mut files);
-    files.sort();
     let mut violations = Vec::new();
     let mut edges = 0;
-    for file in files {
-        let relative = file.strip_prefix(root()).unwrap().display().to_string();
+    for file in files("src", "rs") {
+        let relative = file.strip_prefix("src").unwrap().display().to_string();
         let module = relative.split(['/', '.']).next().unwrap().to_owned();
         // lib.rs and main.rs stand outside.
         let Some(place) = places.get(&module) else { continue };
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = read(&file);
         for (line, name) in named(&text) {
             let Some(used) = places.get(&name) else { continue };
             edges += 1;

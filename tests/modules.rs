@@ -2,33 +2,27 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
+#[path = "support/sources.rs"]
+mod sources;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+
+use sources::{files, read};
 
 /// A module's path (`a::b`) to its source, without comments and test modules.
 type Sources = BTreeMap<String, String>;
 
-fn read(folder: &Path, found: &mut Sources) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path: PathBuf = entry.unwrap().path();
-        if path.is_dir() {
-            read(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let relative = path.strip_prefix(&root).unwrap().with_extension("");
-            let name = relative.display().to_string().replace('/', "::");
-            let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
-            let is_test = name.rsplit("::").next().is_some_and(|last| last.ends_with("tests"));
-            if !is_test {
-                found.insert(name, code(&std::fs::read_to_string(&path).unwrap()));
-            }
-        }
-    }
-}
-
 fn sources() -> Sources {
     let mut found = Sources::new();
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    for path in files("src", "rs") {
+        let relative = path.strip_prefix("src").unwrap().with_extension("");
+        let name = relative.display().to_string().replace('/', "::");
+        let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
+        let is_test = name.rsplit("::").next().is_some_and(|last| last.ends_with("tests"));
+        if !is_test {
+            found.insert(name, code(&read(&path)));
+        }
+    }
     found
 }
 

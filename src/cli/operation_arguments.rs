@@ -9,7 +9,7 @@ use super::output::{Format, document, paint, print};
 use super::ssh_arguments::SshArguments;
 use crate::report::document::HostsDocument;
 use crate::report::operation_report::{rows, text};
-use crate::service::operation_failure::OperationFailures;
+use crate::service::operation_failure;
 use crate::service::operation_report::NodeReport;
 
 /// Options of operations on the cluster.
@@ -39,7 +39,7 @@ impl OperationArguments {
             Format::Name => print(&nodes.iter().map(|node| format!("{}\n", node.name)).collect::<String>())?,
             Format::Table | Format::Wide => print(&text(nodes, paint()))?,
         }
-        if let Some(failures) = OperationFailures::of(nodes.iter().filter_map(|node| node.failure.as_ref())) {
+        if let Some(failures) = operation_failure::of(nodes.iter().filter_map(|node| node.failure.as_ref())) {
             return Err(failures.into());
         }
         let changes = nodes.iter().any(NodeReport::has_changes);

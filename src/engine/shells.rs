@@ -2,29 +2,21 @@
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::transport::{Output, Program};
+
+#[path = "../../tests/support/child.rs"]
+mod child;
 
 /// Runs `program` by `shell` (a command line: `bash --posix`).
 pub(crate) fn run(shell: &str, program: &Program) -> Output {
     let mut script = tempfile::NamedTempFile::new().unwrap();
     script.write_all(program.script.as_bytes()).unwrap();
     let mut words = shell.split(' ');
-    let mut child = Command::new(words.next().unwrap())
-        .args(words)
-        .args(["-c", "eval \"$(cat \"$0\")\""])
-        .arg(script.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut stdin, payload) = (child.stdin.take().unwrap(), program.payload.clone());
-    // A program that fails leaves the rest of its payload unread.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&payload)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["-c", "eval \"$(cat \"$0\")\""]).arg(script.path());
+    let output = child::feed(&mut command, &program.payload);
     let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
     Output { status, stdout: output.stdout, stderr: output.stderr }
 }

@@ -12,6 +12,7 @@ use crate::model::facts::Facts;
 use crate::model::role::Role;
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::deploy::DeployOperation;
+use crate::operation::driver::RunFault;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostPlan, SharedDesired};
 use crate::operation::observed::layer_plan::LayerPlan;
@@ -170,7 +171,7 @@ async fn what_stops_a_run_before_it_did_anything_stops_a_dry_run() {
     let mut unfit = Bare::new(true);
     unfit.facts.memory = 0;
     let outcome = dry_run::<DeployOperation>(&goal([Role::Node]), &unfit).await;
-    assert!(matches!(outcome, Err(RunError::Blocked { .. })), "{outcome:?}");
+    assert!(matches!(outcome, Err(RunError::Fault(RunFault::Blocked { .. }))), "{outcome:?}");
     let outcome = dry_run::<DeployOperation>(&goal([Role::Node]), &Bare::new(false)).await;
     assert!(matches!(outcome, Err(RunError::Effect { .. })), "{outcome:?}");
 }

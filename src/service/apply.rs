@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use super::command_context::CommandContext;
+use super::command_error::CommandFailure;
 use super::fleet_options::{FleetOptions, FleetRun};
 use super::fleet_work::HostResults;
 use super::host_failure::HostFailure;
-use super::host_failures::HostFailures;
+use super::host_failures;
 use super::run_record::{HostRecord, RunRecorder};
 use super::states::{Making, ObservedHost, StateWork, StatesError, StatesRequest};
 use crate::engine::Desired;
@@ -49,8 +50,10 @@ pub struct HostRun {
 
 impl ApplyReport {
     /// The failed hosts; `None` when every host converged.
-    pub fn failures(&self) -> Option<HostFailures> {
-        HostFailures::of(self.hosts.iter().filter_map(|host| Some((&host.name, host.result.as_ref().err()?))))
+    pub fn failures(&self) -> Option<CommandFailure> {
+        host_failures::of(
+            self.hosts.iter().filter_map(|host| Some((&host.name, host.result.as_ref().err()?))),
+        )
     }
 }
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use super::apply::{self, ApplyReport};
 use super::command_context::CommandContext;
-use super::command_error::{CommandError, ErrorClass};
+use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use super::fleet_options::{FleetOptions, FleetRun};
 use super::fleet_work::HostResults;
 use super::host_failure::HostFailure;
-use super::host_failures::HostFailures;
+use super::host_failures;
 use super::plan;
 use super::plan_file::{PlanFile, PlanFileError};
 use super::ssh_options::SshOptions;
@@ -48,7 +48,7 @@ pub enum ApplySavedPlanError {
     Drifted(Vec<String>),
     /// Hosts could not be compared with the plan.
     #[error("{}", .0.errors().join("; "))]
-    Hosts(HostFailures),
+    Hosts(CommandFailure),
 }
 
 const UNTOUCHED: &str = "nothing was changed on any host";
@@ -151,7 +151,7 @@ async fn checked(
             Err(failure) => failed.push((host, failure)),
         }
     }
-    let failures = HostFailures::of(failed.iter().map(|(host, failure)| (host, failure)));
+    let failures = host_failures::of(failed.iter().map(|(host, failure)| (host, failure)));
     match (failures, drift.is_empty()) {
         (None, true) => Ok(CheckedPlan { work, file, key, same, unreachable }),
         (None, false) => Err(ApplySavedPlanError::Drifted(drift)),

@@ -34,3 +34,36 @@ pub trait CommandError {
         Vec::new()
     }
 }
+
+/// The failures of several hosts or nodes as the one error of their command; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandFailure {
+    pub(super) class: ErrorClass,
+    pub(super) errors: Vec<String>,
+    pub(super) hints: Vec<String>,
+}
+
+impl CommandFailure {
+    /// Adds those that are not among the hints yet.
+    pub(super) fn add_hints(&mut self, hints: Vec<String>) {
+        for hint in hints {
+            if !self.hints.contains(&hint) {
+                self.hints.push(hint);
+            }
+        }
+    }
+}
+
+impl CommandError for CommandFailure {
+    fn class(&self) -> ErrorClass {
+        self.class
+    }
+
+    fn errors(&self) -> Vec<String> {
+        self.errors.clone()
+    }
+
+    fn hints(&self) -> Vec<String> {
+        self.hints.clone()
+    }
+}

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 
 use super::command_context::CommandContext;
+use super::command_error::CommandFailure;
 use super::fleet_options::FleetRun;
 use super::fleet_work::HostResults;
-use super::host_failures::HostFailures;
+use super::host_failures;
 use super::hosts::{HostSelection, SelectError};
 use crate::engine::host::HostSession;
 use crate::model::event::HostOutcome;
@@ -29,8 +30,8 @@ pub struct FactsReport {
 
 impl FactsReport {
     /// The hosts without facts; `None` when every host has them.
-    pub fn failures(&self) -> Option<HostFailures> {
-        HostFailures::among(&self.hosts)
+    pub fn failures(&self) -> Option<CommandFailure> {
+        host_failures::among(&self.hosts)
     }
 }
 

@@ -2,51 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use super::command_error::{CommandError, ErrorClass};
+use super::command_error::{CommandFailure, ErrorClass};
 use super::fleet_work::HostResults;
 use super::host_failure::HostFailure;
 use super::remedies::RETRY;
 use crate::model::name::HostName;
 
-/// The failed hosts of a run; never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostFailures {
-    class: ErrorClass,
-    errors: Vec<String>,
-    hints: Vec<String>,
+/// The failures among these results; `None` when every host succeeded.
+pub fn among<T>(results: &HostResults<T>) -> Option<CommandFailure> {
+    of(results.iter().filter_map(|(host, result)| Some((host, result.as_ref().err()?))))
 }
 
-impl HostFailures {
-    /// The failures among these results; `None` when every host succeeded.
-    pub fn among<T>(results: &HostResults<T>) -> Option<Self> {
-        Self::of(results.iter().filter_map(|(host, result)| Some((host, result.as_ref().err()?))))
-    }
-
-    /// The failures of these hosts; `None` when there are none.
-    pub fn of<'a>(failures: impl IntoIterator<Item = (&'a HostName, &'a HostFailure)>) -> Option<Self> {
-        let mut all = Self { class: ErrorClass::Ssh, errors: Vec::new(), hints: Vec::new() };
-        let mut common: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for (host, failure) in failures {
-            if weight(failure.class()) > weight(all.class) {
-                all.class = failure.class();
-            }
-            if let Some(line) = failure.common_line() {
-                common.entry(line).or_default().push(host.as_str());
-                continue;
-            }
-            all.errors.extend(failure.lines().into_iter().map(|line| format!("{host}: {line}")));
-            for hint in failure.hints() {
-                if !all.hints.contains(&hint) {
-                    all.hints.push(hint);
-                }
-            }
+/// The failures of these hosts; `None` when there are none.
+pub fn of<'a>(failures: impl IntoIterator<Item = (&'a HostName, &'a HostFailure)>) -> Option<CommandFailure> {
+    let mut all = CommandFailure { class: ErrorClass::Ssh, errors: Vec::new(), hints: Vec::new() };
+    let mut common: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (host, failure) in failures {
+        if weight(failure.class()) > weight(all.class) {
+            all.class = failure.class();
         }
-        all.errors.extend(common.into_iter().map(|(line, hosts)| format!("{line}: {}", hosts.join(", "))));
-        if all.class == ErrorClass::Interrupted && !all.hints.iter().any(|hint| hint == RETRY) {
-            all.hints.push("run the same command again; it resumes".to_owned());
+        if let Some(line) = failure.common_line() {
+            common.entry(line).or_default().push(host.as_str());
+            continue;
         }
-        (!all.errors.is_empty()).then_some(all)
+        all.errors.extend(failure.lines().into_iter().map(|line| format!("{host}: {line}")));
+        all.add_hints(failure.hints());
     }
+    all.errors.extend(common.into_iter().map(|(line, hosts)| format!("{line}: {}", hosts.join(", "))));
+    if all.class == ErrorClass::Interrupted && !all.hints.iter().any(|hint| hint == RETRY) {
+        all.hints.push("run the same command again; it resumes".to_owned());
+    }
+    (!all.errors.is_empty()).then_some(all)
 }
 
 /// Of several classes the one that counts: an interrupted run is known to be incomplete; a host that failed halfway
@@ -61,24 +47,11 @@ fn weight(class: ErrorClass) -> u8 {
     }
 }
 
-impl CommandError for HostFailures {
-    fn class(&self) -> ErrorClass {
-        self.class
-    }
-
-    fn errors(&self) -> Vec<String> {
-        self.errors.clone()
-    }
-
-    fn hints(&self) -> Vec<String> {
-        self.hints.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::host::HostError;
+    use crate::service::command_error::CommandError;
     use crate::transport::error::TransportError;
 
     fn unreachable() -> HostFailure {
@@ -95,14 +68,14 @@ mod tests {
     fn a_failed_host_outweighs_an_unreachable_one() {
         let names: [HostName; 2] = ["a".parse().unwrap(), "b".parse().unwrap()];
         let all = [unreachable(), failed()];
-        let both = HostFailures::of(names.iter().zip(&all)).unwrap();
+        let both = of(names.iter().zip(&all)).unwrap();
         assert_eq!(both.class(), ErrorClass::Host);
         assert_eq!(
             both.errors(),
             ["a: 192.0.2.1:22: no SSH connection: no route", "b: command:x failed with status 3: last words"]
         );
-        let one = HostFailures::of(names.iter().zip(&all[..1])).unwrap();
+        let one = of(names.iter().zip(&all[..1])).unwrap();
         assert_eq!(one.class(), ErrorClass::Ssh);
-        assert!(HostFailures::of(std::iter::empty()).is_none());
+        assert!(of(std::iter::empty()).is_none());
     }
 }

@@ -1,11 +1,12 @@
 //! Why an operation did not complete on a node, and what to do about it.
 
-use super::command_error::{CommandError, ErrorClass};
+use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
 use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
+use crate::operation::driver::RunFault;
 use crate::operation::run::RunError;
 
 /// Why an operation did not complete on a node.
@@ -28,7 +29,9 @@ impl CommandError for OperationFailure {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Version(_) => ErrorClass::Configuration,
-            Self::Run { error: RunError::Blocked { blocker, .. }, .. } => blocker_class(blocker),
+            Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
+                blocker_class(blocker)
+            }
             Self::Run { error, .. } => error.class().map_or(ErrorClass::Interrupted, ErrorClass::from),
         }
     }
@@ -36,7 +39,9 @@ impl CommandError for OperationFailure {
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Version(problems) => problems.to_string().lines().map(str::to_owned).collect(),
-            Self::Run { node, error: RunError::Blocked { blocker, .. } } => blocker_lines(node, blocker),
+            Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }) } => {
+                blocker_lines(node, blocker)
+            }
             run @ Self::Run { .. } => vec![run.to_string()],
         }
     }
@@ -44,7 +49,9 @@ impl CommandError for OperationFailure {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Version(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
-            Self::Run { error: RunError::Blocked { blocker, .. }, .. } => blocker_hints(blocker),
+            Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
+                blocker_hints(blocker)
+            }
             Self::Run { node, .. } => run_hint(self.class(), node).into_iter().collect(),
         }
     }
@@ -116,44 +123,16 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
     vec![hint.to_owned()]
 }
 
-/// The failures of the nodes of one command, as one error; never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OperationFailures {
-    class: ErrorClass,
-    errors: Vec<String>,
-    hints: Vec<String>,
-}
-
-impl OperationFailures {
-    /// With the class of the first failure; `None` where there is none.
-    pub fn of<'a>(failures: impl IntoIterator<Item = &'a OperationFailure>) -> Option<Self> {
-        let mut failures = failures.into_iter();
-        let first = failures.next()?;
-        let mut all = Self { class: first.class(), errors: first.errors(), hints: first.hints() };
-        for failure in failures {
-            all.errors.extend(failure.errors());
-            for hint in failure.hints() {
-                if !all.hints.contains(&hint) {
-                    all.hints.push(hint);
-                }
-            }
-        }
-        Some(all)
+/// The failures of the nodes of one command, with the class of the first; `None` where there is none.
+pub fn of<'a>(failures: impl IntoIterator<Item = &'a OperationFailure>) -> Option<CommandFailure> {
+    let mut failures = failures.into_iter();
+    let first = failures.next()?;
+    let mut all = CommandFailure { class: first.class(), errors: first.errors(), hints: first.hints() };
+    for failure in failures {
+        all.errors.extend(failure.errors());
+        all.add_hints(failure.hints());
     }
-}
-
-impl CommandError for OperationFailures {
-    fn class(&self) -> ErrorClass {
-        self.class
-    }
-
-    fn errors(&self) -> Vec<String> {
-        self.errors.clone()
-    }
-
-    fn hints(&self) -> Vec<String> {
-        self.hints.clone()
-    }
+    Some(all)
 }
 
 #[cfg(test)]
@@ -169,7 +148,8 @@ mod tests {
     fn each_reason_of_a_blocked_phase_is_one_line_with_its_hint() {
         let reason = |what: &str| PreflightFailure { what: what.to_owned(), hint: format!("fix {what}") };
         let blocker = Blocker::Preflight(vec![reason("one"), reason("two")]);
-        let failure = run("node-1", RunError::Blocked { phase: "Preflight".to_owned(), blocker });
+        let failure =
+            run("node-1", RunError::Fault(RunFault::Blocked { phase: "Preflight".to_owned(), blocker }));
         assert_eq!(failure.class(), ErrorClass::Host);
         assert_eq!(failure.errors(), ["node-1: one", "node-1: two"]);
         assert_eq!(failure.hints(), ["fix one", "fix two"]);
@@ -178,10 +158,10 @@ mod tests {
     #[test]
     fn failures_of_several_nodes_are_one_error_with_each_hint_once() {
         let failures = [run("node-1", RunError::Interrupted), run("node-2", RunError::Interrupted)];
-        let all = OperationFailures::of(&failures).unwrap();
+        let all = of(&failures).unwrap();
         assert_eq!(all.class(), ErrorClass::Interrupted);
         assert_eq!(all.errors(), ["node-1: interrupted", "node-2: interrupted"]);
         assert_eq!(all.hints(), ["run the same command again; it resumes"]);
-        assert!(OperationFailures::of(&[]).is_none());
+        assert!(of(&[]).is_none());
     }
 }

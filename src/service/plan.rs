@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::command_context::CommandContext;
-use super::command_error::{CommandError, ErrorClass};
+use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use super::fleet_options::FleetRun;
 use super::fleet_work::HostResults;
-use super::host_failures::HostFailures;
+use super::host_failures;
 use super::plan_file::{PlanFile, PlanFileError};
 use super::states::{Making, ObservedHost, StateWork, StatesError, StatesRequest};
 use crate::engine::host::HostError;
@@ -76,8 +76,8 @@ impl PlanReport {
     }
 
     /// The hosts without a plan; `None` when every host has one.
-    pub fn failures(&self) -> Option<HostFailures> {
-        HostFailures::among(&self.hosts)
+    pub fn failures(&self) -> Option<CommandFailure> {
+        host_failures::among(&self.hosts)
     }
 }
 

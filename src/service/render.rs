@@ -1,8 +1,9 @@
 //! `render`: the resources that states result in on hosts.
 
 use super::command_context::CommandContext;
+use super::command_error::CommandFailure;
 use super::fleet_work::HostResults;
-use super::host_failures::HostFailures;
+use super::host_failures;
 use super::states::{StatesError, StatesRequest};
 use crate::state::Compiled;
 
@@ -14,8 +15,8 @@ pub struct RenderReport {
 
 impl RenderReport {
     /// The hosts whose states cannot be compiled; `None` when there are none.
-    pub fn failures(&self) -> Option<HostFailures> {
-        HostFailures::among(&self.hosts)
+    pub fn failures(&self) -> Option<CommandFailure> {
+        host_failures::among(&self.hosts)
     }
 }
 

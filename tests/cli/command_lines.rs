@@ -10,7 +10,8 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
 
-use crate::source_strings::{files, literals, read};
+use crate::source_strings::literals;
+use crate::sources::{files, read};
 
 /// What follows the program's name where it names the program or its service, and no command line.
 const PROSE: &[&str] = &["as", "bundle", "cluster", "is", "logs", "repository", "roster", "runs", "serve"];

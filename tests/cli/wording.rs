@@ -1,11 +1,10 @@
 //! Help, errors and hints use the words of their field: no word of `tests/wording/deny.txt` is in them.
 
-use std::path::Path;
-
 use clap::CommandFactory;
 use regex::{Regex, RegexBuilder};
 
-use crate::source_strings::{files, literals, read};
+use crate::source_strings::literals;
+use crate::sources::{files, read};
 
 /// The modules whose strings are checked. More are added as they are rewritten.
 const ROOMS: &[&str] = &["src/cli", "src/report", "src/service"];
@@ -18,7 +17,7 @@ const ALLOWED: &[&str] = &["certificate authority", "certificate authorities"];
 
 /// Denied words, each with what to write instead.
 fn denied() -> Vec<(Regex, String)> {
-    let list = read(Path::new("tests/wording/deny.txt"));
+    let list = read("tests/wording/deny.txt");
     let entries = list.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     entries
         .map(|line| {

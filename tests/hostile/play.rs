@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use metalform::transport::{Output, Program};
+
+use crate::child::feed;
 
 /// Part of every hostile string: a file or argument with it must contain the whole string.
 pub const MARK: &str = "mark";
@@ -175,7 +176,8 @@ impl Host {
             std::iter::once(self.path("bin"))
                 .chain(std::env::split_paths("/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")),
         );
-        let mut child = Command::new(words.next().unwrap())
+        let mut command = Command::new(words.next().unwrap());
+        command
             .args(words)
             .args(["-c", "eval \"$(cat \"$0\")\""])
             .arg(&script)
@@ -184,17 +186,8 @@ impl Host {
             .env("PATH", path.unwrap())
             .env("RECORD", self.path("record"))
             .env("TMPDIR", self.path("tmp"))
-            .env("HOME", self.path("cwd"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (mut stdin, payload) = (child.stdin.take().unwrap(), program.payload.clone());
-        // A program that fails does not read all of its payload.
-        let writer = std::thread::spawn(move || drop(stdin.write_all(&payload)));
-        let output = child.wait_with_output().unwrap();
-        writer.join().unwrap();
+            .env("HOME", self.path("cwd"));
+        let output = feed(&mut command, &program.payload);
         Left(Output {
             status: output.status.code().unwrap_or(-1),
             stdout: output.stdout,

@@ -31,14 +31,7 @@ use metalform::workspace::layout::Layout;
 use metalform::workspace::trust::{self, Subject};
 use serde_json::json;
 
-const CONFIGURATION: &str = "\
-apiVersion: metalform.dev/v1alpha1
-kind: BootstrapConfiguration
-networks:
-  controlPlane: { cidr: 192.0.2.0/24 }
-  workloadPlane: { cidr: 198.51.100.0/24 }
-bundles: [/nowhere]
-";
+use crate::scripts::CONFIGURATION;
 
 fn now() -> Timestamp {
     "2026-11-21T09:00:00Z".parse().unwrap()

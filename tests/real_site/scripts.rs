@@ -36,7 +36,7 @@ use crate::support::fault::{Fault, Faults};
 use crate::support::host::Host;
 use crate::support::values;
 
-const CONFIGURATION: &str = "\
+pub const CONFIGURATION: &str = "\
 apiVersion: metalform.dev/v1alpha1
 kind: BootstrapConfiguration
 networks:

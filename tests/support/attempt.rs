@@ -9,6 +9,7 @@ use metalform::model::event::Event;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
 use metalform::operation::deploy::DeployOperation;
+use metalform::operation::driver::RunFault;
 use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
 use metalform::operation::site::Site;
 use tokio::sync::Notify;
@@ -133,7 +134,7 @@ pub fn outcome(ended: &Ended) -> Vec<String> {
                 text = format!("{text}: {source}");
             }
             let mut lines = vec![format!("fails: {text}")];
-            if let RunError::Blocked { blocker, .. } = error {
+            if let RunError::Fault(RunFault::Blocked { blocker, .. }) = error {
                 lines.extend(blocked(blocker));
             }
             lines

@@ -223,33 +223,11 @@ fn reload_late(works: &mut [Work]) {
 /// Whether a step can change files below one of `places`.
 fn changes(step: &Step, places: &[&str], packages_do: bool) -> bool {
     match step {
-        Step::WriteFile { path, .. }
-        | Step::EditFile { path, .. }
-        | Step::Symlink { path, .. }
-        | Step::Remove { path, .. }
-        | Step::Download { path, .. }
-        | Step::Unpack { path, .. } => places.iter().any(|place| format!("{path}/").contains(place)),
         Step::Run { .. } => true,
         Step::InstallPackages(_) | Step::RemovePackages(_) => packages_do,
-        Step::WriteAuthorizedKeys { .. }
-        | Step::MakeDirectory { .. }
-        | Step::SetAccess { .. }
-        | Step::Await { .. }
-        | Step::Reboot { .. }
-        | Step::RefreshPackageIndex
-        | Step::HoldPackage { .. }
-        | Step::VerifyUnit { .. }
-        | Step::ReloadUnitFiles
-        | Step::Unit { .. }
-        | Step::SetSysctl { .. }
-        | Step::LoadModule(_)
-        | Step::SwapOff
-        | Step::PullImage(_)
-        | Step::IssueCertificate(_)
-        | Step::ReplaceRoute { .. }
-        | Step::Account { .. }
-        | Step::SetPassword { .. }
-        | Step::Mount { .. } => false,
+        other => other
+            .content_path()
+            .is_some_and(|path| places.iter().any(|place| format!("{path}/").contains(place))),
     }
 }
 

@@ -91,37 +91,9 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     let count = writes(run).count();
     writes(std::slice::from_ref(task)).all(|path| {
         count < MAX_STAGED
-            && before().all(|step| match step {
-                Step::WriteFile { path: other, .. } => other != path && !is_below(path, other),
-                Step::Symlink { path: other, .. } | Step::SetAccess { path: other, .. } => {
-                    !is_below(path, other)
-                }
-                // All others that `leaves_staged_files_alone` admits.
-                Step::SetSysctl { .. }
-                | Step::LoadModule(_)
-                | Step::ReloadUnitFiles
-                | Step::VerifyUnit { .. } => true,
-                Step::EditFile { .. }
-                | Step::WriteAuthorizedKeys { .. }
-                | Step::MakeDirectory { .. }
-                | Step::Remove { .. }
-                | Step::Download { .. }
-                | Step::Unpack { .. }
-                | Step::Await { .. }
-                | Step::Reboot { .. }
-                | Step::RefreshPackageIndex
-                | Step::InstallPackages(_)
-                | Step::RemovePackages(_)
-                | Step::HoldPackage { .. }
-                | Step::Unit { .. }
-                | Step::SwapOff
-                | Step::PullImage(_)
-                | Step::IssueCertificate(_)
-                | Step::ReplaceRoute { .. }
-                | Step::Account { .. }
-                | Step::SetPassword { .. }
-                | Step::Mount { .. }
-                | Step::Run { .. } => false,
+            && before().all(|step| {
+                let is_again = matches!(step, Step::WriteFile { path: other, .. } if other == path);
+                !is_again && step.paths().iter().all(|other| !is_below(path, other))
             })
     })
 }

@@ -19,9 +19,10 @@ pub enum RunOutcome {
 }
 
 /// Why a phase cannot hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum RunFault {
     /// It will not hold without a person.
+    #[error("{phase} is blocked")]
     Blocked {
         /// Its title.
         phase: String,
@@ -29,6 +30,7 @@ pub enum RunFault {
         blocker: Blocker,
     },
     /// A condition did not come about in time.
+    #[error("{phase}: waited {} s for {condition}; last seen: {last_seen}", elapsed.as_secs())]
     TimedOut {
         /// Its title.
         phase: String,
@@ -42,6 +44,7 @@ pub enum RunFault {
         last_seen: String,
     },
     /// A condition will not come about.
+    #[error("{phase}: gave up waiting for {condition}: {reason}")]
     Hopeless {
         /// Its title.
         phase: String,
@@ -53,6 +56,7 @@ pub enum RunFault {
         reason: String,
     },
     /// An action succeeds, and is still required.
+    #[error("{phase}: still required after {times} attempts: {action}")]
     Futile {
         /// Its title.
         phase: String,
@@ -64,6 +68,7 @@ pub enum RunFault {
         times: usize,
     },
     /// An effect failed.
+    #[error("{phase}: could not {what}: {reason}")]
     Effect {
         /// Its title.
         phase: String,
@@ -87,6 +92,17 @@ impl RunFault {
             | Self::Hopeless { phase, .. }
             | Self::Futile { phase, .. }
             | Self::Effect { phase, .. } => phase,
+        }
+    }
+
+    /// Decides the exit code; `None` where the blocker does.
+    pub fn class(&self) -> Option<FailureClass> {
+        match self {
+            Self::Blocked { .. } => None,
+            Self::TimedOut { class, .. }
+            | Self::Hopeless { class, .. }
+            | Self::Futile { class, .. }
+            | Self::Effect { class, .. } => Some(*class),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The node's API server, controller manager and scheduler are ready.
 
 use super::layer_applied::applied;
-use super::membership::members;
+use super::membership::api_server_endpoints;
 use super::pods_ready::pods_ready;
 use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
@@ -23,12 +23,8 @@ impl<O: NodeOperation> Phase<O> for ControlPlane {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        if !scene.node_goal().has(Role::Etcd)
-            && let Err(first) = members(scene)
-        {
-            return first;
-        }
-        if let Err(first) = applied(scene, Layer::ControlPlane).and_then(|()| pods_ready(scene)) {
+        let started = api_server_endpoints(scene).and_then(|()| applied(scene, Layer::ControlPlane));
+        if let Err(first) = started.and_then(|()| pods_ready(scene)) {
             return first;
         }
         let node = seen!(scene.node().node, Look::Node);

@@ -1,7 +1,7 @@
 //! The images, certificates and configuration of the control plane are on the host.
 
 use super::layer_applied::applied;
-use super::membership::members;
+use super::membership::api_server_endpoints;
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::layer::Layer;
@@ -20,13 +20,7 @@ impl<O: NodeOperation> Phase<O> for ControlPlaneFiles {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        // An API server without a member beside it is given all voters.
-        if !scene.node_goal().has(Role::Etcd)
-            && let Err(first) = members(scene)
-        {
-            return first;
-        }
-        match applied(scene, Layer::ControlPlaneFiles) {
+        match api_server_endpoints(scene).and_then(|()| applied(scene, Layer::ControlPlaneFiles)) {
             Ok(()) => PhaseStatus::Holds,
             Err(first) => first,
         }

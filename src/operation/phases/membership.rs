@@ -8,6 +8,7 @@ use super::layer_applied::{address, applied};
 use super::member_wait::{LEARNER_LIMIT, QUEUE_LIMIT, wait};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::{LearnerProgress, MemberGoal, MembershipChange, Move, initial_cluster, next};
+use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
@@ -43,6 +44,11 @@ pub(super) fn endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Vec<String> {
 pub(super) fn members<'a, O: NodeOperation>(scene: &Scene<'a, O>) -> Result<&'a Membership, PhaseStatus> {
     let unknown = || PhaseStatus::Look(Look::Membership(endpoints(scene)));
     scene.etcd().membership.as_ref().ok_or_else(unknown)
+}
+
+/// The voters are known where an API server is given all of them, since it has no member beside it.
+pub(super) fn api_server_endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    if scene.node_goal().has(Role::Etcd) { Ok(()) } else { members(scene).map(drop) }
 }
 
 /// The member that this node shall have.

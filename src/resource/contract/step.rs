@@ -190,16 +190,26 @@ impl Step {
     /// beforehand.
     pub fn paths(&self) -> Vec<&str> {
         match self {
+            Self::MakeDirectory { path, .. } | Self::SetAccess { path, .. } => vec![path],
+            Self::IssueCertificate(request) => vec![&request.certificate, &request.key],
+            other => other.content_path().into_iter().collect(),
+        }
+    }
+
+    /// The path whose content it creates, replaces or removes.
+    pub fn content_path(&self) -> Option<&str> {
+        match self {
             Self::WriteFile { path, .. }
             | Self::EditFile { path, .. }
-            | Self::MakeDirectory { path, .. }
-            | Self::SetAccess { path, .. }
             | Self::Symlink { path, .. }
             | Self::Remove { path, .. }
             | Self::Download { path, .. }
-            | Self::Unpack { path, .. } => vec![path],
-            Self::IssueCertificate(request) => vec![&request.certificate, &request.key],
+            | Self::Unpack { path, .. } => Some(path),
+            // The two that name files get theirs by user and by request, see `paths`.
             Self::WriteAuthorizedKeys { .. }
+            | Self::IssueCertificate(_)
+            | Self::MakeDirectory { .. }
+            | Self::SetAccess { .. }
             | Self::Await { .. }
             | Self::Reboot { .. }
             | Self::RefreshPackageIndex
@@ -217,7 +227,7 @@ impl Step {
             | Self::Account { .. }
             | Self::SetPassword { .. }
             | Self::Mount { .. }
-            | Self::Run { .. } => Vec::new(),
+            | Self::Run { .. } => None,
         }
     }
 }
