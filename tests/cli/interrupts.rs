@@ -84,7 +84,7 @@ fn once(arguments: &[&str], sandbox: &Sandbox, host: &str) {
     let run = Run::start(sandbox, arguments);
     run.interrupt();
     run.wait_for(STOPPING);
-    run.wait_for("asked to stop");
+    run.wait_for("requested to stop");
     assert!(runs(&run.command), "the resource at hand is finished");
     sandbox.write("go", "");
     let (ran, stderr) = run.end();

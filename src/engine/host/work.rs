@@ -189,7 +189,7 @@ impl HostSession<'_> {
         let Some(process) = process else { return };
         // When this fails, the program's end is waited for all the same, or it ends with its connection.
         drop(self.transport.run(&process.stop(), &mut |_| {}).await);
-        tracing::debug!("{}: asked to stop", self.name);
+        tracing::debug!("{}: requested to stop", self.name);
         self.share.cancel.reached(CancelLevel::Now).await;
         drop(self.transport.run(&process.end(), &mut |_| {}).await);
     }

@@ -27,7 +27,7 @@ pub enum RunError {
     #[error("interrupted")]
     Interrupted,
     /// No phase has anything to do, and not all hold.
-    #[error("no phase can go on, and these do not hold: {}", phases.join(", "))]
+    #[error("no phase can continue; these do not hold: {}", phases.join(", "))]
     Stuck {
         /// Their titles.
         phases: Vec<String>,

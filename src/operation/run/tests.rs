@@ -420,5 +420,5 @@ async fn a_failure_waits_for_what_runs_beside_it() {
 #[tokio::test(start_paused = true)]
 async fn phases_that_can_never_begin_are_a_bug_that_is_reported() {
     let outcome = alone(|_| PhaseStatus::All(Vec::new()), &[]).await;
-    assert_eq!(outcome.message(), "no phase can go on, and these do not hold: One");
+    assert_eq!(outcome.message(), "no phase can continue; these do not hold: One");
 }

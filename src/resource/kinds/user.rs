@@ -47,7 +47,7 @@ pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "create_home",
         FieldType::Boolean,
-        "Whether the home of a new user is created, true by default, false for a system user.",
+        "Whether the home directory of a new user is created, true by default, false for a system user.",
     ),
     FieldSpec::optional("shell", FieldType::String, "Path of the login shell."),
     FieldSpec::optional("comment", FieldType::String, "Full name or purpose."),
