@@ -44,6 +44,9 @@ pub const ADDRESS_ANNOTATIONS: [&str; 6] = [
     "metalk8s.scality.com/workload-plane-ip",
 ];
 
+/// Annotation that no Node has: setting it, in a dry run, tests whether the admission policy is enforced.
+pub const POLICY_PROBE: &str = "metalform.dev/policy-probe";
+
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest
 /// (kubernetes.io/docs/reference/labels-annotations-taints).
