@@ -19,6 +19,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use metalform::model::role::Role;
+use metalform::operation::cluster_site::OBJECTS;
 use metalform::operation::layer::Layer;
 use metalform::resource::contract::kind::Kind;
 use metalform::state::{Compiled, Library, Tree};
@@ -54,7 +55,7 @@ fn texts() -> BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, BTreeSet<
                 nodes.entry(node.flavour).or_default().insert(node.title);
             }
         }
-        for name in ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"] {
+        for name in OBJECTS {
             let text = library.template(name, &node.values(&Layer::Base, true)).unwrap();
             let nodes = texts.entry(name.to_owned()).or_default().entry(text).or_default();
             nodes.entry(node.flavour).or_default().insert(node.title);

@@ -58,19 +58,23 @@ fn spec(name: &str, control_plane_ip: &str, workload_plane_ip: &str) -> NodeSpec
     NodeSpec::parse(&NodeManifest { metadata, ..NodeManifest::default() }).unwrap()
 }
 
-fn in_a_cluster(library: &Library, states: &[StateName]) -> Vec<Compiled> {
-    let (spec, other) =
-        (spec("node", "192.0.2.11", "198.51.100.11"), spec("other", "192.0.2.12", "198.51.100.12"));
-    let goal = given::goal("node", &[Role::Master].into());
-    let (facts, cluster) = (given::facts("debian-13-machine"), cluster_values::cluster());
-    let peer = Peer {
+/// The other node, which proxies may use.
+fn other() -> Peer {
+    let other = spec("other", "192.0.2.12", "198.51.100.12");
+    Peer {
         labels: other.labels,
         address: other.ssh.host,
         control_plane_ip: other.control_plane_ip,
         workload_plane_ip: other.workload_plane_ip,
         api_server: true,
         ..Peer::default()
-    };
+    }
+}
+
+fn in_a_cluster(library: &Library, states: &[StateName], peer: Peer) -> Vec<Compiled> {
+    let spec = spec("node", "192.0.2.11", "198.51.100.11");
+    let goal = given::goal("node", &[Role::Master].into());
+    let (facts, cluster) = (given::facts("debian-13-machine"), cluster_values::cluster());
     let inputs = NodeInputs {
         goal,
         address: "192.0.2.11".parse().unwrap(),
@@ -109,10 +113,34 @@ fn on_a_roster(
 fn states_apply_alike_to_a_cluster_and_to_a_roster() {
     let library = Library::read(&Tree::embedded()).unwrap();
     let states: Vec<StateName> = STATES.iter().map(|name| name.parse().unwrap()).collect();
-    let expected = in_a_cluster(&library, &states);
+    let expected = in_a_cluster(&library, &states, other());
     let found = on_a_roster(&library, &states, &[("pod_cidr", json!("10.233.1.0/24"))]).unwrap();
     assert!(expected.len() > 20);
     assert_eq!(found, expected);
+}
+
+/// A kubelet may write annotations of its Node where no policy is enforced; a role label never (NodeRestriction).
+#[test]
+fn proxies_use_masters_that_are_recorded_and_marked_and_no_other_node() {
+    let library = Library::read(&Tree::embedded()).unwrap();
+    let states = STATES.map(|name| name.parse().unwrap());
+    let servers = |peer: Peer| {
+        let compiled = in_a_cluster(&library, &states, peer);
+        let haproxy = compiled.iter().find(|one| one.id.name == "/etc/haproxy/haproxy.cfg").unwrap();
+        let lines = haproxy.fields["content"].as_str().unwrap().lines();
+        lines.filter_map(|line| line.trim().strip_prefix("server ")).collect::<Vec<_>>().join(", ")
+    };
+    let label = |role: &str| BTreeMap::from([(format!("node-role.kubernetes.io/{role}"), String::new())]);
+    let both = "node 192.0.2.11:6443, other 192.0.2.12:6443";
+    for role in ["master", "control-plane"] {
+        assert_eq!(servers(Peer { labels: label(role), ..other() }), both, "{role}");
+    }
+    let alone = "node 192.0.2.11:6443";
+    for worker in [BTreeMap::new(), label("infra"), label("etcd"), label("bootstrap")] {
+        assert_eq!(servers(Peer { labels: worker.clone(), ..other() }), alone, "{worker:?}");
+    }
+    assert_eq!(servers(Peer { api_server: false, ..other() }), alone);
+    assert_eq!(servers(Peer { control_plane_ip: None, ..other() }), alone);
 }
 
 #[test]

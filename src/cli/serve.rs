@@ -38,7 +38,11 @@ impl Serve {
         };
         let failed = |error: &dyn std::error::Error| Failure::from_error(Exit::Host, error);
         let server = HttpServer::bind(&config).await.map_err(|error| failed(&error))?;
-        let signer = tokio::spawn(kubelet_signer::run(setting.layout.clone(), setting.now));
+        let signer = tokio::spawn(kubelet_signer::run(
+            setting.layout.clone(),
+            setting.configuration.networks.clone(),
+            setting.now,
+        ));
         notify::ready();
         let cancel = invocation.cancel.clone();
         let served = server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;

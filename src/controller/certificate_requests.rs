@@ -19,9 +19,10 @@ use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-use super::csr_verdict::{CsrVerdict, NodeIdentity, Profile, claimed_node, verdict};
+use super::csr_verdict::{ClusterRecords, CsrVerdict, Profile, claimed_node, verdict};
 use crate::kube_api::client::ApiError;
-use crate::kube_api::{FIELD_MANAGER, nodes};
+use crate::kube_api::{FIELD_MANAGER, node_policy, nodes};
+use crate::model::cluster_networks::Networks;
 use crate::pki::authority::AuthorityError;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::Leaf;
@@ -55,6 +56,7 @@ enum RequestError {
 
 struct Context {
     client: Client,
+    networks: Networks,
     sign: Arc<Sign>,
 }
 
@@ -76,9 +78,9 @@ enum Decision {
 }
 
 /// Runs until it is dropped. Failures are logged and tried again.
-pub async fn run(client: Client, sign: Arc<Sign>) {
+pub async fn run(client: Client, networks: Networks, sign: Arc<Sign>) {
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
-    let context = Arc::new(Context { client, sign });
+    let context = Arc::new(Context { client, networks, sign });
     Controller::new(requests, watcher::Config::default())
         .run(answer, |_, _, _| Action::requeue(RETRY), context)
         .for_each(async |outcome| {
@@ -97,13 +99,7 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
     let Some(profile) = Profile::of_signer(&csr.spec.signer_name) else { return Ok(Action::await_change()) };
     let parsed = ParsedCsr::from_pem(&csr.spec.request.0);
     let judged = match &parsed {
-        Ok(parsed) => {
-            let node = match claimed_node(parsed) {
-                Some(name) => nodes::get(&context.client, &name).await?,
-                None => None,
-            };
-            verdict(&csr.spec, profile, parsed, node.as_ref().and_then(NodeIdentity::of).as_ref())
-        }
+        Ok(parsed) => verdict(&csr.spec, profile, parsed, &records(&context, profile, parsed).await?),
         Err(error) => CsrVerdict::Deny { reason: error.to_string() },
     };
     let answered = match (step(&csr, judged), parsed) {
@@ -118,6 +114,18 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
         Ok(()) | Err(RequestError::Api(ApiError::Conflict { .. })) => Ok(Action::await_change()),
         Err(error) => Err(error),
     }
+}
+
+/// What is recorded now. Only serving certificates depend on what the admission policy guards.
+async fn records(context: &Context, profile: Profile, csr: &ParsedCsr) -> Result<ClusterRecords, ApiError> {
+    let nodes = nodes::recorded_addresses(&context.client).await?;
+    let claimed =
+        claimed_node(csr).filter(|name| profile == Profile::KubeletServing && nodes.contains_key(name));
+    let guarded = match claimed {
+        Some(name) => node_policy::is_enforced(&context.client, &name).await?,
+        None => false,
+    };
+    Ok(ClusterRecords { nodes, networks: context.networks.clone(), guarded })
 }
 
 /// Whether nothing more can be done: it has its certificate, or was denied.
@@ -223,6 +231,8 @@ fn condition(kind: &str, message: &str) -> CertificateSigningRequestCondition {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
     use crate::pki::leaf::Usage;
 
@@ -243,7 +253,7 @@ mod tests {
             organization: Some("system:nodes".to_owned()),
             names: Vec::new(),
             usages: vec![Usage::Client],
-            days: 365,
+            lifetime: SignedDuration::from_hours(365 * 24),
         };
         let sign = || CsrVerdict::Sign(leaf());
         let deny = || CsrVerdict::Deny { reason: "no".to_owned() };

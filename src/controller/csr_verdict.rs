@@ -1,17 +1,19 @@
 //! Whether a kubelet's certificate request is signed, and the certificate that it gets. Pure.
 //!
+//! A kubelet writes its request, and may be hostile: its requests, its Node's status and every annotation that the
+//! admission policy does not guard ([`crate::kube_api::node_policy`]) prove nothing.
+//!
 //! What each signer permits:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#kubernetes-signers>
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use jiff::SignedDuration;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
-use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt;
 
-use crate::kube_api::tokens;
-use crate::model::api_contract::ADDRESS_ANNOTATIONS;
+use crate::kube_api::{node_policy, tokens};
+use crate::model::cluster_networks::Networks;
 use crate::model::name::HostName;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::{Leaf, Usage};
@@ -21,8 +23,10 @@ pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// Signs the certificate of a kubelet as a server, for the API server.
 pub const SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
 
-/// Days of validity; a kubelet requests the next certificate by itself.
-const DAYS: u32 = 365;
+/// Validity of a certificate whose request limits it no further; a kubelet requests the next one by itself.
+const LONGEST: SignedDuration = SignedDuration::from_hours(365 * 24);
+/// The API accepts no `expirationSeconds` below it.
+const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The use of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,24 +67,16 @@ impl Profile {
     }
 }
 
-/// The part of a Node that its certificates depend on.
+/// What metalform recorded in the API, where no kubelet can change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeIdentity {
-    pub name: HostName,
-    /// Of its status and of its annotations.
-    pub addresses: BTreeSet<IpAddr>,
-}
-
-impl NodeIdentity {
-    /// `None` for a Node whose name is not a host name.
-    pub fn of(node: &Node) -> Option<Self> {
-        let reported = node.status.iter().flat_map(|status| status.addresses.iter().flatten());
-        let annotated = ADDRESS_ANNOTATIONS.iter().filter_map(|key| node.annotations().get(*key));
-        let texts = reported.map(|address| &address.address).chain(annotated);
-        // Some are host names.
-        let addresses = texts.filter_map(|text| text.parse().ok()).collect();
-        Some(Self { name: node.name_any().parse().ok()?, addresses })
-    }
+pub struct ClusterRecords {
+    /// The recorded addresses of every Node
+    /// ([`crate::kube_api::node_addresses::recorded_addresses`]).
+    pub nodes: BTreeMap<HostName, BTreeSet<IpAddr>>,
+    /// The cluster's networks.
+    pub networks: Networks,
+    /// Whether the API server enforces the admission policy: without it a kubelet can change `nodes`.
+    pub guarded: bool,
 }
 
 /// The node in the common name of a request: `system:node:NAME`.
@@ -88,87 +84,123 @@ pub fn claimed_node(csr: &ParsedCsr) -> Option<HostName> {
     csr.common_name.strip_prefix("system:node:")?.parse().ok()
 }
 
-/// Judges a request. `spec` is the API's part of it, `csr` the parsed request, and `node` the Node that
-/// [`claimed_node`] names, if it exists.
+/// Judges a request. `spec` is the API's part of it, `csr` the parsed request.
 ///
 /// # Guarantees
-/// A bootstrap token is good for the one node that it was created for; a node is good for itself.
+/// - A bootstrap token is good for the one node that it was created for; a node is good for itself.
+/// - A serving certificate contains the node's name and addresses that are recorded for this node and no other.
 pub fn verdict(
     spec: &CertificateSigningRequestSpec,
     profile: Profile,
     csr: &ParsedCsr,
-    node: Option<&NodeIdentity>,
+    records: &ClusterRecords,
 ) -> CsrVerdict {
     let judged = match profile {
-        Profile::KubeletClient => client(spec, csr, node),
-        Profile::KubeletServing => serving(spec, csr, node),
+        Profile::KubeletClient => client(spec, csr, records),
+        Profile::KubeletServing => serving(spec, csr, records),
     };
     match judged {
-        Ok(()) => CsrVerdict::Sign(leaf(profile, csr)),
+        Ok(()) => CsrVerdict::Sign(leaf(spec, profile, csr)),
         Err(reason) => CsrVerdict::Deny { reason },
     }
 }
 
 /// The certificate of a request that passed.
-fn leaf(profile: Profile, csr: &ParsedCsr) -> Leaf {
+fn leaf(spec: &CertificateSigningRequestSpec, profile: Profile, csr: &ParsedCsr) -> Leaf {
     let addresses = csr.addresses.iter().map(ToString::to_string);
+    let requested = spec.expiration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()));
     Leaf {
         common_name: csr.common_name.clone(),
         organization: csr.organizations.first().cloned(),
         names: csr.dns_names.iter().cloned().chain(addresses).collect(),
         usages: vec![profile.usage()],
-        days: DAYS,
+        lifetime: requested.map_or(LONGEST, |lifetime| lifetime.clamp(SHORTEST, LONGEST)),
     }
 }
 
 fn client(
     spec: &CertificateSigningRequestSpec,
     csr: &ParsedCsr,
-    node: Option<&NodeIdentity>,
+    records: &ClusterRecords,
 ) -> Result<(), String> {
-    let node = known_node(csr, node)?;
+    let (node, _) = known_node(csr, records)?;
     usages(spec, "client auth")?;
     if !csr.dns_names.is_empty() || !csr.addresses.is_empty() {
         return Err("a client certificate has no alternative names".to_owned());
     }
     let user = spec.username.as_deref().unwrap_or_default();
-    if user == format!("system:node:{}", node.name) {
+    if user == format!("system:node:{node}") {
         return Ok(());
     }
     let groups = spec.groups.as_deref().unwrap_or_default();
-    let pinned = tokens::group(&node.name).is_ok_and(|group| groups.contains(&group));
+    let pinned = tokens::group(node).is_ok_and(|group| groups.contains(&group));
     if user.starts_with("system:bootstrap:") && pinned {
         Ok(())
     } else {
-        Err(format!("{user:?} may not request a certificate for node {}", node.name))
+        Err(format!("{user:?} may not request a certificate for node {node}"))
     }
 }
 
 fn serving(
     spec: &CertificateSigningRequestSpec,
     csr: &ParsedCsr,
-    node: Option<&NodeIdentity>,
+    records: &ClusterRecords,
 ) -> Result<(), String> {
-    let node = known_node(csr, node)?;
+    let (node, recorded) = known_node(csr, records)?;
     usages(spec, "server auth")?;
     let user = spec.username.as_deref().unwrap_or_default();
-    if user != format!("system:node:{}", node.name) {
-        return Err(format!("{user:?} may not request a certificate for node {}", node.name));
+    if user != format!("system:node:{node}") {
+        return Err(format!("{user:?} may not request a certificate for node {node}"));
     }
-    if let Some(name) = csr.dns_names.iter().find(|name| *name != node.name.as_str()) {
-        return Err(format!("{name:?} is not the name of node {}", node.name));
-    }
-    if let Some(address) = csr.addresses.difference(&node.addresses).next() {
-        return Err(format!("{address} is not a known address of node {}", node.name));
+    if let Some(name) = csr.dns_names.iter().find(|name| *name != node.as_str() || is_reserved(name)) {
+        return Err(format!("{name:?} is not the name of node {node}, or may not be in its certificate"));
     }
     if csr.dns_names.is_empty() && csr.addresses.is_empty() {
         return Err("a serving certificate needs an alternative name".to_owned());
     }
-    Ok(())
+    csr.addresses.iter().try_for_each(|address| serving_address(*address, (node, recorded), records))?;
+    if records.guarded {
+        Ok(())
+    } else {
+        Err(format!(
+            "the API server does not enforce the admission policy {}, without which recorded addresses are not \
+             trusted; run metalform bootstrap",
+            node_policy::NAME
+        ))
+    }
 }
 
-/// The rules of both signers for a subject.
-fn known_node<'a>(csr: &ParsedCsr, node: Option<&'a NodeIdentity>) -> Result<&'a NodeIdentity, String> {
+/// Names of the API server, which proxies and clients accept in its certificate, and of the host itself; an address is
+/// not a name. A Node that is called so gets no certificate with its name.
+fn is_reserved(name: &str) -> bool {
+    let is_of_the_api_server = name == "kubernetes" || name.starts_with("kubernetes.default");
+    is_of_the_api_server || name == "localhost" || name.parse::<IpAddr>().is_ok()
+}
+
+/// Whether clients find this node, and no other host, at the address.
+fn serving_address(
+    address: IpAddr,
+    (node, recorded): (&HostName, &BTreeSet<IpAddr>),
+    records: &ClusterRecords,
+) -> Result<(), String> {
+    if !records.networks.may_be_of_a_host(address) {
+        return Err(format!("{address} is not an address that one host alone can have"));
+    }
+    if !recorded.contains(&address) {
+        return Err(format!("{address} is not recorded as an address of node {node}"));
+    }
+    let mut others = records.nodes.iter().filter(|(other, _)| *other != node);
+    match others.find(|(_, addresses)| addresses.contains(&address)) {
+        Some((other, _)) => Err(format!("{address} is recorded as an address of node {other} too")),
+        None => Ok(()),
+    }
+}
+
+/// The rules of both signers for a subject; returns the node and its recorded addresses.
+fn known_node<'a>(
+    csr: &ParsedCsr,
+    records: &'a ClusterRecords,
+) -> Result<(&'a HostName, &'a BTreeSet<IpAddr>), String> {
     let Some(claimed) = claimed_node(csr) else {
         return Err(format!("the common name {:?} is not system:node:NAME", csr.common_name));
     };
@@ -178,7 +210,7 @@ fn known_node<'a>(csr: &ParsedCsr, node: Option<&'a NodeIdentity>) -> Result<&'a
     if let Some(other) = csr.extras.first() {
         return Err(format!("a kubelet does not request this: {other}"));
     }
-    node.filter(|node| node.name == claimed).ok_or_else(|| format!("node {claimed} does not exist"))
+    records.nodes.get_key_value(&claimed).ok_or_else(|| format!("node {claimed} does not exist"))
 }
 
 /// Exactly this purpose, and at most the two key usages that belong to it.
@@ -193,4 +225,4 @@ fn usages(spec: &CertificateSigningRequestSpec, purpose: &str) -> Result<(), Str
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

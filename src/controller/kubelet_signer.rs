@@ -15,6 +15,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::certificate_requests::{self, Sign, SignError};
 use crate::kube_api::client;
+use crate::model::cluster_networks::Networks;
 use crate::pki::authorities::Ca;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::Leaf;
@@ -28,8 +29,8 @@ const CONNECT: Duration = Duration::from_millis(500);
 /// Between checks of the kubeconfig.
 const CREDENTIALS: Duration = Duration::from_secs(10);
 
-/// Signs until it is dropped. Failures are logged and tried again.
-pub async fn run(layout: Layout, clock: fn() -> Timestamp) {
+/// Signs until it is dropped, in a cluster with these networks. Failures are logged and tried again.
+pub async fn run(layout: Layout, networks: Networks, clock: fn() -> Timestamp) {
     let kubeconfig = layout.admin_conf();
     let sign: Arc<Sign> =
         Arc::new(move |leaf: &Leaf, csr: &ParsedCsr| sign(&layout, leaf, csr, (clock(), &mut rand::rng())));
@@ -37,7 +38,7 @@ pub async fn run(layout: Layout, clock: fn() -> Timestamp) {
         let version = FileVersion::of(&[kubeconfig.as_path()]);
         let client = connect(&kubeconfig).await;
         tokio::select! {
-            () = certificate_requests::run(client, Arc::clone(&sign)) => {}
+            () = certificate_requests::run(client, networks.clone(), Arc::clone(&sign)) => {}
             () = replaced(&kubeconfig, version) => tracing::info!("the kubeconfig was replaced: connecting again"),
         }
     }
@@ -93,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::controller::csr_verdict::{CsrVerdict, NodeIdentity, Profile, verdict};
+    use crate::controller::csr_verdict::{ClusterRecords, CsrVerdict, Profile, verdict};
     use crate::workspace::atomic_file;
     use crate::workspace::trust::Subject;
 
@@ -113,8 +114,12 @@ mod tests {
             "request": "", "signerName": "", "username": "system:node:n1", "usages": ["client auth"],
         }))
         .unwrap();
-        let node = NodeIdentity { name: "n1".parse().unwrap(), addresses: [].into() };
-        match verdict(&spec, Profile::KubeletClient, csr, Some(&node)) {
+        let records = ClusterRecords {
+            nodes: [("n1".parse().unwrap(), [].into())].into(),
+            networks: crate::controller::csr_verdict::tests::networks(),
+            guarded: false,
+        };
+        match verdict(&spec, Profile::KubeletClient, csr, &records) {
             CsrVerdict::Sign(leaf) => leaf,
             CsrVerdict::Deny { reason } => panic!("{reason}"),
         }

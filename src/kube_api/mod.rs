@@ -8,6 +8,7 @@ pub mod lease;
 pub mod manifests;
 pub mod node_addresses;
 mod node_manifest;
+pub mod node_policy;
 pub mod nodes;
 pub mod pods;
 pub mod tokens;

@@ -1,6 +1,7 @@
 //! Nodes: reading them, setting annotations, capacity and addresses, and removing a taint.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 use kube::api::{Api, ListParams, Patch, PatchParams};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
+use super::node_addresses;
 use crate::model::name::HostName;
 
 /// Attempts at a change that conflicts with others.
@@ -48,6 +50,21 @@ pub async fn list(client: &Client) -> Result<Vec<Node>, ApiError> {
     let listed =
         api.list(&ListParams::default()).await.map_err(|error| ApiError::new("list", "nodes", error))?;
     Ok(listed.items)
+}
+
+/// The recorded addresses of every Node, by its name.
+///
+/// # Errors
+/// When the API does not answer or refuses.
+pub async fn recorded_addresses(client: &Client) -> Result<BTreeMap<HostName, BTreeSet<IpAddr>>, ApiError> {
+    let api: Api<Node> = Api::all(client.clone());
+    let listed = api.list_metadata(&ListParams::default()).await;
+    let listed = listed.map_err(|error| ApiError::new("list", "nodes", error))?;
+    let recorded = |node: &_| {
+        let name = ResourceExt::name_any(node).parse().ok()?;
+        Some((name, node_addresses::recorded_addresses(ResourceExt::annotations(node))))
+    };
+    Ok(listed.items.iter().filter_map(recorded).collect())
 }
 
 /// Sets the capacity of a Node whose kubelet has not reported one yet; true if it had none.

@@ -34,15 +34,13 @@ pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
 /// Annotation that metalform records on a Node: its API server was ready once, so proxies may use it.
 pub const API_SERVER: &str = "metalform.dev/api-server";
 
-/// Annotations of a Node whose value is an address of the node, under both prefixes.
-pub const ADDRESS_ANNOTATIONS: [&str; 6] = [
-    SSH_HOST,
-    CONTROL_PLANE_IP,
-    WORKLOAD_PLANE_IP,
-    "metalk8s.scality.com/ssh-host",
-    "metalk8s.scality.com/control-plane-ip",
-    "metalk8s.scality.com/workload-plane-ip",
-];
+/// Annotation that metalform records on a Node: every address that its kubelet may serve at, separated by commas.
+pub const ADDRESSES: &str = "metalform.dev/addresses";
+/// Annotations with addresses that metalform found on the host itself. No operator writes them, and the admission
+/// policy `templates/cluster/node-policy.yaml.j2` refuses them to node identities.
+pub const RECORDED_ADDRESSES: [&str; 3] = [CONTROL_PLANE_IP, WORKLOAD_PLANE_IP, ADDRESSES];
+/// Annotation that no Node has: setting it, in a dry run, tests whether the admission policy is enforced.
+pub const POLICY_PROBE: &str = "metalform.dev/policy-probe";
 
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest

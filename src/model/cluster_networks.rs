@@ -40,6 +40,22 @@ pub struct WorkloadPlane {
     pub mtu: u32,
 }
 
+impl Networks {
+    /// Whether a certificate of a host may contain this address: it can be on one host alone, and be reached from
+    /// others.
+    pub fn may_be_of_a_host(&self, address: IpAddr) -> bool {
+        // ::ffff:127.0.0.1 reaches 127.0.0.1.
+        let address = address.to_canonical();
+        let special = match address {
+            IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        };
+        let is_shared =
+            special || address.is_loopback() || address.is_unspecified() || address.is_multicast();
+        !is_shared && !self.services.contains(&address) && !self.pods.contains(&address)
+    }
+}
+
 /// The network's address plus `n`; the network must contain it.
 pub fn nth_address(network: IpNet, n: u8) -> IpAddr {
     match network.network() {

@@ -94,6 +94,7 @@ impl Site for Bare {
             std::future::pending::<()>().await;
         }
         let peer = Peer {
+            labels: BTreeMap::from([("node-role.kubernetes.io/master".to_owned(), String::new())]),
             machine_id: "other".to_owned(),
             control_plane_ip: Some([192, 0, 2, 1].into()),
             api_server: true,

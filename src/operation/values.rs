@@ -85,8 +85,7 @@ fn peer_values(name: &str, peer: &Peer) -> NodeValues {
         address: peer.address.clone(),
         control_plane_ip: peer.control_plane_ip,
         workload_plane_ip: peer.workload_plane_ip,
-        // Without a recorded address a proxy could not use it.
-        api_server: peer.api_server && peer.control_plane_ip.is_some(),
+        api_server: peer.api_server_address().is_some(),
         vars: BTreeMap::new(),
     }
 }

@@ -12,7 +12,7 @@ use super::certificate_request::ParsedCsr;
 use super::ecdsa;
 use super::leaf::{Leaf, LeafError, LeafPair};
 use super::serial::Serial;
-use super::validity::Validity;
+use super::validity::{Validity, days};
 
 /// Ten years, as in kubeadm and MetalK8s.
 const CA_DAYS: u32 = 3650;
@@ -89,7 +89,7 @@ impl Authority {
         parameters.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         parameters.serial_number = Some(Serial::random(rng).into());
-        Validity::starting(now, CA_DAYS).put(&mut parameters);
+        Validity::starting(now, days(CA_DAYS)).put(&mut parameters);
         let certificate = parameters.self_signed(&key).map_err(signing)?;
         Self::from_pem(&certificate.pem(), &key.serialize_pem())
     }
@@ -177,7 +177,7 @@ impl Authority {
         if !(from..=until).contains(&now) {
             return Err(AuthorityError::NotValidNow { from, until });
         }
-        let wanted = Validity::starting(now, leaf.days);
+        let wanted = Validity::starting(now, leaf.lifetime);
         let mut parameters = leaf.parameters()?;
         parameters.serial_number = Some(serial.into());
         // A leaf that outlives its CA would be rejected before its own end.

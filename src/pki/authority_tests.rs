@@ -28,7 +28,7 @@ fn leaf() -> Leaf {
         organization: Some("system:masters".into()),
         names: vec!["kubernetes.default.svc".into(), "10.96.0.1".into()],
         usages: vec![Usage::Server, Usage::Client],
-        days: 365,
+        lifetime: days(365),
     }
 }
 
@@ -79,7 +79,7 @@ fn a_leaf_contains_what_was_decided_and_nothing_of_the_request() {
 fn a_ca_survives_its_pem() {
     let made = authority();
     let loaded = Authority::from_pem(made.certificate(), made.key()).unwrap();
-    assert_eq!(loaded.validity(), Validity::starting(NOW, 3650));
+    assert_eq!(loaded.validity(), Validity::starting(NOW, days(3650)));
     let pair = loaded.issue_pair(&leaf(), NOW, &mut rng()).unwrap();
     assert!(KeyPair::from_pem(&pair.key).is_ok());
     assert!(matches!(

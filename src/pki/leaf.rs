@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use jiff::SignedDuration;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose, SanType,
 };
@@ -26,8 +27,8 @@ pub struct Leaf {
     /// Subject alternative names: IP addresses and DNS names.
     pub names: Vec<String>,
     pub usages: Vec<Usage>,
-    /// Days of validity; it ends with the CA's where that is sooner.
-    pub days: u32,
+    /// How long it is valid from now on; it ends with the CA's where that is sooner.
+    pub lifetime: SignedDuration,
 }
 
 /// A certificate and its private key, for files on the bootstrap node.

@@ -128,7 +128,7 @@ mod tests {
             organization: None,
             names: vec!["bootstrap".to_owned(), "192.0.2.1".to_owned(), "2001:DB8::1".to_owned()],
             usages: vec![Usage::Server],
-            days: 365,
+            lifetime: crate::pki::validity::days(365),
         }
     }
 

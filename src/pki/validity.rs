@@ -5,6 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 /// Tolerated difference between the clocks of two hosts: validity starts this much in the past.
 pub const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
 
+/// This many days of 24 hours.
+pub const fn days(days: u32) -> SignedDuration {
+    SignedDuration::from_hours(24 * days as i64)
+}
+
 /// A period of whole seconds, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
@@ -13,9 +18,8 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From [`CLOCK_SKEW`] before `now` until `days` days of 24 hours after it; saturates in the year 9999.
-    pub fn starting(now: Timestamp, days: u32) -> Self {
-        let length = SignedDuration::from_hours(24 * i64::from(days));
+    /// From [`CLOCK_SKEW`] before `now` until `length` after it; saturates in the year 9999.
+    pub fn starting(now: Timestamp, length: SignedDuration) -> Self {
         Self {
             not_before: now.saturating_sub(CLOCK_SKEW).unwrap_or(Timestamp::MIN),
             not_after: now.saturating_add(length).unwrap_or(Timestamp::MAX),

@@ -12,6 +12,7 @@ use crate::pki::authority::AuthorityError;
 use crate::pki::kubeconfig::{Credentials, KubeconfigFile, TrustAnchor};
 use crate::pki::leaf::{Leaf, LeafPair, Usage};
 use crate::pki::openpgp::OpenPgpError;
+use crate::pki::validity::days;
 
 /// URL of the API on every node: the node's own proxy.
 pub const API: &str = "https://127.0.0.1:7443";
@@ -112,7 +113,7 @@ impl Issued<'_> {
             organization: None,
             names,
             usages: vec![usage],
-            days: DAYS,
+            lifetime: days(DAYS),
         };
         match artifact {
             Artifact::EtcdClient => Some(Certificate {

@@ -68,6 +68,7 @@ fn inputs(goal: NodeGoal, facts: Facts, joined: bool) -> NodeInputs {
         health: Health::Unknown { reason: "was not asked".to_owned() },
     };
     let other = Peer {
+        labels: BTreeMap::from([("node-role.kubernetes.io/master".to_owned(), String::new())]),
         machine_id: "other".to_owned(),
         control_plane_ip: Some("192.0.2.12".parse().unwrap()),
         api_server: true,

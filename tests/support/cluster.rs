@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use metalform::kube_api::pods::ExpectedPod;
-use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP};
+use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, ROLE_LABEL_PREFIX};
 use metalform::model::role::Role;
 use metalform::operation::observed::node::{NodeView, Peer, Reachability};
 use metalform::operation::observed::report::ContainerReport;
@@ -164,7 +164,9 @@ impl Cluster {
             let own = address(host.number);
             if node.machine_id != host.facts.machine_id {
                 // It registers, and requests its serving certificate for the addresses of the status.
-                let annotated = node.annotations.get(CONTROL_PLANE_IP) == Some(&own.to_string());
+                let annotated = [CONTROL_PLANE_IP, ADDRESSES].iter().all(|key| {
+                    node.annotations.get(*key).is_some_and(|value| value.starts_with(&own.to_string()))
+                });
                 if !annotated || node.internal_ip() != Some(own) {
                     self.violations
                         .push(format!("the kubelet of {name} registered before its addresses were recorded"));
@@ -180,7 +182,10 @@ impl Cluster {
         let others = self.nodes.iter().filter(|(name, _)| *name != of);
         others
             .map(|(name, node)| {
+                let roles = self.hosts.get(name).map(|host| host.roles.clone()).unwrap_or_default();
+                let label = |role: &Role| (format!("{ROLE_LABEL_PREFIX}{role}"), String::new());
                 let peer = Peer {
+                    labels: roles.iter().map(label).collect(),
                     machine_id: node.machine_id.clone(),
                     control_plane_ip: node
                         .annotations

@@ -1,6 +1,7 @@
 //! What actions do to the simulated cluster.
 
-use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use metalform::kube_api::node_addresses::address_annotations;
+use metalform::model::api_contract::API_SERVER;
 use metalform::operation::effect::{Action, Observation, Returned};
 use metalform::operation::observed::layer_plan::LayerPlan;
 use metalform::operation::observed::proxy::ProxyView;
@@ -75,9 +76,7 @@ impl ModelSite {
             }
             Action::RecordAddresses { control_plane, workload_plane, status } => {
                 if let Some(node) = cluster.nodes.get_mut(&name) {
-                    let recorded = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
-                    let owned = recorded.map(|(key, address)| (key.to_owned(), address.to_string()));
-                    node.annotations.extend(owned);
+                    node.annotations.extend(address_annotations(*control_plane, *workload_plane, status));
                     node.addresses.clone_from(status);
                 }
             }

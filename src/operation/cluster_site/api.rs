@@ -12,6 +12,7 @@ use kube::api::{Api, PostParams};
 use super::ClusterSite;
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
+use crate::kube_api::node_addresses::address_annotations;
 use crate::kube_api::nodes::{self, Capacity};
 use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
@@ -95,8 +96,7 @@ impl ClusterSite {
         workload_plane: IpAddr,
         status: &[NodeAddress],
     ) -> Result<Returned, EffectError> {
-        let addresses = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
-        let annotated = self.annotate(addresses.map(|(key, address)| (key, address.to_string()))).await?;
+        let annotated = self.annotate(address_annotations(control_plane, workload_plane, status)).await?;
         let reported = nodes::set_addresses(&self.client().await?, &self.goal.name, status).await?;
         Ok(Returned { changed: annotated.changed.max(usize::from(reported)), observed: Vec::new() })
     }
@@ -108,15 +108,15 @@ impl ClusterSite {
     }
 
     pub(super) async fn mark_api_server_ready(&self) -> Result<Returned, EffectError> {
-        self.annotate([(API_SERVER, "ready".to_owned())]).await
+        self.annotate([(API_SERVER.to_owned(), "ready".to_owned())]).await
     }
 
     async fn annotate(
         &self,
-        annotations: impl IntoIterator<Item = (&'static str, String)>,
+        annotations: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let annotations = annotations.into_iter().map(|(key, value)| (key.to_owned(), Some(value))).collect();
+        let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
         let changed = nodes::annotate(&client, &self.goal.name, &annotations).await?;
         Ok(Returned { changed: usize::from(changed), observed: Vec::new() })
     }

@@ -16,9 +16,14 @@ use crate::workspace::trust;
 
 /// Where the registry listens, on the bootstrap node itself.
 pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5000);
-/// Templates of the objects that every cluster has.
-pub const OBJECTS: [&str; 3] =
-    ["cluster/access.yaml.j2", "cluster/coredns.yaml.j2", "cluster/reachability.yaml.j2"];
+/// Templates of the objects that every cluster has, in the order in which they are applied: the policy first, before
+/// any kubelet has a certificate.
+pub const OBJECTS: [&str; 4] = [
+    "cluster/node-policy.yaml.j2",
+    "cluster/access.yaml.j2",
+    "cluster/coredns.yaml.j2",
+    "cluster/reachability.yaml.j2",
+];
 
 impl ClusterSite {
     pub(super) fn missing_trust(&self) -> Result<Observation, EffectError> {

@@ -13,6 +13,7 @@ use crate::pki::authority::Authority;
 use crate::pki::certificate_request::ParsedCsr;
 use crate::pki::leaf::{Leaf, Usage};
 use crate::pki::serial::Serial;
+use crate::pki::validity::days;
 use crate::resource::contract::step::{CertificateRequest, KeyUsage};
 use crate::transport::Program;
 
@@ -103,7 +104,7 @@ fn sign(
                 KeyUsage::Client => Usage::Client,
             })
             .collect(),
-        days: request.days,
+        lifetime: days(request.days),
     };
     let csr = ParsedCsr::from_pem(csr.as_bytes()).map_err(|error| error.to_string())?;
     authority.issue(&leaf, &csr, now, Serial::random(&mut rand::rng())).map_err(|error| error.to_string())

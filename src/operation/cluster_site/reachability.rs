@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
@@ -86,22 +87,27 @@ impl ClusterSite {
         if let Some(why) = ended(pod.as_ref()) {
             return Ok(Observation::Reachability(Reachability::Ended(why)));
         }
-        let ip = pod
-            .as_ref()
-            .and_then(|pod| pod.status.as_ref())
-            .and_then(|status| status.pod_ip.as_ref())
-            .and_then(|ip| ip.parse::<IpAddr>().ok());
-        let Some(ip) = ip else {
-            return Ok(Observation::Reachability(Reachability::NotYet(
-                "the pod has no address yet".to_owned(),
-            )));
+        let address = match pod_address(pod.as_ref(), &self.goal.networks.pods) {
+            Ok(address) => address,
+            Err(why) => return Ok(Observation::Reachability(Reachability::NotYet(why))),
         };
-        let address = SocketAddr::new(ip, PORT);
         Ok(Observation::Reachability(match self.ports.network.get(address, "/health", TRY).await {
             Ok(status) if status.is_success() => Reachability::Reached,
             Ok(status) => Reachability::NotYet(format!("http://{address}: {status}")),
             Err(error) => Reachability::NotYet(error.to_string()),
         }))
+    }
+}
+
+/// Where the pod answers. Its kubelet reports the address, and must not make this machine connect to anything but a
+/// pod.
+fn pod_address(pod: Option<&Pod>, pods: &IpNet) -> Result<SocketAddr, String> {
+    let reported = pod.and_then(|pod| pod.status.as_ref()?.pod_ip.as_ref()?.parse::<IpAddr>().ok());
+    let ip = reported.ok_or("the pod has no address yet")?;
+    if pods.contains(&ip) {
+        Ok(SocketAddr::new(ip, PORT))
+    } else {
+        Err(format!("the pod's address {ip} is not in the pod network {pods}"))
     }
 }
 
@@ -122,6 +128,22 @@ fn ended(pod: Option<&Pod>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_that_no_pod_has_is_not_connected_to() {
+        let at = |ip: &str| {
+            let pod = serde_json::from_value(json!({ "status": { "podIP": ip } })).unwrap();
+            pod_address(Some(&pod), &"10.233.0.0/16".parse().unwrap()).map(|address| address.to_string())
+        };
+        assert_eq!(at("10.233.4.5"), Ok("10.233.4.5:8080".to_owned()));
+        assert_eq!(at(""), Err("the pod has no address yet".to_owned()));
+        for ip in ["127.0.0.1", "192.0.2.1", "10.96.0.1", "::ffff:10.233.4.5"] {
+            assert_eq!(
+                at(ip),
+                Err(format!("the pod's address {ip} is not in the pod network 10.233.0.0/16"))
+            );
+        }
+    }
 
     #[test]
     fn a_pod_that_is_gone_or_ended_differs_from_one_that_is_slow() {

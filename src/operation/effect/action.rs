@@ -39,7 +39,7 @@ pub enum Action {
     DeleteJoinTokens,
     /// Set the capacity of a Node that no kubelet has reported for.
     SetCapacity(Capacity),
-    /// Annotate the Node with its addresses on both planes, and set the addresses of its status.
+    /// Annotate the Node with its addresses, and set the addresses of its status.
     RecordAddresses {
         /// On the control plane.
         control_plane: IpAddr,

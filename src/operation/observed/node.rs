@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::NodeAddress;
 
 use crate::model::api_contract::CONTROL_PLANE_IP;
-use crate::model::node::Taint;
+use crate::model::node::{Taint, roles_of};
+use crate::model::role::Role;
 
 /// A Node object, as far as operations read it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,6 +58,15 @@ pub enum Reachability {
     Ended(String),
     /// It answered.
     Reached,
+}
+
+impl Peer {
+    /// Where its API server is reached, if proxies may use it: it was ready once, its address is recorded, and it is a
+    /// master. NodeRestriction refuses the label to kubelets, metalform's admission policy the annotations.
+    pub fn api_server_address(&self) -> Option<IpAddr> {
+        let is_master = roles_of(&self.labels).contains(&Role::Master);
+        self.control_plane_ip.filter(|_| self.api_server && is_master)
+    }
 }
 
 impl NodeView {

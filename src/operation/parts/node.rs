@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::kube_api::node_addresses::address_annotations;
+use crate::model::api_contract::API_SERVER;
 use crate::model::facts::Facts;
 use crate::operation::effect::{Action, LookKey, Observation};
 use crate::operation::layer::Layer;
@@ -89,10 +90,8 @@ impl NodePart {
             Action::Apply(Layer::ControlPlane, _) => self.missing_pods = Some(Vec::new()),
             Action::SetCapacity(_) => self.view().has_capacity = true,
             Action::RecordAddresses { control_plane, workload_plane, status } => {
-                let annotations = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)];
-                let owned = annotations.map(|(key, address)| (key.to_owned(), address.to_string()));
                 let view = self.view();
-                view.annotations.extend(owned);
+                view.annotations.extend(address_annotations(*control_plane, *workload_plane, status));
                 view.addresses.clone_from(status);
             }
             Action::RemoveUninitializedTaint => self.view().uninitialized = false,

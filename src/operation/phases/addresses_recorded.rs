@@ -1,8 +1,7 @@
 //! What the kubelet's serving certificate is requested for, and what its signer checks.
 
 use super::layer_applied::address;
-use crate::kube_api::node_addresses::node_addresses;
-use crate::model::api_contract::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::kube_api::node_addresses::{address_annotations, node_addresses};
 use crate::operation::contract::{NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
 use crate::operation::goal::address_in;
@@ -10,7 +9,7 @@ use crate::operation::goal::address_in;
 /// The Node has its addresses, in annotations and in its status; `Err` is what comes before.
 ///
 /// A kubelet with `--cloud-provider=external` requests its serving certificate for the addresses of the status as soon
-/// as it registers, and the signer denies addresses that it does not find on the Node.
+/// as it registers, and the signer denies addresses that are not recorded in the Node's annotations.
 pub(super) fn addresses_recorded<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
@@ -20,9 +19,9 @@ pub(super) fn addresses_recorded<O: NodeOperation>(scene: &Scene<'_, O>) -> Resu
     let workload_plane =
         address_in(facts, &goal.networks.workload_plane.cidrs).map_or(control_plane, |(_, address)| address);
     let status = node_addresses(&goal.name, control_plane, facts, &goal.networks);
-    let annotated = [(CONTROL_PLANE_IP, control_plane), (WORKLOAD_PLANE_IP, workload_plane)]
+    let annotated = address_annotations(control_plane, workload_plane, &status)
         .iter()
-        .all(|(key, address)| node.annotations.get(*key) == Some(&address.to_string()));
+        .all(|(key, value)| node.annotations.get(key) == Some(value));
     if annotated && node.addresses == status {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::layer_applied::{address, applied};
-use crate::model::api_contract::API_SERVER;
+use crate::model::api_contract::{API_SERVER, ROLE_LABEL_PREFIX};
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
@@ -39,6 +39,7 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
         nodes.insert(
             scene.node_goal().name.to_string(),
             Peer {
+                labels: BTreeMap::from([(format!("{ROLE_LABEL_PREFIX}{}", Role::Master), String::new())]),
                 machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
                 control_plane_ip: Some(address),
                 api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),

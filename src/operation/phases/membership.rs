@@ -33,8 +33,8 @@ pub(super) enum MemberStatus {
 pub(super) fn endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Vec<String> {
     let known = scene.etcd().membership.iter().flat_map(|membership| membership.voters());
     let mut endpoints: Vec<String> = known.flat_map(|member| member.client_urls.iter().cloned()).collect();
-    let peers = scene.node().peers.iter().flatten().filter(|(_, peer)| peer.api_server);
-    endpoints.extend(peers.filter_map(|(_, peer)| peer.control_plane_ip).map(client_url));
+    let peers = scene.node().peers.iter().flatten();
+    endpoints.extend(peers.filter_map(|(_, peer)| peer.api_server_address()).map(client_url));
     endpoints.sort();
     endpoints.dedup();
     endpoints

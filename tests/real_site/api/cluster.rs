@@ -176,7 +176,7 @@ fn run_bound_pods(store: &mut Store, node: &str) {
         .map(name)
         .collect();
     for pod in bound {
-        store.change("pods", "kube-system", &pod, |pod| pod["status"] = running("127.0.0.1"));
+        store.change("pods", "kube-system", &pod, |pod| pod["status"] = running("10.233.255.2"));
     }
 }
 
