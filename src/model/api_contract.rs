@@ -34,6 +34,9 @@ pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
 /// Annotation that metalform records on a Node: its API server was ready once, so proxies may use it.
 pub const API_SERVER: &str = "metalform.dev/api-server";
 
+/// Annotation of a static pod: the digest of its manifest and of the files that it reads.
+pub const CONFIG_DIGEST: &str = "metalform.dev/config-digest";
+
 /// Annotations of a Node whose value is an address of the node, under both prefixes.
 pub const ADDRESS_ANNOTATIONS: [&str; 6] = [
     SSH_HOST,
