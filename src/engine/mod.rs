@@ -12,6 +12,7 @@ pub mod facts;
 pub mod fleet;
 mod frame;
 mod head_v;
+mod hidden_script;
 pub mod host;
 pub mod nonce;
 pub mod observe;

@@ -7,6 +7,7 @@ use super::place::{Place, owner, place};
 use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
+use crate::engine::hidden_script::INTERPRETER;
 use crate::engine::sysctl_path::sysctl_path;
 use crate::model::shell_word::{quote, quote_all};
 use crate::resource::contract::remote_file::RemoteFile;
@@ -101,7 +102,9 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
             format!("mount -o remount -- {} 3<&-", quote(point))
         }
         Step::Mount { point, verb: MountVerb::Unmount } => format!("unmount {}", quote(point)),
-        Step::Run { script } => format!("sh -c {} 3<&-", quote(script)),
+        Step::Run { script } => {
+            format!("printf %s {} | {INTERPRETER} 9<&0 </dev/null 3<&-", quote(script))
+        }
         Step::InstallPackages(_) | Step::PullImage(_) | Step::IssueCertificate(_) | Step::Reboot { .. } => {
             return None;
         }
