@@ -33,6 +33,7 @@ mod packages;
 mod payload;
 mod place;
 pub(super) mod progress;
+mod reactions;
 mod runs;
 mod script;
 mod segment;
@@ -46,6 +47,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
+pub use self::reactions::Reactions;
 use self::runs::Batching;
 use super::nonce::Nonce;
 use crate::model::shell_word::quote;
@@ -127,6 +129,8 @@ pub struct Segment {
     pub requests: Vec<CertificateWork>,
     /// The last work of the segment, which then has no requests.
     pub reboot: Option<RebootWork>,
+    /// Of the whole plan.
+    pub reactions: Reactions,
 }
 
 /// The work on a host as segments of merged tasks. The last has neither requests nor a reboot.
@@ -151,15 +155,18 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     if runs.iter().any(|(batching, _)| *batching == Batching::Staged) {
         script.push_str(staged::FUNCTIONS);
     }
+    let reactions = &segment.reactions;
+    script.extend(reactions.functions());
     script.push_str("exec 3<&0 </dev/null\n");
     let mut number = 0;
     for (batching, tasks) in runs {
-        script.push_str(&script::of(batching, number, tasks, packages, &mut payload));
+        script.push_str(&script::of(batching, (number, tasks), packages, reactions, &mut payload));
         number += tasks.len();
     }
     for (number, work) in (segment.tasks.len()..).zip(&segment.requests) {
         if work.begins {
             script.push_str(&format!("say begin {number}\n"));
+            script.push_str(&reactions.begun(number, &work.ids));
         }
         script.push_str(&format!(
             "pem=$({} 2>\"$log\") || fail {number} $?\nsay request {number} \"$(printf '%s\\n' \"$pem\" | base64 -w0)\"\n",
@@ -170,6 +177,7 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
         let number = segment.tasks.len() + segment.requests.len();
         if work.begins {
             script.push_str(&format!("say begin {number}\n"));
+            script.push_str(&reactions.begun(number, &work.ids));
         }
         script.push_str(include_str!("apply/reboot.sh"));
         script.push_str(&format!("reboot_soon >\"$log\" 2>&1 || fail {number} $?\n"));
