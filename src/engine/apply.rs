@@ -24,7 +24,8 @@
 //!
 //! # Assumptions
 //! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates; the shadow tools for
-//! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys.
+//! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys and for files
+//! below directories of other users than root.
 
 mod at_once;
 mod functions;
@@ -33,6 +34,7 @@ mod packages;
 mod payload;
 mod place;
 pub(super) mod progress;
+mod reactions;
 mod runs;
 mod script;
 mod segment;
@@ -46,6 +48,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 pub use self::packages::PackageManager;
+pub use self::reactions::Reactions;
 use self::runs::Batching;
 use super::nonce::Nonce;
 use crate::model::shell_word::quote;
@@ -127,6 +130,8 @@ pub struct Segment {
     pub requests: Vec<CertificateWork>,
     /// The last work of the segment, which then has no requests.
     pub reboot: Option<RebootWork>,
+    /// Of the whole plan.
+    pub reactions: Reactions,
 }
 
 /// The work on a host as segments of merged tasks. The last has neither requests nor a reboot.
@@ -144,6 +149,7 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     let mut payload = Vec::new();
     let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
     let steps = || segment.tasks.iter().flat_map(|task| &task.steps);
+    script.push_str(&functions::of_files(steps));
     for functions in functions::needed(steps, packages) {
         script.push_str(functions);
     }
@@ -151,15 +157,18 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     if runs.iter().any(|(batching, _)| *batching == Batching::Staged) {
         script.push_str(staged::FUNCTIONS);
     }
+    let reactions = &segment.reactions;
+    script.extend(reactions.functions());
     script.push_str("exec 3<&0 </dev/null\n");
     let mut number = 0;
     for (batching, tasks) in runs {
-        script.push_str(&script::of(batching, number, tasks, packages, &mut payload));
+        script.push_str(&script::of(batching, (number, tasks), packages, reactions, &mut payload));
         number += tasks.len();
     }
     for (number, work) in (segment.tasks.len()..).zip(&segment.requests) {
         if work.begins {
             script.push_str(&format!("say begin {number}\n"));
+            script.push_str(&reactions.begun(number, &work.ids));
         }
         script.push_str(&format!(
             "pem=$({} 2>\"$log\") || fail {number} $?\nsay request {number} \"$(printf '%s\\n' \"$pem\" | base64 -w0)\"\n",
@@ -170,6 +179,7 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
         let number = segment.tasks.len() + segment.requests.len();
         if work.begins {
             script.push_str(&format!("say begin {number}\n"));
+            script.push_str(&reactions.begun(number, &work.ids));
         }
         script.push_str(include_str!("apply/reboot.sh"));
         script.push_str(&format!("reboot_soon >\"$log\" 2>&1 || fail {number} $?\n"));
@@ -182,7 +192,8 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
 fn request(request: &CertificateRequest) -> String {
     let place::Place { directory, temporary } = place::place(&request.key);
     let owner = quote(&format!("{}:{}", request.access.owner, request.access.group));
-    format!("request {directory} {temporary} {} {owner} {}", quote(&request.key), quote(&subject(request)))
+    let (key, subject) = (quote(&request.key), quote(&subject(request)));
+    place::within(&request.key, &format!("request {directory} {temporary} {key} {owner} {subject}"))
 }
 
 /// Escaped for `openssl req -subj`. The CA determines the certificate's content; this subject only describes the
@@ -212,6 +223,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod fetch_tests;
+#[cfg(test)]
+mod holder_tests;
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]

@@ -28,19 +28,19 @@ accepts() {
     return 1
 }
 
-# URL, status, CA file or nothing
+# URL, status, CA file or nothing. The URL may contain a password, which arguments would show to all users.
 answers() {
     if command -v curl >/dev/null; then
-        seen=$(curl -q -sS -g -o /dev/null -w "$nl%{http_code}$nl" --connect-timeout 2 -m 3 \
-            ${3:+--cacert} ${3:+"$3"} "$1" 2>&1 </dev/null)
+        seen=$(printf 'url = "%s"\n' "$1" | curl -q -sS -g -o /dev/null -w "$nl%{http_code}$nl" --connect-timeout 2 \
+            -m 3 ${3:+--cacert} ${3:+"$3"} -K - 2>&1)
         case "$nl$seen$nl" in *"$nl$2$nl"*) return 0 ;; esac
         case $seen in
             *"curl: ("*) message_of_curl ;;
             *) seen=${seen#"$nl"} seen="status ${seen%%"$nl"*}" ;;
         esac
     elif command -v wget >/dev/null; then
-        seen=$(timeout 3 wget --no-config -q -S -O /dev/null --tries=1 --max-redirect=0 ${3:+"--ca-certificate=$3"} \
-            "$1" 2>&1 </dev/null)
+        seen=$(printf '%s\n' "$1" | timeout 3 wget --no-config -q -S -O /dev/null --tries=1 --max-redirect=0 \
+            ${3:+"--ca-certificate=$3"} -i - 2>&1)
         case "$nl$seen" in
             *"$nl  HTTP/"*" $2 "* | *"$nl  HTTP/"*" $2$nl"*) return 0 ;;
             *"$nl  HTTP/"*) seen=${seen##*"  HTTP/"} seen=${seen#* } seen="status ${seen%%[ $nl]*}" ;;

@@ -12,9 +12,11 @@ pub mod facts;
 pub mod fleet;
 mod frame;
 mod head_v;
+mod hidden_script;
 pub mod host;
 pub mod nonce;
 pub mod observe;
+mod owed;
 pub mod plan;
 mod process;
 pub mod roster;
@@ -28,9 +30,12 @@ mod two_stage;
 pub mod wait;
 
 #[cfg(test)]
+mod owed_tests;
+#[cfg(test)]
 pub(crate) mod shells;
 
 use crate::resource::contract::change::Verdict;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::{Observed, Probe};
 
 /// A resource and its probes.
@@ -50,6 +55,11 @@ pub trait Desired: Sync {
     /// The verdict on each resource, by id, in the same order. Pure; `observed` contains an answer to every probe of
     /// [`Desired::items`].
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)>;
+
+    /// Which resources react to the change of which. [`Desired::items`] contains a [`Probe::Owed`] for each.
+    fn reactions(&self) -> Vec<Owed> {
+        Vec::new()
+    }
 }
 
 impl<D: Desired + Send + ?Sized> Desired for std::sync::Arc<D> {
@@ -59,5 +69,9 @@ impl<D: Desired + Send + ?Sized> Desired for std::sync::Arc<D> {
 
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
         (**self).verdicts(observed)
+    }
+
+    fn reactions(&self) -> Vec<Owed> {
+        (**self).reactions()
     }
 }

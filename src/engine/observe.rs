@@ -19,6 +19,7 @@ mod images;
 mod kernel;
 mod key_pairs;
 mod mounts;
+mod owed;
 mod packages;
 mod paths;
 mod questions;
@@ -72,7 +73,7 @@ macro_rules! topic {
 }
 
 /// All topics, in the order of their sections.
-const TOPICS: [Topic; 13] = [
+const TOPICS: [Topic; 14] = [
     topic!(paths, |questions| !questions.paths.is_empty()),
     topic!(emptiness, |questions| !questions.emptiness.is_empty()),
     topic!(packages, |questions| !questions.packages.is_empty()),
@@ -84,6 +85,7 @@ const TOPICS: [Topic; 13] = [
     topic!(accounts, |questions| questions.accounts()),
     topic!(authorized_keys, |questions| !questions.authorized_keys.is_empty()),
     topic!(mounts, |questions| !questions.mounts.is_empty()),
+    topic!(owed, |questions| !questions.owed.is_empty()),
     topic!(guards, |questions| !questions.guards.is_empty()),
     topic!(conditions, |questions| !questions.conditions.is_empty()),
 ];

@@ -133,6 +133,8 @@ impl<'a> Reach<'a> {
                 Probe::User { .. } | Probe::Group { .. } | Probe::Password { .. } => self.accounts,
                 Probe::AuthorizedKeys { .. } => self.keys || self.accounts,
                 Probe::Mount { .. } => false,
+                // Only a change of the reaction itself ends it.
+                Probe::Owed(_) => false,
                 Probe::Guard { .. } | Probe::Condition(_) => true,
             }
     }

@@ -1,16 +1,18 @@
 //! Compiled states as the desired state of a host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Desired, Item};
-use crate::resource::contract::change::Verdict;
+use crate::resource::contract::change::{Difference, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::pending::Pending;
-use crate::resource::contract::probe::Observed;
+use crate::resource::contract::probe::{Answer, Observed, Probe};
 use crate::resource::contract::resource_id::ResourceId;
 use crate::resource::fields::field_error::FieldError;
 use crate::resource::{Resource, has_field};
@@ -31,6 +33,28 @@ struct Declared {
     resource: Resource,
     ensure: Ensure,
     only_if_changed: Vec<ResourceId>,
+}
+
+impl Declared {
+    /// Its reactions to other resources.
+    fn reactions(&self) -> Vec<Owed> {
+        let until_boot = self.resource.causes_until_boot();
+        let lasting = self.only_if_changed.iter().filter(|id| !until_boot.contains(id));
+        let owed = |cause: &ResourceId, until_boot| Owed {
+            reaction: self.id.clone(),
+            cause: cause.clone(),
+            until_boot,
+        };
+        let until_boot = until_boot.iter().map(|cause| owed(cause, true));
+        lasting.map(|cause| owed(cause, false)).chain(until_boot).collect()
+    }
+
+    /// The resources that an earlier run changed, and that it has not reacted to.
+    fn owed(&self, observed: &Observed) -> BTreeSet<ResourceId> {
+        let reactions = self.reactions().into_iter();
+        let is_owed = |owed: &Owed| observed.get(&Probe::Owed(owed.clone())) == Some(&Answer::Owed(true));
+        reactions.filter(is_owed).map(|owed| owed.cause).collect()
+    }
 }
 
 /// A resource with values that its kind does not accept.
@@ -107,8 +131,18 @@ impl Desired for HostStates {
     fn items(&self) -> Vec<Item> {
         self.resources
             .iter()
-            .map(|one| Item { id: one.id.to_string(), probes: one.resource.probes() })
+            .map(|one| {
+                let owed = one.reactions().into_iter().map(Probe::Owed);
+                Item {
+                    id: one.id.to_string(),
+                    probes: one.resource.probes().into_iter().chain(owed).collect(),
+                }
+            })
             .collect()
+    }
+
+    fn reactions(&self) -> Vec<Owed> {
+        self.resources.iter().flat_map(Declared::reactions).collect()
     }
 
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
@@ -116,7 +150,8 @@ impl Desired for HostStates {
         self.resources
             .iter()
             .map(|one| {
-                let verdict =
+                pending.owe(one.owed(observed));
+                let mut verdict =
                     if !one.only_if_changed.is_empty() && pending.first_of(&one.only_if_changed).is_none() {
                         Verdict::NoChange { reason: "none of its dependencies changes".to_owned() }
                     } else {
@@ -128,6 +163,16 @@ impl Desired for HostStates {
                         };
                         one.resource.diff(observed, &context)
                     };
+                if let Verdict::Change(change) = &mut verdict
+                    && let Some(cause) = pending.first_of(&one.only_if_changed)
+                    && cause.is_earlier()
+                    // A reboot shows its reason itself.
+                    && one.id.kind != Kind::Reboot
+                {
+                    let name = "owed".to_owned();
+                    let after = Some(cause.to_string());
+                    change.differences.insert(0, Difference::Field { name, before: None, after });
+                }
                 if let Verdict::Change(change) = &verdict {
                     pending.record(one.id.clone(), one.ensure, change);
                 }

@@ -1,10 +1,13 @@
 //! The pods of one node.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
 use super::client::ApiError;
+use crate::model::api_contract::CONFIG_DIGEST;
 use crate::model::name::HostName;
 
 /// A pod that must run on a node.
@@ -30,12 +33,28 @@ pub async fn of_node(client: &Client, node: &HostName) -> Result<Vec<Pod>, ApiEr
     Ok(listed.items)
 }
 
-/// One line for each expected pod that is not Ready. Empty when all are.
-pub fn missing(pods: &[Pod], node: &HostName, expected: &[ExpectedPod]) -> Vec<String> {
-    expected.iter().filter_map(|expected| problem(pods, node, expected)).collect()
+/// One line for each expected pod that is not Ready, or is a static pod of another manifest than the host has.
+/// Empty when all are. `digests` are those in the host's manifests, by the name of the static pod.
+pub fn missing(
+    pods: &[Pod],
+    node: &HostName,
+    expected: &[ExpectedPod],
+    digests: &BTreeMap<String, String>,
+) -> Vec<String> {
+    expected.iter().filter_map(|expected| problem(pods, node, expected, digests)).collect()
 }
 
-fn problem(pods: &[Pod], node: &HostName, expected: &ExpectedPod) -> Option<String> {
+/// The digest in a manifest or in a pod; `None` where it has none.
+pub fn config_digest(pod: &Pod) -> Option<&String> {
+    pod.annotations().get(CONFIG_DIGEST)
+}
+
+fn problem(
+    pods: &[Pod],
+    node: &HostName,
+    expected: &ExpectedPod,
+    digests: &BTreeMap<String, String>,
+) -> Option<String> {
     let (title, found): (String, Option<&Pod>) = match expected {
         ExpectedPod::Static(name) => {
             let mirror = format!("{name}-{node}");
@@ -54,6 +73,13 @@ fn problem(pods: &[Pod], node: &HostName, expected: &ExpectedPod) -> Option<Stri
     let Some(pod) = found else { return Some(format!("{title}: not found")) };
     if pod.metadata.deletion_timestamp.is_some() {
         return Some(format!("{title}: terminating"));
+    }
+    // The kubelet restarts the pod some time after its manifest was replaced; until then the old one is Ready.
+    if let ExpectedPod::Static(name) = expected
+        && let Some(digest) = digests.get(name)
+        && config_digest(pod) != Some(digest)
+    {
+        return Some(format!("{title}: not restarted yet with its new configuration"));
     }
     if is_ready(pod) { None } else { Some(format!("{title}: {}", not_ready_reason(pod))) }
 }
@@ -136,7 +162,7 @@ mod tests {
             ExpectedPod::DaemonSet("dns".to_owned()),
         ];
         assert_eq!(
-            missing(&pods, &"n1".parse().unwrap(), &expected),
+            missing(&pods, &"n1".parse().unwrap(), &expected, &BTreeMap::new()),
             [
                 "pod kube-apiserver-n1: Running, not Ready",
                 "pod kube-scheduler-n1: not found",
@@ -145,5 +171,21 @@ mod tests {
                 "pod of DaemonSet dns: terminating",
             ]
         );
+    }
+
+    #[test]
+    fn a_ready_static_pod_of_an_older_manifest_is_waited_for() {
+        let ready = json!({ "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }] });
+        let mut old = pod("kube-apiserver-n1", None, ready);
+        let expected = [ExpectedPod::Static("kube-apiserver".to_owned())];
+        let on_disk = BTreeMap::from([("kube-apiserver".to_owned(), "sha256:new".to_owned())]);
+        let missing =
+            |pod: &Pod| missing(std::slice::from_ref(pod), &"n1".parse().unwrap(), &expected, &on_disk);
+        let waited = ["pod kube-apiserver-n1: not restarted yet with its new configuration"];
+        assert_eq!(missing(&old), waited, "of a release without digests");
+        old.annotations_mut().insert(CONFIG_DIGEST.to_owned(), "sha256:old".to_owned());
+        assert_eq!(missing(&old), waited);
+        old.annotations_mut().insert(CONFIG_DIGEST.to_owned(), "sha256:new".to_owned());
+        assert!(missing(&old).is_empty());
     }
 }

@@ -41,6 +41,8 @@ pub const ADDRESSES: &str = "metalform.dev/addresses";
 pub const RECORDED_ADDRESSES: [&str; 3] = [CONTROL_PLANE_IP, WORKLOAD_PLANE_IP, ADDRESSES];
 /// Annotation that no Node has: setting it, in a dry run, tests whether the admission policy is enforced.
 pub const POLICY_PROBE: &str = "metalform.dev/policy-probe";
+/// Annotation of a static pod: the digest of its manifest and of the files that it reads.
+pub const CONFIG_DIGEST: &str = "metalform.dev/config-digest";
 
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest

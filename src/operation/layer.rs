@@ -83,13 +83,23 @@ impl Layer {
             .collect()
     }
 
-    /// The states that the resources of this layer refer to: its own, and the system's packages, whose changes
-    /// restart services. What is only referred to is not applied.
+    /// The states that the resources of this layer refer to: its own, the system's packages, whose changes restart
+    /// services, and the files of its static pods. What is only referred to is not applied.
     pub fn states_referred_to(&self, all: &[(Stage, StateName)]) -> Vec<StateName> {
-        let referred = |stage: &Stage| self.stages().contains(stage) || *stage == Stage::System;
-        let alone = matches!(self, Self::Serving);
+        let referred: &[Stage] = match self {
+            Self::Serving => &[],
+            Self::EtcdMember { .. } => &[Stage::System, Stage::Etcd],
+            Self::ControlPlane => &[Stage::System, Stage::Proxy, Stage::Etcd, Stage::ControlPlaneFiles],
+            Self::Registry
+            | Self::First { .. }
+            | Self::Base
+            | Self::Joined
+            | Self::Etcd
+            | Self::ControlPlaneFiles
+            | Self::Proxy => &[Stage::System],
+        };
         all.iter()
-            .filter(|(stage, _)| if alone { self.stages().contains(stage) } else { referred(stage) })
+            .filter(|(stage, _)| self.stages().contains(stage) || referred.contains(stage))
             .map(|(_, state)| state.clone())
             .collect()
     }

@@ -37,3 +37,9 @@ impl Validity {
         parameters.not_after = moment(self.not_after);
     }
 }
+
+/// The last second of an X.509 certificate (DER); `None` where it cannot be read.
+pub fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+}

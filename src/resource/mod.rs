@@ -199,6 +199,38 @@ impl Resource {
         verdict.unwrap_or_else(|refusal| Verdict::Refuse { reason: refusal.to_string() })
     }
 
+    /// The resources that its own fields name as causes of a reaction, which a boot has the same effect as.
+    pub fn causes_until_boot(&self) -> Vec<&contract::resource_id::ResourceId> {
+        match self {
+            Self::Service(service) => service.causes().collect(),
+            Self::Reboot(reboot) => reboot.causes().iter().collect(),
+            Self::Archive(_)
+            | Self::AuthorizedKey(_)
+            | Self::Binary(_)
+            | Self::Certificate(_)
+            | Self::Command(_)
+            | Self::Directory(_)
+            | Self::File(_)
+            | Self::Group(_)
+            | Self::HostEntry(_)
+            | Self::Image(_)
+            | Self::Kmod(_)
+            | Self::Kubeconfig(_)
+            | Self::Line(_)
+            | Self::Mount(_)
+            | Self::Package(_)
+            | Self::PackageRepository(_)
+            | Self::Route(_)
+            | Self::StaticPod(_)
+            | Self::Swap(_)
+            | Self::Symlink(_)
+            | Self::Sysctl(_)
+            | Self::Unit(_)
+            | Self::User(_)
+            | Self::Wait(_) => Vec::new(),
+        }
+    }
+
     /// The file that it edits, where its content must never be shown, not by other resources that edit it either.
     pub fn secret_file(&self) -> Option<&str> {
         let file = match self {

@@ -3,10 +3,12 @@
 //! # Guarantees
 //! A handshake uses the pair that is on the disk when it begins. Connections that exist are not affected. A pair that
 //! cannot be used (the renewal wrote one of the two files so far, or wrote them wrongly) leaves the former one in use.
+//! One that is about to expire is reported once a day.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use jiff::{SignedDuration, Timestamp};
 use tokio_rustls::rustls;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,7 +16,13 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::pki::tls_provider::tls_provider;
+use crate::pki::validity;
 use crate::workspace::file_version::FileVersion;
+
+/// How long before its end a certificate is reported. `metalform bootstrap` issues another from 90 days before.
+const EXPIRES_SOON: SignedDuration = SignedDuration::from_hours(24 * 30);
+/// How often.
+const AGAIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +58,8 @@ struct Loaded {
     /// Of the files when they were last read, whether they could be used or not.
     version: FileVersion,
     pair: Arc<CertifiedKey>,
+    /// When it was last reported that the pair is about to expire.
+    reported: Option<Timestamp>,
 }
 
 impl ReloadingCertificate {
@@ -64,7 +74,7 @@ impl ReloadingCertificate {
         Ok(Self {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
-            loaded: Mutex::new(Loaded { version, pair }),
+            loaded: Mutex::new(Loaded { version, pair, reported: None }),
         })
     }
 
@@ -77,10 +87,19 @@ impl ReloadingCertificate {
             match read(&self.certificate, &self.key) {
                 Ok(pair) => {
                     loaded.pair = Arc::new(pair);
+                    loaded.reported = None;
                     tracing::info!(certificate = %self.certificate.display(), "certificate reloaded");
                 }
                 Err(error) => tracing::warn!(%error, "certificate not reloaded"),
             }
+        }
+        let now = Timestamp::now();
+        if let Some(end) = loaded.pair.cert.first().and_then(|certificate| validity::not_after(certificate))
+            && is_due(end, loaded.reported, now)
+        {
+            loaded.reported = Some(now);
+            let path = self.certificate.display();
+            tracing::warn!(certificate = %path, expires = %end, "certificate expires; run metalform bootstrap");
         }
         Arc::clone(&loaded.pair)
     }
@@ -90,6 +109,11 @@ impl ResolvesServerCert for ReloadingCertificate {
     fn resolve(&self, _client_hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current())
     }
+}
+
+/// Whether the end of a certificate is to be reported.
+fn is_due(end: Timestamp, reported: Option<Timestamp>, now: Timestamp) -> bool {
+    now.duration_until(end) < EXPIRES_SOON && reported.is_none_or(|at| at.duration_until(now) >= AGAIN)
 }
 
 fn read(certificate: &Path, key: &Path) -> Result<CertifiedKey, CertificateError> {
@@ -140,6 +164,24 @@ mod tests {
         assert_eq!(served.current().cert[0], *new.cert.der());
         fs::remove_file(files.path("crt")).unwrap();
         assert_eq!(served.current().cert[0], *new.cert.der());
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_reported_daily_in_its_last_month() {
+        let day = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
+        for (now, reported, due) in [
+            (300, None, false),
+            (335, None, false),
+            (336, None, true),
+            (336, Some(336), false),
+            (337, Some(336), true),
+            (400, None, true),
+        ] {
+            assert_eq!(is_due(day(365), reported.map(day), day(now)), due, "{now} {reported:?}");
+        }
+        let pair = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        assert!(validity::not_after(pair.cert.der()).is_some_and(|end| end > day(365)));
+        assert_eq!(validity::not_after(b"none"), None);
     }
 
     #[test]

@@ -49,7 +49,14 @@ const KINDS: &[KindSpec] = &[
             field("days", FieldType::Integer),
         ],
     ),
-    kind(Kind::StaticPod, &[required("source", FieldType::String), field("labels", FieldType::StringMap)]),
+    kind(
+        Kind::StaticPod,
+        &[
+            required("source", FieldType::String),
+            field("labels", FieldType::StringMap),
+            field("restart_when_changed", FieldType::StringList),
+        ],
+    ),
     kind(Kind::Sysctl, &[required("value", FieldType::Any)]),
 ];
 

@@ -1,6 +1,6 @@
 //! The result of compiling: one resource of one host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
@@ -29,4 +29,12 @@ pub struct Compiled {
     pub places: BTreeMap<String, Position>,
     /// The state that contains it.
     pub state: StateName,
+}
+
+impl Compiled {
+    /// The ids in a field that lists resources; empty where it is not set.
+    pub(super) fn ids(&self, field: &str) -> BTreeSet<ResourceId> {
+        let ids = self.fields.get(field).and_then(Json::as_array).into_iter().flatten();
+        ids.filter_map(|id| id.as_str()?.parse().ok()).collect()
+    }
 }

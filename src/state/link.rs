@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compiled::Compiled;
+use super::config_digest;
 use super::error::StateError;
 use super::expression;
 use super::instance::{Instance, Reference};
 use super::order::execution_order;
-use super::reference::{AFTER, ONLY_IF_CHANGED};
+use super::reference::{AFTER, ONLY_IF_CHANGED, RESTART_WHEN_CHANGED};
 use super::reference_fault::ReferenceFault;
 use crate::model::near::Near;
+use crate::resource::contract::ensure::Ensure;
+use crate::resource::contract::kind::Kind;
 use crate::resource::contract::resource_id::ResourceId;
 
 /// Orders the resources and sets their references. `left_out` are the resources that are not on this host, as written:
@@ -30,10 +33,12 @@ pub(super) fn link(
     let mut instances: Vec<_> = instances.into_iter().map(Some).collect();
     let mut before = BTreeSet::new();
     let mut without = BTreeSet::new();
-    let mut linked = Vec::new();
+    let mut linked: Vec<Compiled> = Vec::new();
     for instance in order.into_iter().filter_map(|n| instances[n].take()) {
         let Instance { mut compiled, references } = instance;
         let watches = references.iter().any(|reference| reference.key == ONLY_IF_CHANGED);
+        let reacts = references.iter().find(|reference| reference.key == RESTART_WHEN_CHANGED);
+        let reacts = reacts.map(|reference| reference.at.clone());
         for Reference { key, at, id } in references {
             if !index.contains_key(&id) || without.contains(&id) {
                 continue;
@@ -57,6 +62,17 @@ pub(super) fn link(
         if watches && compiled.only_if_changed.is_empty() {
             without.insert(compiled.id);
             continue;
+        }
+        if compiled.id.kind == Kind::StaticPod && compiled.ensure == Ensure::Present {
+            let named = compiled.ids(RESTART_WHEN_CHANGED);
+            // By id: the same in every selection of states.
+            let mut named: Vec<&Compiled> = linked.iter().filter(|one| named.contains(&one.id)).collect();
+            named.sort_by(|a, b| a.id.cmp(&b.id));
+            if !config_digest::fill(&mut compiled, named.into_iter())
+                && let Some(at) = reacts
+            {
+                errors.push(StateError { at, fault: Box::new(ReferenceFault::NoDigest.into()) });
+            }
         }
         before.insert(compiled.id.clone());
         linked.push(compiled);

@@ -7,6 +7,7 @@
 mod check;
 mod compile;
 mod compiled;
+mod config_digest;
 mod error;
 mod expression;
 mod field;
@@ -46,6 +47,7 @@ pub use crate::resource::contract::resource_id::ResourceId;
 pub use check::{check, open_values};
 pub use compile::compile;
 pub use compiled::Compiled;
+pub use config_digest::PLACEHOLDER;
 pub use error::{Fault, StateError};
 pub use field::{Kinds, all as fields_of};
 pub use field_fault::FieldFault;

@@ -13,7 +13,9 @@ use crate::model::near::Near;
 use crate::resource::contract::resource_id::ResourceId;
 
 /// The fields of a kind that list resources whose change it reacts to.
-pub(super) const REACTIONS: [&str; 2] = ["restart_when_changed", "reload_when_changed"];
+pub(super) const REACTIONS: [&str; 2] = [RESTART_WHEN_CHANGED, "reload_when_changed"];
+
+pub(super) const RESTART_WHEN_CHANGED: &str = "restart_when_changed";
 
 pub(super) const AFTER: &str = "after";
 pub(super) const ONLY_IF_CHANGED: &str = "only_if_changed";

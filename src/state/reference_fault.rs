@@ -37,6 +37,9 @@ pub enum ReferenceFault {
         /// Where the other resource is.
         first: Location,
     },
+    /// The manifest of a static pod would not change with the resources that it reacts to.
+    #[error("restart_when_changed: the content does not contain {}", super::config_digest::PLACEHOLDER)]
+    NoDigest,
     /// Resources run after each other.
     #[error("cycle of `after`: {cycle}")]
     Cycle {

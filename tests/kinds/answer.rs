@@ -176,6 +176,7 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
         Probe::Sysctl { .. } => Answer::Sysctl(form(value)),
         Probe::Route { .. } => Answer::Route(form(value)),
         Probe::Module { .. } => Answer::Module(form(value)),
+        Probe::Owed(_) => Answer::Owed(form(value)),
         Probe::Swap => Answer::Swap(form(value)),
         Probe::Image { .. } => Answer::Image(form(value)),
         Probe::KeyPair { .. } => Answer::KeyPair(form(value)),

@@ -249,7 +249,8 @@ mod tests {
         let mut etcd = stage.etcd_client("https://192.0.2.11:2379").await.unwrap();
         assert_eq!(etcd.member_list().await.unwrap().members()[0].name(), "n1");
         let expected = ["etcd", "kube-apiserver"].map(|pod| ExpectedPod::Static(pod.to_owned()));
-        assert!(missing(&of_node(&client, &name).await.unwrap(), &name, &expected).is_empty());
+        let none = std::collections::BTreeMap::new();
+        assert!(missing(&of_node(&client, &name).await.unwrap(), &name, &expected, &none).is_empty());
 
         host.lock().on = false;
         assert!(nodes::get(&client, &name).await.is_err(), "its host has no power");

@@ -38,7 +38,7 @@ impl HostSession<'_> {
     ) -> Result<Convergence, HostError> {
         let packages = PackageManager::of_host(looked.facts.as_ref());
         let Looked { desired, mut observed, .. } = looked;
-        let items = desired.items();
+        let (items, reactions) = (desired.items(), desired.reactions());
         let mut changed: Vec<String> = Vec::new();
         for pass in 0.. {
             let plan = Plan { verdicts: desired.verdicts(&observed) };
@@ -63,7 +63,8 @@ impl HostSession<'_> {
                 changes: changes.clone(),
                 unchanged: plan.unchanged(),
             });
-            let fresh = self.apply_and_observe(&plan, &stale, packages, Callbacks { signer, events }).await?;
+            let callbacks = Callbacks { signer, events };
+            let fresh = self.apply_and_observe(&plan, &reactions, &stale, packages, callbacks).await?;
             observed.0.extend(fresh.0);
             changed.extend(changes);
         }

@@ -9,13 +9,14 @@ use tokio::time::timeout;
 use super::deadline::Deadline;
 use super::{Activity, CertificateSigner, EventSink, HostError, HostSession};
 use crate::engine::apply::progress::{self, ProgressLine, ProgressSummary};
-use crate::engine::apply::{self, CertificateWork, PackageManager, Segment, Task};
+use crate::engine::apply::{self, CertificateWork, PackageManager, Reactions, Segment, Task};
 use crate::engine::cancel::CancelLevel;
 use crate::engine::observe;
 use crate::engine::plan::Plan;
 use crate::engine::process::Process;
 use crate::engine::share::LARGE;
 use crate::model::event::Event;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::transport::{Output, Program};
 
@@ -42,16 +43,19 @@ impl HostSession<'_> {
         signer: CertificateSigner<'_>,
         events: EventSink<'_>,
     ) -> Result<(), HostError> {
-        self.apply_and_observe(plan, &BTreeSet::new(), packages, Callbacks { signer, events }).await.map(drop)
+        let callbacks = Callbacks { signer, events };
+        self.apply_and_observe(plan, &[], &BTreeSet::new(), packages, callbacks).await.map(drop)
     }
 
-    /// The same, followed by an observation of `probes` in the same program.
+    /// The same, followed by an observation of `probes` in the same program. Of `reactions`, those that are owed are kept
+    /// on the host until they have succeeded.
     ///
     /// # Errors
     /// As [`HostSession::apply`], and when the output is not an observation.
     pub(super) async fn apply_and_observe(
         &self,
         plan: &Plan,
+        reactions: &[Owed],
         probes: &BTreeSet<Probe>,
         packages: PackageManager,
         Callbacks { signer, events }: Callbacks<'_>,
@@ -68,12 +72,14 @@ impl HostSession<'_> {
             true => String::new(),
             false => observe::program(probes, &self.nonce).script,
         };
+        let reactions = Reactions::of(reactions, &works.iter().map(|work| work.id.as_str()).collect());
         let segments = apply::segments(&works);
         let last = segments.len() - 1;
         let mut signed: Vec<Task> = Vec::new();
         let mut output = None;
         for (at, mut segment) in segments.into_iter().enumerate() {
             segment.tasks.splice(0..0, signed);
+            segment.reactions = reactions.clone();
             let afterwards = if at == last { observation.as_str() } else { "" };
             let program = apply::program(&segment, packages, afterwards, &self.nonce);
             let deadline = self.deadline(Activity::Apply);

@@ -1,10 +1,12 @@
-//! Guards: each in a shell of its own, without input and output, and with a time limit.
+//! Guards: each in a shell of its own, without input and output, and with a time limit. Its script is in no argument
+//! list: it may contain a secret.
 
 use std::collections::BTreeMap;
 
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::engine::hidden_script::INTERPRETER;
 use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
 
@@ -20,7 +22,10 @@ const TIMED_OUT: i32 = 124;
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     // Side by side: a guard mostly waits for its processes.
     let run = |(number, script)| {
-        format!("(timeout {SECONDS} sh -c {} >/dev/null 2>&1; echo {number} $?) &\n", quote(script))
+        format!(
+            "(printf %s {} | timeout {SECONDS} {INTERPRETER} 9<&0 </dev/null >/dev/null 2>&1; echo {number} $?) &\n",
+            quote(script)
+        )
     };
     let mut runs: String = String::new();
     for some in questions.guards.iter().copied().enumerate().collect::<Vec<_>>().chunks(AT_ONCE) {

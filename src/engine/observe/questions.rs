@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::resource::contract::host_condition::HostCondition;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::Probe;
 
 /// What each section observes. Each list is in the order of the probes.
@@ -37,6 +38,7 @@ pub(super) struct Questions<'p> {
     pub(super) authorized_keys: Vec<&'p str>,
     /// Mount points, and the sources that they should have.
     pub(super) mounts: Vec<(&'p str, Option<&'p str>)>,
+    pub(super) owed: Vec<&'p Owed>,
     /// Scripts.
     pub(super) guards: Vec<&'p str>,
     pub(super) conditions: Vec<&'p HostCondition>,
@@ -64,6 +66,7 @@ impl<'p> Questions<'p> {
                 Probe::Password { user, hash } => questions.passwords.push((user, hash.as_deref())),
                 Probe::AuthorizedKeys { user } => questions.authorized_keys.push(user),
                 Probe::Mount { point, source } => questions.mounts.push((point, source.as_deref())),
+                Probe::Owed(owed) => questions.owed.push(owed),
                 Probe::Guard { script } => questions.guards.push(script),
             }
         }

@@ -7,6 +7,7 @@ use super::{SavedHost, change, declared};
 use crate::engine::states::HostStates;
 use crate::engine::{Desired, Item};
 use crate::resource::contract::change::Verdict;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::Observed;
 use crate::state::Compiled;
 
@@ -42,6 +43,10 @@ impl Desired for Digested {
     fn verdicts(&self, observed: &Observed) -> Vec<(String, Verdict)> {
         self.states.verdicts(observed)
     }
+
+    fn reactions(&self) -> Vec<Owed> {
+        self.states.reactions()
+    }
 }
 
 /// Desired states, restricted to a saved plan: any change that is not in the plan is refused, at any time. So a host that
@@ -76,5 +81,9 @@ impl Desired for Planned<'_> {
             _ => (id, verdict),
         };
         self.states.verdicts(observed).into_iter().map(only_planned).collect()
+    }
+
+    fn reactions(&self) -> Vec<Owed> {
+        self.states.reactions()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, NodeAddress};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
@@ -24,6 +24,7 @@ use crate::model::node::{NodeManifest, persistent_taints};
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::node::{NodeView, Peer};
 use crate::operation::site::EffectError;
+use crate::resource::contract::probe::{Answer, Observed, Probe};
 
 /// How long a join token is valid: a kubelet that has not used it by then gets another one from the next run.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_mins(10);
@@ -43,8 +44,15 @@ impl ClusterSite {
 
     pub(super) async fn pods(&self, expected: &[ExpectedPod]) -> Result<Observation, EffectError> {
         let client = self.client().await?;
+        let probes = expected.iter().filter_map(manifest_probe).collect();
+        let manifests = self.ports.host.observe(&probes).await?;
         let found = pods::of_node(&client, &self.goal.name).await?;
-        Ok(Observation::Pods(pods::missing(&found, &self.goal.name, expected)))
+        Ok(Observation::Pods(pods::missing(
+            &found,
+            &self.goal.name,
+            expected,
+            &digests(expected, &manifests),
+        )))
     }
 
     /// Whether it is ready; that it does not answer is an observation too.
@@ -195,4 +203,25 @@ fn machine_id(node: &Node) -> String {
         .and_then(|status| status.node_info.as_ref())
         .map(|info| info.machine_id.clone())
         .unwrap_or_default()
+}
+
+/// Reads the manifest of a static pod.
+fn manifest_probe(pod: &ExpectedPod) -> Option<Probe> {
+    match pod {
+        ExpectedPod::Static(name) => {
+            Some(Probe::Content { path: format!("/etc/kubernetes/manifests/{name}.yaml") })
+        }
+        ExpectedPod::DaemonSet(_) => None,
+    }
+}
+
+/// The digests in the manifests of a host.
+fn digests(expected: &[ExpectedPod], manifests: &Observed) -> BTreeMap<String, String> {
+    let digest = |pod: &ExpectedPod| {
+        let ExpectedPod::Static(name) = pod else { return None };
+        let Some(Answer::Content(Some(manifest))) = manifests.get(&manifest_probe(pod)?) else { return None };
+        let manifest: Pod = serde_saphyr::from_slice(manifest).ok()?;
+        Some((name.clone(), pods::config_digest(&manifest)?.clone()))
+    };
+    expected.iter().filter_map(digest).collect()
 }

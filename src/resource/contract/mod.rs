@@ -6,6 +6,7 @@ pub mod ensure;
 pub(in crate::resource) mod footprint;
 pub mod host_condition;
 pub mod kind;
+pub mod owed;
 pub mod pending;
 pub mod probe;
 pub(in crate::resource) mod refusal;

@@ -4,6 +4,7 @@
 //! resource is reached. This is how.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use sha2::{Digest, Sha256};
 
@@ -32,6 +33,28 @@ pub struct Pending {
     paths: BTreeMap<String, PathState>,
     /// Files whose text must never be shown.
     secrets: BTreeSet<String>,
+    /// Resources that an earlier run changed, and that the current resource has not reacted to.
+    owed: BTreeSet<ResourceId>,
+}
+
+/// Why a resource reacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cause<'a> {
+    id: &'a ResourceId,
+    earlier: bool,
+}
+
+impl Cause<'_> {
+    /// Whether the change was one of an earlier run.
+    pub fn is_earlier(&self) -> bool {
+        self.earlier
+    }
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.id, if self.earlier { "changed in an earlier run" } else { "changes" })
+    }
 }
 
 impl Pending {
@@ -131,9 +154,20 @@ impl Pending {
         })
     }
 
-    /// The first of these resources that has a change: what `only_if_changed` of any kind depends on.
-    pub fn first_of<'a>(&self, ids: &'a [ResourceId]) -> Option<&'a ResourceId> {
-        ids.iter().find(|id| self.resources.contains_key(id))
+    /// Called before a resource is compared: the resources that an earlier run changed, and that this one has not
+    /// reacted to.
+    pub fn owe(&mut self, causes: BTreeSet<ResourceId>) {
+        self.owed = causes;
+    }
+
+    /// The first of these resources that has a change, or had one that is owed a reaction: what `only_if_changed` of
+    /// any kind depends on.
+    pub fn first_of<'a>(&self, ids: &'a [ResourceId]) -> Option<Cause<'a>> {
+        let changes = ids.iter().find(|id| self.resources.contains_key(id));
+        let changed = || ids.iter().find(|id| self.owed.contains(id));
+        changes
+            .map(|id| Cause { id, earlier: false })
+            .or_else(|| changed().map(|id| Cause { id, earlier: true }))
     }
 
     /// Whether any resource changes.

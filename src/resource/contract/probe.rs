@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::resource::contract::host_condition::HostCondition;
+use crate::resource::contract::owed::Owed;
 
 /// One question. Ordered, so that a set of them always makes the same program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +104,9 @@ pub enum Probe {
         /// What should be mounted there, as in fstab(5); the answer contains the device that it resolves to.
         source: Option<String>,
     },
-    /// The exit status of a guard, run by `sh -c`.
+    /// Whether an earlier run changed the cause, and the reaction has not succeeded since.
+    Owed(Owed),
+    /// The exit status of a guard, run by a shell.
     Guard {
         /// A shell script that changes nothing.
         script: String,
@@ -138,6 +141,7 @@ impl fmt::Display for Probe {
             Self::Password { user, .. } => write!(f, "password of {user}"),
             Self::AuthorizedKeys { user } => write!(f, "authorized keys of {user}"),
             Self::Mount { point, .. } => write!(f, "mount {point}"),
+            Self::Owed(owed) => write!(f, "whether {} has reacted to {}", owed.reaction, owed.cause),
             Self::Guard { script } => write!(f, "guard {script}"),
         }
     }
@@ -180,6 +184,8 @@ pub enum Answer {
     AuthorizedKeys(Option<KeysState>),
     /// To [`Probe::Mount`]; `None` where nothing is mounted.
     Mount(Option<MountState>),
+    /// To [`Probe::Owed`].
+    Owed(bool),
     /// To [`Probe::Guard`]: the exit status.
     Guard(i32),
     /// The probe failed (no permission, a read error): the message.

@@ -113,6 +113,7 @@ impl Observed {
         self.pick(probe, |answer| match answer {
             Answer::Module(yes)
             | Answer::Swap(yes)
+            | Answer::Owed(yes)
             | Answer::Image(yes)
             | Answer::KeyPair(yes)
             | Answer::Empty(yes) => Some(*yes),

@@ -180,7 +180,7 @@ pub enum Step {
     },
     /// Run a shell command whose guard holds.
     Run {
-        /// For `sh -c`.
+        /// For a shell of its own.
         script: String,
     },
 }

@@ -1,6 +1,6 @@
 //! `reboot`: reboots the host when required; later resources run once it is back.
 //!
-//! A reboot is required by a file, or by a change in the same run. Times are not compared: a clock that is wrong until
+//! A reboot is required by a file, or by a change. Times are not compared: a clock that is wrong until
 //! the network corrects it would cause a reboot in every run.
 
 use crate::resource::contract::change::{Change, Verdict};
@@ -25,7 +25,7 @@ pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "only_if_changed",
         FieldType::StringList,
-        "Ids of earlier resources; a reboot is required where one of them changes in the same run.",
+        "Ids of earlier resources; a reboot is required where one of them changes.",
     ),
     FieldSpec::optional(
         "deadline",
@@ -87,6 +87,14 @@ impl Reboot {
         Ok(Verdict::Change(change))
     }
 
+    /// The resources whose change requires it.
+    pub fn causes(&self) -> &[ResourceId] {
+        match &self.reason {
+            Reason::File(_) => &[],
+            Reason::Changed(ids) => ids,
+        }
+    }
+
     /// Why it is required, or why not.
     fn required(
         &self,
@@ -105,7 +113,7 @@ impl Reboot {
                 }
             }
             Reason::Changed(ids) => match context.pending.first_of(ids) {
-                Some(id) => Ok(format!("{id} changes")),
+                Some(cause) => Ok(cause.to_string()),
                 None => Err(format!("none of {} changes", ids_text(ids))),
             },
         })

@@ -183,11 +183,16 @@ impl Service {
         observed: &Observed,
         context: &Context<'_>,
     ) -> Result<Option<String>, Refusal> {
-        if let Some(id) = context.pending.first_of(self.watched(moment)) {
-            return Ok(Some(format!("{id} changes")));
+        if let Some(cause) = context.pending.first_of(self.watched(moment)) {
+            return Ok(Some(cause.to_string()));
         }
         let owed = self.owed(moment).map_or(Ok(false), |probe| observed.holds(probe))?;
         Ok(owed.then(|| "a dependency changed since its last start".to_owned()))
+    }
+
+    /// The resources whose change requires a restart or a reload.
+    pub fn causes(&self) -> impl Iterator<Item = &ResourceId> {
+        self.restart_when_changed.iter().chain(&self.reload_when_changed)
     }
 
     fn step(&self, verb: UnitVerb) -> Step {

@@ -1,7 +1,7 @@
 //! `static_pod`: a manifest in the kubelet's directory.
 //!
 //! The kubelet restarts the pod only when its manifest changes. Where a change of another file must restart it, the
-//! manifest contains the digest of that file, usually in an annotation.
+//! compiler has put the digest of that file into the manifest (`state::PLACEHOLDER`).
 
 use crate::resource::contract::change::Verdict;
 use crate::resource::contract::context::Context;
@@ -14,11 +14,17 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::contents::{Contents, removal};
 
-pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
-    "content",
-    FieldType::String,
-    "The manifest; contains the digests of the files whose change restarts the pod.",
-)];
+/// The kubelet's directory.
+const MANIFESTS: &str = "/etc/kubernetes/manifests";
+
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec::required("content", FieldType::String, "The manifest."),
+    FieldSpec::optional(
+        "restart_when_changed",
+        FieldType::StringList,
+        "Ids of earlier resources that the pod reads at its start. The digest of their desired state takes the place of `<config-digest>` in the manifest.",
+    ),
+];
 
 /// A static pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +41,8 @@ impl StaticPod {
             let reason = "use lowercase letters, digits and '-' (RFC 1123)";
             return Err(fields.invalid_name(name, reason));
         }
-        let path = format!("/etc/kubernetes/manifests/{name}.yaml");
+        let path = format!("{MANIFESTS}/{name}.yaml");
+        fields.ids("restart_when_changed")?;
         let desired = match fields.ensure {
             Ensure::Absent => None,
             Ensure::Present => Some(Contents {

@@ -153,14 +153,18 @@ fn mirror_static_pods(store: &mut Store, node: &str, host: &ScriptedHost) {
                 }],
             }),
         };
+        // A mirror has the annotations of its manifest.
+        let manifest = host.tree.read(&format!("{MANIFESTS}/{name}.yaml")).unwrap_or_default();
+        let mut annotations = serde_saphyr::from_slice::<Value>(manifest)
+            .ok()
+            .and_then(|manifest| manifest.pointer("/metadata/annotations").cloned())
+            .unwrap_or_else(|| json!({}));
+        annotations["kubernetes.io/config.mirror"] = json!(name);
         store.insert(
             "pods",
             "kube-system",
             json!({
-                "metadata": {
-                    "name": format!("{name}-{node}"),
-                    "annotations": { "kubernetes.io/config.mirror": name },
-                },
+                "metadata": { "name": format!("{name}-{node}"), "annotations": annotations },
                 "spec": { "nodeName": node, "containers": [{ "name": name }] },
                 "status": status,
             }),

@@ -220,7 +220,9 @@ async fn a_kubelet_joins_by_its_token_and_reports_its_static_pods() {
     tokens::create(&client, &token, &n1(), Timestamp::UNIX_EPOCH).await.unwrap();
     assert_eq!(machine_id().await, Some(facts.machine_id));
     let expected = [pods::ExpectedPod::Static("etcd".to_owned())];
-    let missing = async || pods::missing(&pods::of_node(&client, &n1()).await.unwrap(), &n1(), &expected);
+    let none = std::collections::BTreeMap::new();
+    let missing =
+        async || pods::missing(&pods::of_node(&client, &n1()).await.unwrap(), &n1(), &expected, &none);
     assert!(missing().await.is_empty());
     let crash = crate::host::Crash { status: 2, restarts: 3, last_line: "unknown flag".to_owned() };
     host.lock().unwrap().crashing.insert("etcd".to_owned(), crash);

@@ -31,6 +31,8 @@ impl ScriptedHost {
             Probe::Unit { name } => Answer::Unit(self.units.state(name, &self.tree)),
             Probe::Sysctl { key } => Answer::Sysctl(self.sysctls.get(key).cloned()),
             Probe::Module { name } => Answer::Module(self.modules.contains(name)),
+            // A scripted host keeps no markers.
+            Probe::Owed(_) => Answer::Owed(false),
             Probe::Swap => Answer::Swap(self.swap),
             Probe::Image { reference } => Answer::Image(self.images.contains(reference)),
             Probe::KeyPair { key, certificate } => Answer::KeyPair(self.is_pair(key, certificate)),

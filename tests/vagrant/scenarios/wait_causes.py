@@ -1,15 +1,12 @@
 """A wait whose cause is on the host ends within 20 s of it: the error names unit, container or host, and the last line."""
 
-import os
 import re
-import shutil
-import subprocess
-import tempfile
 import time
 
+from changed_tree import push_tree
 from checks import check, expect, expect_equal, until
 from closed_api import close_api, in_group, open_api
-from cluster import BOOTSTRAP, LAB, LAB_DIRECTORY, NODES, lab, metalform, on, ready, shell
+from cluster import BOOTSTRAP, NODES, lab, metalform, on, ready, shell
 from control_plane_node import ETCD, MASTER, forget, introduce
 from deployment import Deployment
 from sampling import sample
@@ -71,7 +68,7 @@ CRASHES = {
 def container_crashes(name):
     _begin(MASTER, *([ETCD] if name == "etcd" else []))
     template, before = CRASHES[name]
-    _push_tree(template, before, f"{before}\n        - {FLAG}")
+    push_tree(TREE, template, before, f"{before}\n        - {FLAG}")
     with Deployment(NODE, "--tree", TREE) as running:
         running.until(f"{name} has ended once", lambda: _has_log(name))
         _expect_end(running, HOST, rf"\b{name}\b", FLAG.lstrip("-"))
@@ -81,24 +78,6 @@ def _has_log(name):
     """The kubelet keeps a container's output from its first end on."""
     script = 'cat /var/log/pods/kube-system_"$1"-*/"$1"/*.log 2>/dev/null | grep -qF -e "$2"'
     return on(NODE, "sh", "-c", script, "sh", name, FLAG.lstrip("-")).returncode == 0
-
-
-def _push_tree(template, old, new):
-    """The checkout's own states and templates, with one line changed, to the bootstrap node."""
-    top = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in ("states", "templates"):
-            shutil.copytree(os.path.join(top, name), os.path.join(scratch, name))
-        path = os.path.join(scratch, "templates", template)
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        expect_equal(f"{old} in {template}", text.count(old), 1)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(old, new))
-        archive = subprocess.run(["tar", "-C", scratch, "-cf", "-", "."], capture_output=True, check=True).stdout
-    script = 'rm -rf "$1" && mkdir -p "$1" && tar --no-same-owner -C "$1" -xf -'
-    unpack = [LAB, "exec", BOOTSTRAP, "--", "sh", "-euc", script, "sh", TREE]
-    subprocess.run(unpack, input=archive, capture_output=True, check=True, timeout=60)
 
 
 # --- a host without power, during each wait

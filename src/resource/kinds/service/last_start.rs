@@ -1,7 +1,8 @@
 //! Whether the files that a service depends on are newer than its last start.
 //!
-//! A run may be killed between the change of a file and the restart that it requires. The next run finds the file
-//! unchanged, so only the times on the host show that a restart is pending.
+//! A file may have been changed by a run that did not contain the service: the packages of another layer, another
+//! state. Such a run leaves no marker ([`Owed`](crate::resource::contract::owed::Owed)), so only the times on the host
+//! show that a restart is pending.
 
 use crate::model::shell_word::quote;
 use crate::resource::contract::footprint::Footprint;
