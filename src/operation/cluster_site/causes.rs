@@ -10,6 +10,8 @@ use crate::transport::Program;
 
 /// How much of a log line is shown, bytes.
 const LINE: usize = 400;
+/// What an error reads like, as options of grep.
+const ERRORS: &str = "-e error -e fail -e fatal -e panic -e invalid -e unknown -e 'not defined' -e cannot -e refused -e denied";
 
 impl ClusterSite {
     pub(super) async fn unit(&self, name: &str) -> Result<Observation, EffectError> {
@@ -58,9 +60,10 @@ fn unit_report(text: &str) -> UnitReport {
 const ETCD_FILES: &str = "b=$(du -sb /var/lib/etcd/member 2>/dev/null) && echo \"files ${b%%[!0-9]*}\"\n";
 
 /// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
-/// that of its third start. Whether it runs, containerd's shim tells: it holds the container's task.
+/// that of its third start. It runs while containerd's shim holds its task.
 fn container_script(name: &str) -> String {
     let files = if name == "etcd" { ETCD_FILES } else { "" };
+    let line = line_script("\"$d/$n.log\"");
     format!(
         "d=$(ls -dt /var/log/pods/kube-system_{name}-*/{name} 2>/dev/null | head -n 1)\n\
          if test -n \"$d\"; then\n\
@@ -69,8 +72,18 @@ fn container_script(name: &str) -> String {
          r=no\n\
          for c in $i; do ctr -n k8s.io tasks ls 2>/dev/null | grep -q \"^$c .*RUNNING\" && r=yes; done\n\
          echo \"starts $n\"; echo \"running $r\"\n{files}echo\n\
-         tail -n 1 \"$d/$n.log\" 2>/dev/null | head -c {LINE}\n\
+         {line}\n\
          fi\ntrue\n"
+    )
+}
+
+/// The last line of a container's log that reads like an error, else the last one with text: a program prints its usage
+/// after the flag that it does not know, and a stack after a panic. A line is time, stream, tag, text.
+fn line_script(log: &str) -> String {
+    format!(
+        "l=$(tail -n 100 {log} 2>/dev/null | grep -v '^[^ ]* [^ ]* [^ ]* *$')\n\
+         e=$(printf '%s\\n' \"$l\" | grep -i {ERRORS} | tail -n 1)\n\
+         printf '%s\\n' \"${{e:-$(printf '%s\\n' \"$l\" | tail -n 1)}}\" | head -c {LINE}"
     )
 }
 
@@ -93,7 +106,10 @@ fn container_report(text: &str) -> ContainerReport {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+    use crate::engine::shells::{run, shells};
 
     #[test]
     fn a_unit_is_read_from_what_systemctl_and_the_journal_print() {
@@ -105,6 +121,34 @@ mod tests {
         );
         let running = unit_report("ActiveState=active\nSubState=running\nResult=success\nNRestarts=0\n\n");
         assert_eq!(running.complaint("kubelet.service"), None);
+    }
+
+    #[test]
+    fn the_line_of_a_log_is_the_error_and_not_the_usage_after_it() {
+        let cases: [(&[&str], &str); 4] = [
+            (
+                &["flag provided but not defined: -no-such-flag", "Usage:", "  etcd [flags]", ""],
+                "flag provided but not defined: -no-such-flag",
+            ),
+            (
+                &["panic: tocommit(7) is out of range", "", "goroutine 1 [running]:"],
+                "panic: tocommit(7) is out of range",
+            ),
+            (&["starting", "listening", ""], "listening"),
+            (&[], ""),
+        ];
+        for (lines, expected) in cases {
+            let mut log = tempfile::NamedTempFile::new().unwrap();
+            for line in lines {
+                writeln!(log, "2026-11-21T22:00:00.1Z stderr F {line}").unwrap();
+            }
+            let script = line_script(log.path().to_str().unwrap());
+            for shell in shells() {
+                let output = run(&shell, &plain(script.clone()));
+                let text = format!("starts 0\nrunning no\n\n{}", String::from_utf8_lossy(&output.stdout));
+                assert_eq!(container_report(&text).last_line, expected, "{shell}: {lines:?}");
+            }
+        }
     }
 
     #[test]

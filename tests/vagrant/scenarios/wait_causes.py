@@ -58,20 +58,22 @@ def _kubelet_has_failed():
 # --- a container that crashes
 
 FLAG = "--no-such-flag-4711"
+# Template, the line before the flag, and the exit code: the end of a learner is a failure of etcd.
 CRASHES = {
-    "kube-scheduler": ("kube-scheduler/static-pod.yaml.j2", "--leader-elect=true"),
-    "etcd": ("etcd/static-pod.yaml.j2", "--client-cert-auth=true"),
+    "kube-scheduler": ("kube-scheduler/static-pod.yaml.j2", "--leader-elect=true", HOST),
+    "etcd": ("etcd/static-pod.yaml.j2", "--client-cert-auth=true", ETCD_CLASS),
 }
 
 
 @check("{} that crashes for a flag it does not know", each=sample("wait_causes: containers", CRASHES, 1))
 def container_crashes(name):
     _begin(MASTER, *([ETCD] if name == "etcd" else []))
-    template, before = CRASHES[name]
-    push_tree(TREE, template, before, f"{before}\n        - {FLAG}")
+    template, before, code = CRASHES[name]
+    push_tree(TREE, template, before, f"{before}
+        - {FLAG}")
     with Deployment(NODE, "--tree", TREE) as running:
         running.until(f"{name} has ended once", lambda: _has_log(name))
-        _expect_end(running, HOST, rf"\b{name}\b", FLAG.lstrip("-"))
+        _expect_end(running, code, rf"\b{name}\b", FLAG.lstrip("-"))
 
 
 def _has_log(name):
