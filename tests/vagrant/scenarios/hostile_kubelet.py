@@ -28,6 +28,7 @@ POLICY = "metalform-node-identities"
 KUBECTL = "/usr/bin/kubectl"
 KUBECONFIG = "/etc/kubernetes/kubelet.conf"
 DIRECTORY = "/run/hostile"
+OWN = f"/api/v1/nodes/{NODE}"
 HAPROXY = "/etc/haproxy/haproxy.cfg"
 
 CLIENT = ("kubernetes.io/kube-apiserver-client-kubelet", "client auth")
@@ -113,8 +114,9 @@ def annotates(key):
 
 @check("it may not annotate its own Node through its status")
 def annotates_by_status():
-    patch = {"metadata": {"annotations": {"metalform.dev/api-server": "ready"}}}
-    _refused(_patch_status(patch), POLICY)
+    node = get("node", NODE)
+    node["metadata"]["annotations"]["metalform.dev/api-server"] = "ready"
+    _refused(_replace(f"{OWN}/status", node), POLICY)
 
 
 KEPT = ["metalform.dev/addresses", "metalform.dev/ssh-host"]
@@ -145,14 +147,23 @@ ADDRESSES = {
 
 @check("it may not set the addresses of its own Node to {}", each=ADDRESSES)
 def readdresses(title):
-    patch = {"status": {"addresses": [{"type": "InternalIP", "address": ADDRESSES[title]}]}}
-    _refused(_patch_status(patch), POLICY)
+    node = get("node", NODE)
+    node["status"]["addresses"] = [{"type": "InternalIP", "address": ADDRESSES[title]}]
+    _refused(_replace(f"{OWN}/status", node), POLICY)
 
 
 @check("it may not add an address to its own Node")
 def adds_address():
-    patch = {"status": {"addresses": [{"type": "ExternalIP", "address": "127.0.0.1"}]}}
-    _refused(_patch_status(patch, "strategic"), POLICY)
+    node = get("node", NODE)
+    node["status"]["addresses"].append({"type": "ExternalIP", "address": "127.0.0.1"})
+    _refused(_replace(f"{OWN}/status", node), POLICY)
+
+
+@check("it may not remove the addresses of its own Node")
+def removes_addresses():
+    node = get("node", NODE)
+    del node["status"]["addresses"]
+    _refused(_replace(f"{OWN}/status", node), POLICY)
 
 
 @check("it may not change the taints of its own Node")
@@ -169,21 +180,8 @@ def deletes_itself():
 
 API_SERVER_POD = f"kube-apiserver-{BOOTSTRAP}"
 OTHERS = {
-    "annotate another Node": ["annotate", "node", OTHER, "--overwrite", "metalform.dev/control-plane-ip=127.0.0.1"],
-    "label another Node": ["label", "node", OTHER, "metalform.dev/version=1.0.0"],
-    "change the status of another Node": [
-        "patch", "node", OTHER, "--subresource=status", "--type=merge", "-p", '{"status": {"addresses": []}}',
-    ],
     "delete another Node": ["delete", "node", OTHER, "--wait=false"],
     "read the lease on etcd's membership": ["get", "lease", "metalform-etcd-membership", "--namespace=kube-system"],
-    "take the lease on etcd's membership": [
-        "patch", "lease", "metalform-etcd-membership", "--namespace=kube-system", "--type=merge",
-        "-p", '{"spec": {"holderIdentity": "hostile"}}',
-    ],
-    "take the lease of another node": [
-        "patch", "lease", OTHER, "--namespace=kube-node-lease", "--type=merge",
-        "-p", '{"spec": {"holderIdentity": "hostile"}}',
-    ],
     "list secrets": ["get", "secrets", "--all-namespaces"],
     "list join tokens": ["get", "secrets", "--namespace=kube-system"],
     "read a join token": ["get", "secret", "bootstrap-token-abcdef", "--namespace=kube-system"],
@@ -198,9 +196,6 @@ OTHERS = {
     "grant itself a role": [
         "create", "clusterrolebinding", "hostile", "--clusterrole=cluster-admin", f"--user=system:node:{NODE}",
     ],
-    "change CoreDNS": [
-        "patch", "configmap", "coredns", "--namespace=kube-system", "--type=merge", "-p", '{"data": {"Corefile": ""}}',
-    ],
     "delete a pod of another node": ["delete", "pod", API_SERVER_POD, "--namespace=kube-system", "--wait=false"],
     "enter a pod of another node": ["exec", API_SERVER_POD, "--namespace=kube-system", "--", "id"],
     "reach another node's kubelet": ["get", "--raw", f"/api/v1/nodes/{BOOTSTRAP}/proxy/pods"],
@@ -211,6 +206,43 @@ OTHERS = {
 @check("it may not {}", each=OTHERS)
 def touches(attempt):
     _refused(_kubelet(*OTHERS[attempt]))
+
+
+# Objects that it writes without reading them first.
+WRITTEN = {
+    "annotate another Node": (
+        f"/api/v1/nodes/{OTHER}",
+        lambda node: node["metadata"]["annotations"].update({"metalform.dev/control-plane-ip": "127.0.0.1"}),
+    ),
+    "label another Node": (
+        f"/api/v1/nodes/{OTHER}",
+        lambda node: node["metadata"]["labels"].update({"node-role.kubernetes.io/master": ""}),
+    ),
+    "change the status of another Node": (
+        f"/api/v1/nodes/{OTHER}/status",
+        lambda node: node["status"].update({"addresses": []}),
+    ),
+    "take the lease on etcd's membership": (
+        "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/metalform-etcd-membership",
+        lambda lease: lease.update({"spec": {"holderIdentity": "hostile"}}),
+    ),
+    "take the lease of another node": (
+        f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{OTHER}",
+        lambda lease: lease["spec"].update({"holderIdentity": "hostile"}),
+    ),
+    "change CoreDNS": (
+        "/api/v1/namespaces/kube-system/configmaps/coredns",
+        lambda configuration: configuration["data"].update({"Corefile": ""}),
+    ),
+}
+
+
+@check("it may not {}", each=WRITTEN)
+def writes(attempt):
+    path, change = WRITTEN[attempt]
+    target = json.loads(kubectl("get", "--raw", path.removesuffix("/status")))
+    change(target)
+    _refused(_replace(path, target))
 
 
 POD = {
@@ -374,8 +406,10 @@ def _kubelet(*words, stdin=None):
     return on(NODE, KUBECTL, f"--kubeconfig={KUBECONFIG}", f"--cache-dir={DIRECTORY}", *words, stdin=stdin)
 
 
-def _patch_status(patch, how="merge"):
-    return _kubelet("patch", "node", NODE, "--subresource=status", f"--type={how}", "-p", json.dumps(patch))
+def _replace(path, target):
+    """PUT of an object with the kubelet's credentials, whatever its version is by now."""
+    target["metadata"].pop("resourceVersion")
+    return _kubelet("replace", "--raw", path, "-f", "-", stdin=json.dumps(target))
 
 
 def _refused(done, *reasons):
