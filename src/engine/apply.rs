@@ -24,7 +24,8 @@
 //!
 //! # Assumptions
 //! A POSIX shell and GNU coreutils; `gzip` for a large payload; `openssl` for certificates; the shadow tools for
-//! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys.
+//! users and groups; util-linux for mounts, and `setpriv` of it for authorized keys and for files
+//! below directories of other users than root.
 
 mod at_once;
 mod functions;
@@ -148,6 +149,7 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
     let mut payload = Vec::new();
     let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
     let steps = || segment.tasks.iter().flat_map(|task| &task.steps);
+    script.push_str(&functions::of_files(steps));
     for functions in functions::needed(steps, packages) {
         script.push_str(functions);
     }
@@ -190,7 +192,8 @@ pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, no
 fn request(request: &CertificateRequest) -> String {
     let place::Place { directory, temporary } = place::place(&request.key);
     let owner = quote(&format!("{}:{}", request.access.owner, request.access.group));
-    format!("request {directory} {temporary} {} {owner} {}", quote(&request.key), quote(&subject(request)))
+    let (key, subject) = (quote(&request.key), quote(&subject(request)));
+    place::within(&request.key, &format!("request {directory} {temporary} {key} {owner} {subject}"))
 }
 
 /// Escaped for `openssl req -subj`. The CA determines the certificate's content; this subject only describes the
@@ -220,6 +223,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod fetch_tests;
+#[cfg(test)]
+mod holder_tests;
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! One command for many resources of a kind. When it fails they are applied one by one, which finds the one that fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Task;
-use super::place::owner;
+use super::place::{owner, place};
 use super::steps::systemctl;
 use crate::model::shell_word::quote_all;
 use crate::resource::contract::step::{Step, UnitVerb};
@@ -12,19 +12,23 @@ use crate::resource::contract::step::{Step, UnitVerb};
 /// is set.
 pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     let mut paths = Vec::new();
+    let mut above = BTreeSet::new();
     let mut owners: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut modes: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
     for step in tasks.iter().flat_map(|task| &task.steps) {
         if let Step::MakeDirectory { path, access } = step {
             paths.push(path.as_str());
+            above.insert(place(path).directory);
             owners.entry(owner(access)).or_default().push(path);
             modes.entry(access.mode).or_default().push(path);
         }
     }
+    // Those of other users are made one by one, with the rights of the user.
+    let safe = above.into_iter().map(|directory| format!("safe {directory}"));
     let make = format!("mkdir -p -m 0700 -- {}", quote_all(paths));
-    let chown = owners.into_iter().map(|(owner, paths)| format!("chown -- {owner} {}", quote_all(paths)));
+    let chown = owners.into_iter().map(|(owner, paths)| format!("chown -h -- {owner} {}", quote_all(paths)));
     let chmod = modes.into_iter().map(|(mode, paths)| format!("chmod -- {mode:04o} {}", quote_all(paths)));
-    [make].into_iter().chain(chown).chain(chmod).collect()
+    safe.chain([make]).chain(chown).chain(chmod).collect()
 }
 
 /// Commands that enable all services of `tasks` and apply `verb`, to be joined by `&&`.

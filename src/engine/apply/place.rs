@@ -28,3 +28,14 @@ pub(super) fn place(path: &str) -> Place {
         temporary: quote(&format!("{directory}/.metalform.{}.", &name[..end])),
     }
 }
+
+/// The call that writes so many bytes of the payload to a file.
+pub(super) fn put(path: &str, bytes: usize, access: &Access) -> String {
+    let Place { directory, temporary } = place(path);
+    format!("put {bytes} {directory} {temporary} {} {} {:04o}", quote(path), owner(access), access.mode)
+}
+
+/// A command that changes what is at a path, with the rights of the user who could replace it there.
+pub(super) fn within(path: &str, command: &str) -> String {
+    format!("within {} {}", place(path).directory, quote(command))
+}

@@ -5,7 +5,7 @@
 //! The invariant of [`super`]. Each resource is still reported as begun, done or failed by itself.
 
 use super::Task;
-use crate::resource::contract::step::{Step, UnitVerb};
+use crate::resource::contract::step::{Access, Step, UnitVerb};
 
 /// The most files that are staged at a time: their names are arguments of one process.
 const MAX_STAGED: usize = 200;
@@ -98,14 +98,18 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     })
 }
 
-/// Whether its directories are not made by the run already, possibly with another owner or mode.
+/// Whether its directories are not made by the run already, possibly with another owner or mode, and are not below one
+/// that the run gives to another user, who could then replace them.
 fn can_be_made_with(task: &Task, run: &[Task]) -> bool {
-    directories(std::slice::from_ref(task)).all(|path| directories(run).all(|other| other != path))
+    directories(std::slice::from_ref(task)).all(|(path, _)| {
+        directories(run)
+            .all(|(other, access)| path != other && (access.owner == "root" || !is_below(path, other)))
+    })
 }
 
-fn directories(run: &[Task]) -> impl Iterator<Item = &str> {
+fn directories(run: &[Task]) -> impl Iterator<Item = (&str, &Access)> {
     run.iter().flat_map(|task| &task.steps).filter_map(|step| match step {
-        Step::MakeDirectory { path, .. } => Some(path.as_str()),
+        Step::MakeDirectory { path, access } => Some((path.as_str(), access)),
         _ => None,
     })
 }
@@ -124,7 +128,7 @@ fn writes(run: &[Task]) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resource::contract::step::{Access, UnitFile};
+    use crate::resource::contract::step::UnitFile;
 
     fn access() -> Access {
         Access { owner: "root".into(), group: "root".into(), mode: 0o644 }

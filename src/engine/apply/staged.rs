@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Task;
-use super::place::{Place, owner, place};
+use super::place::{Place, owner, place, put};
 use crate::model::shell_word::quote;
 use crate::resource::contract::step::{Access, Step};
 
@@ -50,7 +50,7 @@ impl<'a> Staging<'a> {
             ));
         }
         let all: Vec<usize> = (0..self.files.len()).collect();
-        let chown = owners.iter().map(|(owner, files)| format!("chown -- {owner} {}", variables(files)));
+        let chown = owners.iter().map(|(owner, files)| format!("chown -h -- {owner} {}", variables(files)));
         let chmod = modes.iter().map(|(mode, files)| format!("chmod -- {mode:04o} {}", variables(files)));
         let at_once: Vec<String> = chown.chain(chmod).collect();
         format!(
@@ -70,7 +70,9 @@ impl<'a> Staging<'a> {
     /// The command that moves the file with this path into place.
     pub(super) fn placed(&self, path: &str) -> Option<String> {
         let number = self.files.iter().position(|(file, ..)| *file == path)?;
-        Some(format!("place {number} {}", quote(path)))
+        let (_, content, access) = self.files.get(number)?;
+        let put = quote(&put(path, content.len(), access));
+        Some(format!("place {number} {} {} {put}", quote(path), place(path).directory))
     }
 }
 

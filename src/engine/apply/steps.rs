@@ -3,7 +3,7 @@
 
 use super::packages::PackageManager;
 use super::payload::payload_of;
-use super::place::{Place, owner, place};
+use super::place::{Place, owner, place, put, within};
 use super::staged::Staging;
 use super::units;
 use crate::engine::conditions;
@@ -43,13 +43,16 @@ fn placed(step: &Step, staging: Option<&Staging<'_>>) -> Option<String> {
 /// `None` for steps that `commands` renders itself, and for those that `segment` removes.
 fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
     let command = match step {
-        Step::WriteFile { path, content, access, sensitive: _ } => put(path, content, access, payload),
+        Step::WriteFile { path, content, access, sensitive: _ } => {
+            within(path, &put(path, payload_of(content, payload), access))
+        }
         Step::EditFile { path, found: None, content, access, sensitive: _ } => {
-            format!("unchanged {} '' &&\n{}", quote(path), put(path, content, access, payload))
+            let put = put(path, payload_of(content, payload), access);
+            within(path, &format!("unchanged {} '' && {put}", quote(path)))
         }
         Step::EditFile { path, found: Some(sha256), content, access: _, sensitive: _ } => {
             let bytes = payload_of(content, payload);
-            format!("edit {bytes} {} {} {sha256}", place(path).temporary, quote(path))
+            within(path, &format!("edit {bytes} {} {} {sha256}", place(path).temporary, quote(path)))
         }
         Step::WriteAuthorizedKeys { user, found, content } => {
             let bytes = payload_of(content, payload);
@@ -58,19 +61,26 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
             format!("as_user {} sh -c {script} sh {bytes} '{found}' <&3", quote(user))
         }
         Step::MakeDirectory { path, access } => {
-            format!("mkdir -p -m {:04o} -- {} &&\n{}", access.mode, quote(path), set_access(path, access))
+            within(path, &format!("make_directory {} {}", quote(path), owner_and_mode(access)))
         }
-        Step::SetAccess { path, access } => set_access(path, access),
+        Step::SetAccess { path, access } => {
+            within(path, &format!("set_access {} {}", quote(path), owner_and_mode(access)))
+        }
         Step::Symlink { path, target } => {
             let Place { directory, temporary } = place(path);
-            format!("link {directory} {temporary} {} {}", quote(path), quote(target))
+            within(path, &format!("link {directory} {temporary} {} {}", quote(path), quote(target)))
         }
         // What is mounted below is kept.
-        Step::Remove { path, recursive: true } => format!("rm -rf --one-file-system -- {}", quote(path)),
-        Step::Remove { path, recursive: false } => format!("rm -fd -- {}", quote(path)),
-        Step::Download { from, path, access } => format!("bring {}", fetched(path, access, from)),
+        Step::Remove { path, recursive: true } => {
+            within(path, &format!("rm -rf --one-file-system -- {}", quote(path)))
+        }
+        Step::Remove { path, recursive: false } => within(path, &format!("rm -fd -- {}", quote(path))),
+        Step::Download { from, path, access } => {
+            within(path, &format!("bring {}", fetched(path, access, from)))
+        }
         Step::Unpack { from, path, strip, marker, access } => {
-            format!("unpack {} {strip} {}", fetched(path, access, from), quote(marker))
+            let unpack = format!("unpack {} {strip} {}", fetched(path, access, from), quote(marker));
+            within(path, &unpack)
         }
         Step::VerifyUnit { name, files, sensitive } => units::verify(name, files, *sensitive, payload),
         Step::Await { condition, seconds } => {
@@ -123,12 +133,6 @@ fn account(tool: AccountTool, arguments: &[String]) -> String {
     }
 }
 
-fn put(path: &str, content: &[u8], access: &Access, payload: &mut Vec<u8>) -> String {
-    let bytes = payload_of(content, payload);
-    let Place { directory, temporary } = place(path);
-    format!("put {bytes} {directory} {temporary} {} {}", quote(path), owner_and_mode(access))
-}
-
 /// Pulls all images side by side; fails when one of them fails.
 fn pulls(steps: &[Step]) -> String {
     let mut command = "( pids=\n".to_owned();
@@ -148,11 +152,6 @@ fn fetched(path: &str, access: &Access, from: &RemoteFile) -> String {
     let Place { directory, temporary } = place(path);
     let from = quote_all([from.url.as_str(), &from.sha256, from.ca.as_deref().unwrap_or_default()]);
     format!("{directory} {temporary} {} {} {from}", quote(path), owner_and_mode(access))
-}
-
-fn set_access(path: &str, access: &Access) -> String {
-    let (owner, path) = (owner(access), quote(path));
-    format!("chown -- {owner} {path} && chmod -- {:04o} {path}", access.mode)
 }
 
 fn owner_and_mode(access: &Access) -> String {
