@@ -146,6 +146,12 @@ impl Host {
         fs::write(host.path("root/etc/group"), "root:x:0:\n").unwrap();
         fs::create_dir_all(host.path("root/proc/self")).unwrap();
         fs::write(host.path("root/proc/self/mountinfo"), "1 0 0:1 / / rw - ext4 /dev/a rw\n").unwrap();
+        let uid = match rustix::process::geteuid() {
+            root if root.is_root() => NOBODY,
+            other => other.as_raw(),
+        };
+        let status = format!("Name:\tsh\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nGid:\t0\t0\t0\t0\n");
+        fs::write(host.path("root/proc/self/status"), status).unwrap();
         (0..400)
             .for_each(|number| fs::write(host.path(&format!("root/proc/sys/net/v{number}")), "0\n").unwrap());
         fs::write(host.path("record"), "").unwrap();
