@@ -45,6 +45,10 @@ pub struct Host {
     pub on: bool,
     /// Whether SSH reaches it.
     pub reached: bool,
+    /// How many times as long everything takes that is applied to it.
+    pub slowness: u32,
+    /// Whether nothing can be written to it.
+    pub full: bool,
     /// Whether etcd starts on it at all.
     pub etcd_works: bool,
     /// Whether it exits at once whenever it is started.
@@ -97,6 +101,8 @@ impl Host {
             found: Survey { openssl: true, ..Survey::default() },
             on: true,
             reached: true,
+            slowness: 1,
+            full: false,
             etcd_works: true,
             etcd_crashes: false,
             etcd_data: None,
