@@ -218,7 +218,7 @@ fn a_state_is_short_and_has_no_logic_in_it() {
 #[test]
 fn whatever_contains_a_secret_is_sensitive() {
     let library = library();
-    let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU"];
+    let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU", "5ec4e7"];
     for node in Node::all() {
         for (_, compiled) in node.compiled(&library) {
             for one in compiled {
@@ -226,6 +226,22 @@ fn whatever_contains_a_secret_is_sensitive() {
                 let secret = secrets.iter().any(|secret| text.contains(secret));
                 assert!(!secret || one.sensitive, "{} shows a secret", one.id);
             }
+        }
+    }
+}
+
+/// No message without the cluster's key, and no part of another node's network.
+#[test]
+fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {
+    let texts = texts();
+    for text in texts["template:/etc/bird/bird.conf"].keys() {
+        for line in [
+            "authentication mac;",
+            "password \"5ec4e7\" { algorithm hmac sha256; };",
+            "import where net ~ [ 10.233.0.0/16{24,24} ] && net != 10.233.1.0/24;",
+            "export where source = RTS_STATIC;",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
         }
     }
 }

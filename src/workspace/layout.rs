@@ -44,6 +44,11 @@ impl Layout {
         self.pki().join("encryption.key")
     }
 
+    /// Key that authenticates routing messages between nodes.
+    pub fn routing_key(&self) -> PathBuf {
+        self.pki().join("routing.key")
+    }
+
     /// Default private key for SSH to hosts.
     pub fn ssh_key(&self) -> PathBuf {
         self.path("etc/metalform/pki/ssh")

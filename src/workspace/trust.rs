@@ -26,6 +26,7 @@ use crate::model::name::HostName;
 use crate::pki::authorities::{Authorities, Ca, GenerateError};
 use crate::pki::authority::Authority;
 use crate::pki::encryption_key::{encryption_key, is_encryption_key};
+use crate::pki::routing_key::{is_routing_key, routing_key};
 
 /// The secrets of a cluster.
 pub struct Trust {
@@ -33,6 +34,8 @@ pub struct Trust {
     pub authorities: Authorities,
     /// Encrypts secrets at rest; base64.
     pub encryption_key: String,
+    /// Authenticates routing messages between nodes; hexadecimal digits.
+    pub routing_key: String,
 }
 
 /// Why the trust cannot be loaded or created.
@@ -58,6 +61,12 @@ pub enum TrustError {
     /// The encryption key cannot be used.
     #[error("{}: not a key of 32 octets in base64; restore it from a backup of this node", path.display())]
     EncryptionKey {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// The routing key cannot be used.
+    #[error("{}: not a key of 64 hexadecimal digits; restore it from a backup of this node", path.display())]
+    RoutingKey {
         /// Its file.
         path: PathBuf,
     },
@@ -101,7 +110,7 @@ impl Trust {
         for artifact in Artifact::all(subject) {
             issued.contents(&artifact, rng)?;
         }
-        Ok(Self { authorities, encryption_key: encryption_key(rng) })
+        Ok(Self { authorities, encryption_key: encryption_key(rng), routing_key: routing_key(rng) })
     }
 }
 
@@ -169,6 +178,9 @@ pub fn create(
     if atomic_file::read(&layout.encryption_key())?.is_none() {
         atomic_file::create(&layout.encryption_key(), encryption_key(rng).as_bytes(), PRIVATE)?;
     }
+    if atomic_file::read(&layout.routing_key())?.is_none() {
+        atomic_file::create(&layout.routing_key(), routing_key(rng).as_bytes(), PRIVATE)?;
+    }
     create_ssh_key(&layout.ssh_key(), &subject.name, rng)?;
     let issued = Issued { authorities: &authorities, layout, subject, now };
     for artifact in artifacts.iter().filter(|artifact| artifact.is_issued()) {
@@ -180,7 +192,11 @@ pub fn create(
             atomic_file::write(&file.path, content.as_bytes(), file.mode)?;
         }
     }
-    Ok(Trust { authorities, encryption_key: read_encryption_key(layout)? })
+    Ok(Trust {
+        authorities,
+        encryption_key: read_encryption_key(layout)?,
+        routing_key: read_routing_key(layout)?,
+    })
 }
 
 /// Reads what [`create`] wrote. Creates nothing.
@@ -188,7 +204,11 @@ pub fn create(
 /// # Errors
 /// When a file does not exist or cannot be used; the error names it.
 pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
-    Ok(Trust { authorities: authority_files::load(layout)?, encryption_key: read_encryption_key(layout)? })
+    Ok(Trust {
+        authorities: authority_files::load(layout)?,
+        encryption_key: read_encryption_key(layout)?,
+        routing_key: read_routing_key(layout)?,
+    })
 }
 
 /// Reads one CA. Creates nothing.
@@ -218,7 +238,7 @@ fn check_not_lost(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustEr
 /// Generated files that do not exist.
 fn absent(layout: &Layout) -> Result<BTreeSet<PathBuf>, AuthorityFilesError> {
     let mut absent = authority_files::absent(layout)?;
-    let others = [Artifact::EncryptionKey, Artifact::SshKey];
+    let others = [Artifact::EncryptionKey, Artifact::RoutingKey, Artifact::SshKey];
     let others = others.iter().flat_map(|artifact| artifact.files(layout)).map(|file| file.path);
     absent.extend(others.filter(|path| !path.exists()));
     Ok(absent)
@@ -230,6 +250,15 @@ fn read_encryption_key(layout: &Layout) -> Result<String, TrustError> {
         None => Err(AuthorityFilesError::Absent { path }.into()),
         Some(key) if is_encryption_key(key.trim()) => Ok(key.trim().to_owned()),
         Some(_) => Err(TrustError::EncryptionKey { path }),
+    }
+}
+
+fn read_routing_key(layout: &Layout) -> Result<String, TrustError> {
+    let path = layout.routing_key();
+    match atomic_file::read(&path)? {
+        None => Err(AuthorityFilesError::Absent { path }.into()),
+        Some(key) if is_routing_key(key.trim()) => Ok(key.trim().to_owned()),
+        Some(_) => Err(TrustError::RoutingKey { path }),
     }
 }
 

@@ -134,6 +134,7 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     etc/kubernetes/pki/sa.key
     var/lib/metalform/repository.key
     etc/kubernetes/pki/encryption.key
+    etc/kubernetes/pki/routing.key
     etc/metalform/pki/ssh.pub
     etc/metalform/pki/ssh
     etc/kubernetes/pki/etcd/metalform.crt
@@ -172,6 +173,7 @@ fn a_second_creation_changes_nothing_and_loading_returns_the_same_keys() {
     node.read_everything();
     assert_eq!(node.tree(), before);
     assert_eq!(loaded.encryption_key, created.encryption_key);
+    assert_eq!(loaded.routing_key, created.routing_key);
     for ca in Ca::ALL {
         assert_eq!(loaded.authorities.ca(ca).key(), created.authorities.ca(ca).key());
     }
@@ -195,6 +197,12 @@ fn the_loss_of_a_key_is_an_error_that_names_it_and_nothing_is_generated_again() 
         (
             &["etc/kubernetes/pki/encryption.key"],
             "/etc/kubernetes/pki/encryption.key lost: \
+             /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
+             generated again; restore from a backup of this node",
+        ),
+        (
+            &["etc/kubernetes/pki/routing.key"],
+            "/etc/kubernetes/pki/routing.key lost: \
              /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
              generated again; restore from a backup of this node",
         ),
@@ -321,4 +329,5 @@ fn keys_in_memory_are_new_ones() {
     assert_eq!(trust(1).authorities.kubernetes.key(), trust(1).authorities.kubernetes.key());
     assert_ne!(trust(1).authorities.kubernetes.key(), trust(2).authorities.kubernetes.key());
     assert_ne!(trust(1).encryption_key, trust(2).encryption_key);
+    assert_ne!(trust(1).routing_key, trust(2).routing_key);
 }
