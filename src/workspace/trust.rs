@@ -20,8 +20,9 @@ use super::authority_files::{self, AuthorityFilesError};
 use super::issued::Issued;
 pub use super::issued::{API, IssueError};
 use super::layout::Layout;
-use super::trust_file::{Artifact, PRIVATE, PUBLIC};
+use super::trust_file::{Artifact, PRIVATE, PUBLIC, ca_files};
 pub use super::trust_file::{Issuer, Subject, TrustFile};
+use super::trust_lock::TrustLock;
 use crate::model::name::HostName;
 use crate::pki::authorities::{Authorities, Ca, GenerateError};
 use crate::pki::authority::Authority;
@@ -125,6 +126,7 @@ pub fn files(layout: &Layout, subject: &Subject) -> Vec<TrustFile> {
 /// When keys are lost, do not belong together, or a file cannot be read.
 pub fn pending(layout: &Layout, subject: &Subject, now: Timestamp) -> Result<Vec<PendingFile>, TrustError> {
     let artifacts = Artifact::all(subject);
+    let _lock = TrustLock::shared(layout)?;
     check_not_lost(layout, &artifacts)?;
     let absent = absent(layout)?;
     let complete = artifacts.iter().filter(|artifact| artifact.is_irreplaceable()).all(|artifact| {
@@ -173,6 +175,7 @@ pub fn create(
     rng: &mut impl CryptoRng,
 ) -> Result<Trust, TrustError> {
     let artifacts = Artifact::all(subject);
+    let _lock = TrustLock::exclusive(layout)?;
     check_not_lost(layout, &artifacts)?;
     let authorities = authority_files::create(layout, now, rng)?;
     if atomic_file::read(&layout.encryption_key())?.is_none() {
@@ -204,6 +207,7 @@ pub fn create(
 /// # Errors
 /// When a file does not exist or cannot be used; the error names it.
 pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
+    let _lock = reading(layout, Ca::Kubernetes)?;
     Ok(Trust {
         authorities: authority_files::load(layout)?,
         encryption_key: read_encryption_key(layout)?,
@@ -216,7 +220,14 @@ pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
 /// # Errors
 /// As [`load`].
 pub fn load_ca(layout: &Layout, ca: Ca) -> Result<Authority, TrustError> {
+    let _lock = reading(layout, ca)?;
     Ok(authority_files::load_ca(layout, ca)?)
+}
+
+/// The lock for reading. Without the directory there is no key of this CA either.
+fn reading(layout: &Layout, ca: Ca) -> Result<TrustLock, TrustError> {
+    let absent = || AuthorityFilesError::Absent { path: ca_files(layout, ca).1 };
+    Ok(TrustLock::shared(layout)?.ok_or_else(absent)?)
 }
 
 /// Keys that are gone although something was issued with them: issuing begins when all of them are in place.
