@@ -34,6 +34,12 @@ pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
 /// Annotation that metalform records on a Node: its API server was ready once, so proxies may use it.
 pub const API_SERVER: &str = "metalform.dev/api-server";
 
+/// Annotation of an object that metalform applies: with the value [`EDITS_KEPT`], what another client changed in it
+/// stays.
+pub const EDITS: &str = "metalform.dev/edits";
+/// Value of [`EDITS`].
+pub const EDITS_KEPT: &str = "keep";
+
 /// Annotations of a Node whose value is an address of the node, under both prefixes.
 pub const ADDRESS_ANNOTATIONS: [&str; 6] = [
     SSH_HOST,
