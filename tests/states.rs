@@ -230,6 +230,18 @@ fn whatever_contains_a_secret_is_sensitive() {
     }
 }
 
+/// Of another node, an expansion changes its proxy and nothing else.
+#[test]
+fn the_proxy_of_another_node_is_its_configuration_and_its_service() {
+    let library = library();
+    for node in Node::all() {
+        let compiled = node.compiled(&library);
+        let (_, proxy) = compiled.iter().find(|(layer, _)| *layer == Layer::Proxy.title()).unwrap();
+        let ids: Vec<String> = proxy.iter().map(|one| one.id.to_string()).collect();
+        assert_eq!(ids, ["template:/etc/haproxy/haproxy.cfg", "service:haproxy"], "{}", node.title);
+    }
+}
+
 /// No message without the cluster's key, and no part of another node's network.
 #[test]
 fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {

@@ -225,9 +225,8 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
     let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
     let node = &values.node;
     match state {
-        "apiserver-proxy" => {
-            vec![thing(AUTHORITY, given::AUTHORITY), thing(PROXY, &api_servers(values))]
-        }
+        "node-packages" => vec![thing(AUTHORITY, given::AUTHORITY)],
+        "apiserver-proxy" => vec![thing(PROXY, &api_servers(values))],
         "pod-network" => vec![thing(NETWORK, node.pod_cidr.as_deref().unwrap_or_default())],
         "kubelet" => {
             let token = node.join_token.as_ref().map(|token| thing(TOKEN, token));
