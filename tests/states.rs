@@ -257,3 +257,30 @@ fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {
         }
     }
 }
+
+/// What a kubelet with 110 pods needs of the kernel, and what it reserves, on hosts of every flavour.
+#[test]
+fn limits_of_the_kernel_and_reservations_are_those_of_a_node() {
+    let library = library();
+    for node in Node::all() {
+        let compiled = node.compiled(&library);
+        let all = || compiled.iter().flat_map(|(_, resources)| resources);
+        for key in [
+            "fs.inotify.max_user_instances",
+            "fs.inotify.max_user_watches",
+            "kernel.panic",
+            "kernel.keys.maxkeys",
+        ] {
+            assert!(all().any(|one| one.id.to_string() == format!("sysctl:{key}")), "{}: {key}", node.title);
+        }
+        let facts = given::facts(node.flavour);
+        let kube = format!(
+            "kubeReserved: {{ cpu: {}m, memory: {}Mi }}",
+            facts.cpus * 10,
+            facts.memory / 20 / (1 << 20)
+        );
+        let kubelet =
+            all().find(|one| one.id.to_string() == "template:/var/lib/kubelet/config.yaml").unwrap();
+        assert!(rendered(kubelet).unwrap().contains(&kube), "{kube}");
+    }
+}
