@@ -202,8 +202,9 @@ impl Play {
     }
 
     async fn again_changes_nothing(&mut self) {
-        // A proxy that could not be reached learns of the last API server when its node is converged.
-        self.run(&["bootstrap", "master-2", "master-3", "master-4", "node-5"], true).await;
+        // An API server without an etcd member of its own lists the voters of its time; it gets those that joined beside
+        // it when its node is converged again.
+        self.run(&["master-4"], true).await;
         for (name, _) in HOSTS {
             assert_eq!(self.run(&[name], true).await, [(name, Some(0))], "it holds already");
         }

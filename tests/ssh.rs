@@ -20,6 +20,8 @@ mod shells;
 mod site;
 #[path = "ssh/sudo.rs"]
 mod sudo;
+#[path = "ssh/verified_keys.rs"]
+mod verified_keys;
 
 use std::sync::Arc;
 use std::time::Duration;

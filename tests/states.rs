@@ -246,7 +246,7 @@ fn a_state_is_short_and_has_no_logic_in_it() {
 #[test]
 fn whatever_contains_a_secret_is_sensitive() {
     let library = library();
-    let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU"];
+    let secrets = ["SECRET.TOKEN", "SECRET KEY", "U0VDUkVU", "5ec4e7"];
     for node in Node::all() {
         for (_, compiled) in node.compiled(&library) {
             for one in compiled {
@@ -255,5 +255,60 @@ fn whatever_contains_a_secret_is_sensitive() {
                 assert!(!secret || one.sensitive, "{} shows a secret", one.id);
             }
         }
+    }
+}
+
+/// Of another node, an expansion changes its proxy and nothing else.
+#[test]
+fn the_proxy_of_another_node_is_its_configuration_and_its_service() {
+    let library = library();
+    for node in Node::all() {
+        let compiled = node.compiled(&library);
+        let (_, proxy) = compiled.iter().find(|(layer, _)| *layer == Layer::Proxy.title()).unwrap();
+        let ids: Vec<String> = proxy.iter().map(|one| one.id.to_string()).collect();
+        assert_eq!(ids, ["template:/etc/haproxy/haproxy.cfg", "service:haproxy"], "{}", node.title);
+    }
+}
+
+/// No message without the cluster's key, and no part of another node's network.
+#[test]
+fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {
+    let texts = texts();
+    for text in texts["template:/etc/bird/bird.conf"].keys() {
+        for line in [
+            "authentication mac;",
+            "password \"5ec4e7\" { algorithm hmac sha256; };",
+            "import where net ~ [ 10.233.0.0/16{24,24} ] && net != 10.233.1.0/24;",
+            "export where source = RTS_STATIC;",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}
+
+/// What a kubelet with 110 pods needs of the kernel, and what it reserves, on hosts of every flavour.
+#[test]
+fn limits_of_the_kernel_and_reservations_are_those_of_a_node() {
+    let library = library();
+    for node in Node::all() {
+        let compiled = node.compiled(&library);
+        let all = || compiled.iter().flat_map(|(_, resources)| resources);
+        for key in [
+            "fs.inotify.max_user_instances",
+            "fs.inotify.max_user_watches",
+            "kernel.panic",
+            "kernel.keys.maxkeys",
+        ] {
+            assert!(all().any(|one| one.id.to_string() == format!("sysctl:{key}")), "{}: {key}", node.title);
+        }
+        let facts = given::facts(node.flavour);
+        let kube = format!(
+            "kubeReserved: {{ cpu: {}m, memory: {}Mi }}",
+            facts.cpus * 10,
+            facts.memory / 20 / (1 << 20)
+        );
+        let kubelet =
+            all().find(|one| one.id.to_string() == "template:/var/lib/kubelet/config.yaml").unwrap();
+        assert!(rendered(kubelet).unwrap().contains(&kube), "{kube}");
     }
 }

@@ -10,6 +10,7 @@ use super::output::{Format, document, print};
 use super::ssh_arguments::SshArguments;
 use super::workspace;
 use crate::model::name::HostName;
+use crate::model::ssh_target::VerifiedHostKey;
 use crate::report::node_table;
 use crate::service::node_check::{self, CheckedNode, NodeCheckRequest};
 use crate::service::node_list;
@@ -35,9 +36,10 @@ struct NodeCheckArgs {
     /// Names of Nodes
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
-    /// Accept the host key with this fingerprint and remember it, also in place of another one
+    /// Accept the host key with this fingerprint and remember it, also in place of another one; that of a bastion as
+    /// ADDRESS:PORT=SHA256:... (repeatable)
     #[arg(long, value_name = "SHA256:...")]
-    accept_host_key: Option<String>,
+    accept_host_key: Vec<VerifiedHostKey>,
     #[command(flatten)]
     ssh: SshArguments,
 }
@@ -66,7 +68,7 @@ async fn check(arguments: &NodeCheckArgs, invocation: &Invocation) -> Result<Exi
     let workspace = workspace::open(invocation, &arguments.ssh).await?;
     let request = NodeCheckRequest {
         names: arguments.names.clone(),
-        accept_host_key: arguments.accept_host_key.clone(),
+        accept_host_keys: arguments.accept_host_key.clone(),
     };
     let mut printed = Ok(());
     let mut report = |node: &CheckedNode| {

@@ -211,3 +211,17 @@ async fn a_dropped_lease_is_not_renewed() {
     tokio::time::timeout(PACE.heartbeat * 3, std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(server.stored().version, version);
 }
+
+#[tokio::test]
+async fn a_renewal_that_ended_is_no_lease_and_drops_the_work() {
+    let server = Server::default();
+    let client = server.client().await;
+    let lease = held(&client, "a/1").await;
+    lease.check().unwrap();
+    // As after a panic of the task.
+    lease.renewal.abort();
+    let lost = lease.run(std::future::pending::<()>()).await.unwrap_err();
+    assert_eq!(lost.to_string(), "lost the lease on etcd membership: its renewal ended");
+    let refused = lease.run(async {}).await.unwrap_err();
+    assert_eq!(refused.to_string(), lost.to_string());
+}

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::FIELD_MANAGER;
 use super::client::ApiError;
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::model::api_contract::{EDITS, EDITS_KEPT};
 
 /// How long the API may take to serve a kind that the same text defines.
 const KIND_LIMIT: Duration = Duration::from_secs(30);
@@ -64,6 +65,17 @@ pub enum ApplyOutcome {
     Changed,
     /// Its resourceVersion is the same.
     Unchanged,
+    /// Another client has changed it, and [`EDITS`] keeps that.
+    Kept,
+}
+
+/// How objects of the API compare with manifests: titles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Applying would create or change these.
+    pub differing: Vec<String>,
+    /// Another client has changed these, and [`EDITS`] keeps that.
+    pub kept: Vec<String>,
 }
 
 impl Manifest {
@@ -72,6 +84,18 @@ impl Manifest {
             Some(namespace) => format!("{} {namespace}/{}", self.kind.kind, self.name),
             None => format!("{} {}", self.kind.kind, self.name),
         }
+    }
+
+    fn keeps_edits(&self) -> bool {
+        let annotations = self.value.pointer("/metadata/annotations");
+        annotations.and_then(|all| all.get(EDITS)).is_some_and(|value| value == EDITS_KEPT)
+    }
+
+    /// Without force, a field that another manager has set to another value is a conflict
+    /// (kubernetes.io/docs/reference/using-api/server-side-apply, "Conflicts").
+    fn parameters(&self) -> PatchParams {
+        let parameters = PatchParams::apply(FIELD_MANAGER);
+        if self.keeps_edits() { parameters } else { parameters.force() }
     }
 }
 
@@ -100,29 +124,34 @@ pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestApplyError> {
     Ok(manifests)
 }
 
-/// Titles of the objects that applying would create or change, by a dry run of the API.
+/// Which objects applying would create or change, by a dry run of the API.
 ///
 /// # Errors
 /// At the first object that the API would refuse.
-pub async fn differing(client: &Client, manifests: &[Manifest]) -> Result<Vec<String>, ManifestApplyError> {
+pub async fn compare(client: &Client, manifests: &[Manifest]) -> Result<Comparison, ManifestApplyError> {
     let mut kinds = Kinds::default();
-    let mut differing = Vec::new();
+    let mut comparison = Comparison::default();
     for manifest in manifests {
         let api = kinds.api(client, manifest).await?;
         let before = api.get_opt(&manifest.name).await;
         let before = before.map_err(|error| ApiError::new("get", manifest.title(), error))?;
         let Some(before) = before else {
-            differing.push(manifest.title());
+            comparison.differing.push(manifest.title());
             continue;
         };
-        let parameters = PatchParams::apply(FIELD_MANAGER).force().dry_run();
+        let parameters = manifest.parameters().dry_run();
         let after = api.patch(&manifest.name, &parameters, &Patch::Apply(&manifest.value)).await;
-        let after = after.map_err(|error| ApiError::new("apply", manifest.title(), error))?;
-        if content(before) != content(after) {
-            differing.push(manifest.title());
+        match after.map_err(|error| ApiError::new("apply", manifest.title(), error)) {
+            Ok(after) => {
+                comparison.differing.extend((content(before) != content(after)).then(|| manifest.title()));
+            }
+            Err(ApiError::Conflict { .. }) if manifest.keeps_edits() => {
+                comparison.kept.push(manifest.title())
+            }
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(differing)
+    Ok(comparison)
 }
 
 /// Without field owners and versions.
@@ -133,7 +162,8 @@ fn content(mut object: DynamicObject) -> DynamicObject {
     object
 }
 
-/// Applies objects in their order, as owner of every field that they contain, also of those with another owner.
+/// Applies objects in their order, as owner of every field that they contain, also of those with another owner, unless
+/// [`EDITS`] keeps what that owner wrote: such an object is then not applied at all.
 ///
 /// Waits for a kind that is not served yet, so that one text may contain a definition and objects of its kind.
 ///
@@ -180,9 +210,11 @@ impl Kinds {
 async fn apply_one(api: &Api<DynamicObject>, manifest: &Manifest) -> Result<ApplyOutcome, ApiError> {
     let before = api.get_metadata_opt(&manifest.name).await;
     let before = before.map_err(|error| ApiError::new("get", manifest.title(), error))?;
-    let parameters = PatchParams::apply(FIELD_MANAGER).force();
-    let after = api.patch(&manifest.name, &parameters, &Patch::Apply(&manifest.value)).await;
-    let after = after.map_err(|error| ApiError::new("apply", manifest.title(), error))?;
+    let after = api.patch(&manifest.name, &manifest.parameters(), &Patch::Apply(&manifest.value)).await;
+    let after = match after.map_err(|error| ApiError::new("apply", manifest.title(), error)) {
+        Err(ApiError::Conflict { .. }) if manifest.keeps_edits() => return Ok(ApplyOutcome::Kept),
+        answer => answer?,
+    };
     Ok(match before {
         None => ApplyOutcome::Created,
         Some(before) if before.metadata.resource_version != after.metadata.resource_version => {

@@ -44,6 +44,12 @@ pub const POLICY_PROBE: &str = "metalform.dev/policy-probe";
 /// Annotation of a static pod: the digest of its manifest and of the files that it reads.
 pub const CONFIG_DIGEST: &str = "metalform.dev/config-digest";
 
+/// Annotation of an object that metalform applies: with the value [`EDITS_KEPT`], what another client changed in it
+/// stays.
+pub const EDITS: &str = "metalform.dev/edits";
+/// Value of [`EDITS`].
+pub const EDITS_KEPT: &str = "keep";
+
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest
 /// (kubernetes.io/docs/reference/labels-annotations-taints).

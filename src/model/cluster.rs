@@ -40,13 +40,15 @@ pub struct Cluster {
     pub metalform: String,
 }
 
-/// Secrets shared by all API servers. `Debug` shows none of them.
+/// Secrets shared by all API servers, and by all nodes. `Debug` shows none of them.
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Secrets {
     /// Private key that signs service account tokens, PEM.
     pub service_account_key: String,
     /// Key that encrypts Secrets at rest, base64.
     pub encryption_key: String,
+    /// Key that authenticates routing messages between nodes, hexadecimal digits.
+    pub routing_key: String,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -124,7 +126,11 @@ mod tests {
             registry: "https://a".into(),
             authorities: BTreeMap::new(),
             service_account_public_key: "PEM".into(),
-            secrets: Secrets { service_account_key: "PEM".into(), encryption_key: "KEY".into() },
+            secrets: Secrets {
+                service_account_key: "PEM".into(),
+                encryption_key: "KEY".into(),
+                routing_key: "KEY".into(),
+            },
             metalform: "/usr/local/bin/metalform".into(),
         };
         let seen = serde_json::to_value(&cluster).unwrap();

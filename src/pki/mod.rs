@@ -13,6 +13,7 @@ pub mod kubeconfig;
 pub mod leaf;
 mod leaf_check;
 pub mod openpgp;
+pub mod routing_key;
 pub mod serial;
 pub mod service_account;
 pub mod tls_provider;

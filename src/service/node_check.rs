@@ -8,7 +8,7 @@ use crate::model::error_chain::error_chain;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
-use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
+use crate::model::ssh_target::{HostKeyPolicy, SshTarget, VerifiedHostKey};
 use crate::transport::error::TransportError;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::ssh::SshTransport;
@@ -20,8 +20,8 @@ use crate::workspace::layout::Layout;
 pub struct NodeCheckRequest {
     /// Names of Nodes.
     pub names: Vec<HostName>,
-    /// The fingerprint (`SHA256:...`) of a host key to accept and remember, also in place of another one.
-    pub accept_host_key: Option<String>,
+    /// Host keys to accept and remember, also in place of others.
+    pub accept_host_keys: Vec<VerifiedHostKey>,
 }
 
 /// A Node whose host can be logged in to.
@@ -46,14 +46,26 @@ pub enum NodeCheckError {
     Connection {
         /// The Node.
         node: HostName,
+        /// The host itself, as opposed to a bastion.
+        address: String,
         /// What failed.
         error: TransportError,
     },
-    /// The host has another key than the one to accept.
-    #[error("{node}: host key is {found}, expected {expected}")]
+    /// A host key to accept is of no machine on the way to the host.
+    #[error("{node}: no bastion at {address} on the way to the host")]
+    NoSuchBastion {
+        /// The Node.
+        node: HostName,
+        /// As it was specified.
+        address: String,
+    },
+    /// A machine has another key than the one to accept.
+    #[error("{node}: host key of {address} is {found}, expected {expected}")]
     OtherHostKey {
         /// The Node.
         node: HostName,
+        /// The host, or a bastion.
+        address: String,
         /// The key's type and fingerprint.
         found: String,
         /// The fingerprint to accept.
@@ -74,6 +86,7 @@ impl CommandError for NodeCheckError {
         match self {
             Self::Nodes(error) => error.class(),
             Self::Connection { .. } | Self::OtherHostKey { .. } => ErrorClass::Ssh,
+            Self::NoSuchBastion { .. } => ErrorClass::Configuration,
             Self::Facts { .. } => ErrorClass::Host,
         }
     }
@@ -88,17 +101,26 @@ impl CommandError for NodeCheckError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Nodes(error) => error.hints(),
-            Self::Connection { node, error } => vec![connection_hint(node, error)],
+            Self::Connection { node, address, error } => vec![connection_hint(node, address, error)],
             Self::OtherHostKey { .. } => {
                 vec!["compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub".to_owned()]
+            }
+            Self::NoSuchBastion { .. } => {
+                vec!["write ADDRESS:PORT as in metalform.dev/ssh-bastion".to_owned()]
             }
             Self::Facts { .. } => Vec::new(),
         }
     }
 }
 
-fn connection_hint(node: &HostName, error: &TransportError) -> String {
+fn connection_hint(node: &HostName, address: &str, error: &TransportError) -> String {
     match error {
+        TransportError::HostKeyUnknown { found, host } if host != address => {
+            let fingerprint = found.split_whitespace().last().unwrap_or_default();
+            format!(
+                "if this is the key of the bastion, run `metalform node check {node} --accept-host-key {host}={fingerprint}`"
+            )
+        }
         TransportError::HostKeyUnknown { found, .. } => {
             let fingerprint = found.split_whitespace().last().unwrap_or_default();
             format!(
@@ -142,21 +164,22 @@ async fn check_one(
     pool: &ConnectionPool,
 ) -> Result<CheckedNode, NodeCheckError> {
     let nonce = Nonce::new(rand::random());
-    let mut target = spec.ssh.clone();
-    if let Some(expected) = &request.accept_host_key {
-        // One connection: the key that is compared is the key that is remembered. Bastions keep their own policy.
-        target.host_key = match target.host_key {
-            HostKeyPolicy::Known | HostKeyPolicy::AcceptNew => HostKeyPolicy::Fingerprint(expected.clone()),
-            pinned => pinned,
-        };
-    }
-    let answer = collect(&pool.ssh(&target), &nonce).await;
     let node = || spec.name.clone();
-    let output = answer.map_err(|error| match (error, &request.accept_host_key) {
-        (TransportError::HostKeyMismatch { host, found, .. }, Some(expected)) if host == target.address() => {
-            NodeCheckError::OtherHostKey { node: node(), found, expected: expected.clone() }
+    // One connection: at each machine, the key that is compared is the key that is remembered.
+    let target = spec
+        .ssh
+        .accepting(&request.accept_host_keys)
+        .map_err(|address| NodeCheckError::NoSuchBastion { node: node(), address })?;
+    let verified = |address: &str| {
+        let mut machines = std::iter::once(&target).chain(target.bastions());
+        machines.any(|one| one.address() == address && matches!(one.host_key, HostKeyPolicy::Fingerprint(_)))
+    };
+    let answer = collect(&pool.ssh(&target), &nonce).await;
+    let output = answer.map_err(|error| match error {
+        TransportError::HostKeyMismatch { host, found, expected } if verified(&host) => {
+            NodeCheckError::OtherHostKey { node: node(), address: host, found, expected }
         }
-        (error, _) => NodeCheckError::Connection { node: node(), error },
+        error => NodeCheckError::Connection { node: node(), address: target.address(), error },
     })?;
     let facts =
         facts::parse(&nonce, &output).map_err(|error| NodeCheckError::Facts { node: node(), error })?;

@@ -9,6 +9,7 @@ use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
 use crate::operation::driver::RunFault;
 use crate::operation::run::RunError;
+use crate::workspace::host_lock::HostLockError;
 
 /// Why an operation did not complete on a node.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,9 @@ pub enum OperationFailure {
     /// The bundle does not have the Kubernetes version of the Node. Nothing was done.
     #[error("{0}")]
     Version(NodeProblems),
+    /// Another operation is running on the host. Nothing was done.
+    #[error(transparent)]
+    Locked(HostLockError),
     /// The run ended before every phase held.
     #[error("{node}: {}", error_chain(error))]
     Run {
@@ -29,7 +33,8 @@ pub enum OperationFailure {
 impl CommandError for OperationFailure {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Version(_) => ErrorClass::Configuration,
+            Self::Version(_) | Self::Locked(HostLockError::File(_)) => ErrorClass::Configuration,
+            Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_class(blocker)
             }
@@ -43,13 +48,17 @@ impl CommandError for OperationFailure {
             Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }) } => {
                 blocker_lines(node, blocker)
             }
-            run @ Self::Run { .. } => vec![run.to_string()],
+            other @ (Self::Run { .. } | Self::Locked(_)) => vec![other.to_string()],
         }
     }
 
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Version(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Locked(HostLockError::File(_)) => Vec::new(),
+            Self::Locked(HostLockError::Held { .. }) => {
+                vec!["when that operation has ended, run the same command again".to_owned()]
+            }
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker)
             }

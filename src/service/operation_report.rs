@@ -9,6 +9,7 @@ use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
 use crate::operation::run::{Run, RunContext, RunSummary};
+use crate::workspace::host_lock::HostLock;
 
 /// The outcome of an operation on one node.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl NodeReport {
     }
 }
 
-/// Runs an operation on a node, or its dry run. Events are sent to the workspace.
+/// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace.
 pub(super) async fn operate<O: Operation>(
     goal: &O::Goal,
     name: HostName,
@@ -71,6 +72,13 @@ pub(super) async fn operate<O: Operation>(
             Err(error) => (NodeWork::none(dry), Some(error)),
         }
     } else {
+        let _lock = match HostLock::acquire(&workspace.layout, &name, (workspace.now)()) {
+            Ok(lock) => lock,
+            Err(error) => {
+                let failure = Some(OperationFailure::Locked(error));
+                return NodeReport { name, work: NodeWork::none(dry), failure };
+            }
+        };
         let report = &workspace.report;
         let context =
             RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };

@@ -7,7 +7,7 @@
 //!   `ca.key.staged` until its certificate is in place.
 //!
 //! # Assumptions
-//! One process creates at a time. Two at once cannot replace each other's files: the second one fails.
+//! The caller holds the lock on the keys (`trust_lock.rs`).
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

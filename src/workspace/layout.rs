@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::model::name::HostName;
+
 /// The paths, below a root that is `/` except in tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -47,6 +49,16 @@ impl Layout {
     /// Key that encrypts secrets at rest.
     pub fn encryption_key(&self) -> PathBuf {
         self.pki().join("encryption.key")
+    }
+
+    /// Key that authenticates routing messages between nodes.
+    pub fn routing_key(&self) -> PathBuf {
+        self.pki().join("routing.key")
+    }
+
+    /// Locked while an operation runs on this host.
+    pub fn host_lock(&self, host: &HostName) -> PathBuf {
+        self.path(&format!("run/metalform/hosts/{host}.lock"))
     }
 
     /// Default private key for SSH to hosts.

@@ -3,7 +3,9 @@
 pub mod atomic_file;
 mod authority_files;
 pub mod file_version;
+pub mod host_lock;
 mod issued;
 pub mod layout;
 pub mod trust;
 pub mod trust_file;
+mod trust_lock;

@@ -22,12 +22,14 @@ use super::authority_files::{self, AuthorityFilesError};
 use super::issued::Issued;
 pub use super::issued::{API, IssueError};
 use super::layout::Layout;
-use super::trust_file::{Artifact, PRIVATE, PUBLIC};
+use super::trust_file::{Artifact, PRIVATE, PUBLIC, ca_files};
 pub use super::trust_file::{Issuer, Subject, TrustFile};
+use super::trust_lock::TrustLock;
 use crate::model::name::HostName;
 use crate::pki::authorities::{Authorities, Ca, GenerateError};
 use crate::pki::authority::Authority;
 use crate::pki::encryption_key::{encryption_key, is_encryption_key};
+use crate::pki::routing_key::{is_routing_key, routing_key};
 
 /// For people who find the file.
 const NEW_CLUSTER: &[u8] =
@@ -39,6 +41,8 @@ pub struct Trust {
     pub authorities: Authorities,
     /// Encrypts secrets at rest; base64.
     pub encryption_key: String,
+    /// Authenticates routing messages between nodes; hexadecimal digits.
+    pub routing_key: String,
 }
 
 /// Why the trust cannot be loaded or created.
@@ -64,6 +68,12 @@ pub enum TrustError {
     /// The encryption key cannot be used.
     #[error("{}: not a key of 32 octets in base64; restore it from a backup of this node", path.display())]
     EncryptionKey {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// The routing key cannot be used.
+    #[error("{}: not a key of 64 hexadecimal digits; restore it from a backup of this node", path.display())]
+    RoutingKey {
         /// Its file.
         path: PathBuf,
     },
@@ -107,7 +117,7 @@ impl Trust {
         for artifact in Artifact::all(subject) {
             issued.contents(&artifact, rng)?;
         }
-        Ok(Self { authorities, encryption_key: encryption_key(rng) })
+        Ok(Self { authorities, encryption_key: encryption_key(rng), routing_key: routing_key(rng) })
     }
 }
 
@@ -122,6 +132,7 @@ pub fn files(layout: &Layout, subject: &Subject) -> Vec<TrustFile> {
 /// When keys are lost, do not belong together, or a file cannot be read.
 pub fn pending(layout: &Layout, subject: &Subject, now: Timestamp) -> Result<Vec<PendingFile>, TrustError> {
     let artifacts = Artifact::all(subject);
+    let _lock = TrustLock::shared(layout)?;
     check_not_lost(layout, &artifacts)?;
     let absent = absent(layout)?;
     let complete = artifacts.iter().filter(|artifact| artifact.is_irreplaceable()).all(|artifact| {
@@ -170,6 +181,7 @@ pub fn create(
     rng: &mut impl CryptoRng,
 ) -> Result<Trust, TrustError> {
     let artifacts = Artifact::all(subject);
+    let _lock = TrustLock::exclusive(layout)?;
     check_not_lost(layout, &artifacts)?;
     if !has_generated(layout, &artifacts) {
         atomic_file::write(&layout.new_cluster_mark(), NEW_CLUSTER, PUBLIC)?;
@@ -177,6 +189,9 @@ pub fn create(
     let authorities = authority_files::create(layout, now, rng)?;
     if atomic_file::read(&layout.encryption_key())?.is_none() {
         atomic_file::create(&layout.encryption_key(), encryption_key(rng).as_bytes(), PRIVATE)?;
+    }
+    if atomic_file::read(&layout.routing_key())?.is_none() {
+        atomic_file::create(&layout.routing_key(), routing_key(rng).as_bytes(), PRIVATE)?;
     }
     create_ssh_key(&layout.ssh_key(), &subject.name, rng)?;
     let issued = Issued { authorities: &authorities, layout, subject, now };
@@ -189,7 +204,11 @@ pub fn create(
             atomic_file::write(&file.path, content.as_bytes(), file.mode)?;
         }
     }
-    Ok(Trust { authorities, encryption_key: read_encryption_key(layout)? })
+    Ok(Trust {
+        authorities,
+        encryption_key: read_encryption_key(layout)?,
+        routing_key: read_routing_key(layout)?,
+    })
 }
 
 /// Whether [`create`] made the CAs of a cluster whose first etcd member has yet to begin.
@@ -210,7 +229,12 @@ pub fn remove_new_cluster_mark(layout: &Layout) -> Result<(), TrustError> {
 /// # Errors
 /// When a file does not exist or cannot be used; the error names it.
 pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
-    Ok(Trust { authorities: authority_files::load(layout)?, encryption_key: read_encryption_key(layout)? })
+    let _lock = reading(layout, Ca::Kubernetes)?;
+    Ok(Trust {
+        authorities: authority_files::load(layout)?,
+        encryption_key: read_encryption_key(layout)?,
+        routing_key: read_routing_key(layout)?,
+    })
 }
 
 /// Reads one CA. Creates nothing.
@@ -218,7 +242,14 @@ pub fn load(layout: &Layout) -> Result<Trust, TrustError> {
 /// # Errors
 /// As [`load`].
 pub fn load_ca(layout: &Layout, ca: Ca) -> Result<Authority, TrustError> {
+    let _lock = reading(layout, ca)?;
     Ok(authority_files::load_ca(layout, ca)?)
+}
+
+/// The lock for reading. Without the directory there is no key of this CA either.
+fn reading(layout: &Layout, ca: Ca) -> Result<TrustLock, TrustError> {
+    let absent = || AuthorityFilesError::Absent { path: ca_files(layout, ca).1 };
+    Ok(TrustLock::shared(layout)?.ok_or_else(absent)?)
 }
 
 /// Keys that are gone although something was issued with them: issuing begins when all of them are in place.
@@ -246,7 +277,7 @@ fn has_generated(layout: &Layout, artifacts: &[Artifact]) -> bool {
 /// Generated files that do not exist.
 fn absent(layout: &Layout) -> Result<BTreeSet<PathBuf>, AuthorityFilesError> {
     let mut absent = authority_files::absent(layout)?;
-    let others = [Artifact::EncryptionKey, Artifact::SshKey];
+    let others = [Artifact::EncryptionKey, Artifact::RoutingKey, Artifact::SshKey];
     let others = others.iter().flat_map(|artifact| artifact.files(layout)).map(|file| file.path);
     absent.extend(others.filter(|path| !path.exists()));
     Ok(absent)
@@ -258,6 +289,15 @@ fn read_encryption_key(layout: &Layout) -> Result<String, TrustError> {
         None => Err(AuthorityFilesError::Absent { path }.into()),
         Some(key) if is_encryption_key(key.trim()) => Ok(key.trim().to_owned()),
         Some(_) => Err(TrustError::EncryptionKey { path }),
+    }
+}
+
+fn read_routing_key(layout: &Layout) -> Result<String, TrustError> {
+    let path = layout.routing_key();
+    match atomic_file::read(&path)? {
+        None => Err(AuthorityFilesError::Absent { path }.into()),
+        Some(key) if is_routing_key(key.trim()) => Ok(key.trim().to_owned()),
+        Some(_) => Err(TrustError::RoutingKey { path }),
     }
 }
 

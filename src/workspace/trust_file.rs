@@ -55,6 +55,7 @@ pub(super) enum Artifact {
     ServiceAccount,
     RepositoryKey,
     EncryptionKey,
+    RoutingKey,
     SshKey,
     EtcdClient,
     Serve,
@@ -70,6 +71,7 @@ impl Artifact {
             Self::ServiceAccount,
             Self::RepositoryKey,
             Self::EncryptionKey,
+            Self::RoutingKey,
             Self::SshKey,
             Self::EtcdClient,
             Self::Serve,
@@ -92,6 +94,7 @@ impl Artifact {
             }
             Self::RepositoryKey => vec![private(layout.repository_key())],
             Self::EncryptionKey => vec![private(layout.encryption_key())],
+            Self::RoutingKey => vec![private(layout.routing_key())],
             Self::SshKey => {
                 let key = layout.ssh_key();
                 pair((key.with_extension("pub"), key))
@@ -105,9 +108,12 @@ impl Artifact {
 
     fn issuer(&self) -> Issuer {
         match self {
-            Self::Ca(_) | Self::ServiceAccount | Self::RepositoryKey | Self::EncryptionKey | Self::SshKey => {
-                Issuer::Generated
-            }
+            Self::Ca(_)
+            | Self::ServiceAccount
+            | Self::RepositoryKey
+            | Self::EncryptionKey
+            | Self::RoutingKey
+            | Self::SshKey => Issuer::Generated,
             Self::EtcdClient => Issuer::Ca(Ca::Etcd),
             Self::Serve | Self::AdminConf => Issuer::Ca(Ca::Kubernetes),
             Self::SignedIndex(_) => Issuer::RepositoryKey,
@@ -116,7 +122,8 @@ impl Artifact {
 
     /// Whether a running cluster depends on this very content, so that no new one may be generated for it.
     pub(super) fn is_irreplaceable(&self) -> bool {
-        matches!(self, Self::Ca(_) | Self::ServiceAccount | Self::RepositoryKey | Self::EncryptionKey)
+        let issues = matches!(self, Self::Ca(_) | Self::ServiceAccount | Self::RepositoryKey);
+        issues || matches!(self, Self::EncryptionKey | Self::RoutingKey)
     }
 
     /// Whether it exists only after everything that is generated was in place.

@@ -135,6 +135,7 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     etc/kubernetes/pki/sa.key
     var/lib/metalform/repository.key
     etc/kubernetes/pki/encryption.key
+    etc/kubernetes/pki/routing.key
     etc/metalform/pki/ssh.pub
     etc/metalform/pki/ssh
     etc/kubernetes/pki/etcd/metalform.crt
@@ -173,6 +174,7 @@ fn a_second_creation_changes_nothing_and_loading_returns_the_same_keys() {
     node.read_everything();
     assert_eq!(node.tree(), before);
     assert_eq!(loaded.encryption_key, created.encryption_key);
+    assert_eq!(loaded.routing_key, created.routing_key);
     for ca in Ca::ALL {
         assert_eq!(loaded.authorities.ca(ca).key(), created.authorities.ca(ca).key());
     }
@@ -196,6 +198,12 @@ fn the_loss_of_a_key_is_an_error_that_names_it_and_nothing_is_generated_again() 
         (
             &["etc/kubernetes/pki/encryption.key"],
             "/etc/kubernetes/pki/encryption.key lost: \
+             /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
+             generated again; restore from a backup of this node",
+        ),
+        (
+            &["etc/kubernetes/pki/routing.key"],
+            "/etc/kubernetes/pki/routing.key lost: \
              /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
              generated again; restore from a backup of this node",
         ),
@@ -322,6 +330,52 @@ fn keys_in_memory_are_new_ones() {
     assert_eq!(trust(1).authorities.kubernetes.key(), trust(1).authorities.kubernetes.key());
     assert_ne!(trust(1).authorities.kubernetes.key(), trust(2).authorities.kubernetes.key());
     assert_ne!(trust(1).encryption_key, trust(2).encryption_key);
+    assert_ne!(trust(1).routing_key, trust(2).routing_key);
+}
+
+#[test]
+fn processes_that_create_at_once_end_with_the_same_keys() {
+    for round in 0..20 {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        let keys: BTreeSet<(String, String)> = std::thread::scope(|scope| {
+            let creating = (0..4).map(|one| {
+                let layout = &layout;
+                scope.spawn(move || {
+                    let mut rng = StdRng::seed_from_u64(10 * round + one);
+                    let trust = create(layout, &subject(), NOW, &mut rng).map_err(|error| error.to_string());
+                    let trust = trust.unwrap();
+                    (trust.encryption_key, trust.authorities.ca(Ca::Kubernetes).certificate().to_owned())
+                })
+            });
+            let creating: Vec<_> = creating.collect();
+            creating.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(keys.len(), 1);
+        assert_eq!(load(&layout).unwrap().encryption_key, keys.first().unwrap().0);
+    }
+}
+
+#[test]
+fn a_reader_beside_a_creation_sees_all_of_it_or_nothing() {
+    for round in 0..20 {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        std::thread::scope(|scope| {
+            let creating = scope.spawn(|| {
+                let mut rng = StdRng::seed_from_u64(round);
+                create(&layout, &subject(), NOW, &mut rng).map(drop).map_err(|error| error.to_string())
+            });
+            while !creating.is_finished() {
+                // Before, the first file is reported; never a later one.
+                if let Err(error) = load(&layout) {
+                    let first = "/etc/kubernetes/pki/ca.key does not exist";
+                    assert!(error.to_string().contains(first), "{error}");
+                }
+            }
+            creating.join().unwrap().unwrap();
+        });
+    }
 }
 
 #[test]

@@ -245,6 +245,9 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["power-on", name] => cluster.host(name).on = true,
         ["cut", name] => cluster.host(name).reached = false,
         ["heal", name] => cluster.host(name).reached = true,
+        ["the", "disk", "of", name, "is", "slow"] => cluster.host(name).slowness = 20,
+        ["the", "disk", "of", name, "is", "full"] => cluster.host(name).full = true,
+        ["the", "disk", "of", name, "is", "not", "full"] => cluster.host(name).full = false,
         ["etcd", "on", name, "cannot", "start"] => cluster.host(name).etcd_works = false,
         ["etcd", "on", name, "can", "start"] => {
             let host = cluster.host(name);

@@ -410,10 +410,12 @@ const NOT_YET: &[(&str, &str)] = &[
         "after the lost answer the kubelet of the stage has its certificate later than the model's, so a token is created again",
     ),
     ("container-crashes", "a container of the stage cannot crash by a script yet"),
+    ("failing-peer", "a disk of the stage cannot be full by a script yet"),
     ("learners-manifest-lost", "the clock stands still, so the lease of a failed run does not expire"),
     ("proof-pod-ended", "the stage cannot end the reachability pod"),
     ("side-by-side", "which of the two runs takes the lease first depends on time"),
     ("stale-data", "a host of the stage cannot have held a member that was removed"),
+    ("worker-beside-a-master", "a host of the stage cannot be slow by a script yet"),
     ("unfit", "a host of the stage cannot be made unfit by a script yet"),
 ];
 

@@ -4,13 +4,13 @@ use metalform::etcd::membership::MembershipChange;
 use metalform::kube_api::node_addresses::address_annotations;
 use metalform::model::api_contract::API_SERVER;
 use metalform::operation::effect::{Action, Observation, Returned};
+use metalform::operation::layer::Layer;
 use metalform::operation::observed::layer_plan::LayerPlan;
-use metalform::operation::observed::proxy::ProxyView;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
 use super::cluster::{Lease, ReachPod};
-use super::fault::lost_peer;
+use super::fault::{full_peer, lost_peer};
 use super::host::ETCD;
 use super::site::ModelSite;
 
@@ -37,7 +37,9 @@ impl ModelSite {
             Action::Apply(layer, plan) => {
                 let only = midway.then(|| plan.changes().len() / 2);
                 changed = cluster.host(&name).apply(plan, only, now);
-                observed.push(Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed)));
+                if *layer != Layer::Proxy {
+                    observed.push(Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed)));
+                }
             }
             Action::CreateJoinToken => {
                 cluster.tokens.insert(self.token(), now);
@@ -128,8 +130,10 @@ impl ModelSite {
                 if !host.on || !host.reached {
                     return Err(lost_peer(node));
                 }
+                if host.full {
+                    return Err(full_peer(node));
+                }
                 changed = host.apply(plan, None, now);
-                observed.push(Observation::Proxy(node.clone(), ProxyView::Current));
             }
             Action::StartReachabilityPod => {
                 cluster.reach_pods.entry(name).or_insert(ReachPod::Since(now));

@@ -41,6 +41,13 @@ pub fn lost_peer(node: &str) -> EffectError {
     EffectError::Peer { node: node.to_owned(), source: Box::new(unreachable(node)) }
 }
 
+/// Another node that answers, and on which nothing can be written.
+pub fn full_peer(node: &str) -> EffectError {
+    let resources = vec!["template:/etc/haproxy/haproxy.cfg".to_owned()];
+    let source = HostError::Failed { resources, status: 1, output: "No space left on device".to_owned() };
+    EffectError::Peer { node: node.to_owned(), source: Box::new(source) }
+}
+
 /// What an action fails with when nothing is wrong but the connection.
 pub fn failing(action: &Action, host: &str) -> EffectError {
     match action {

@@ -47,6 +47,10 @@ pub struct Host {
     pub on: bool,
     /// Whether SSH reaches it.
     pub reached: bool,
+    /// How many times as long everything takes that is applied to it.
+    pub slowness: u32,
+    /// Whether nothing can be written to it.
+    pub full: bool,
     /// Whether etcd starts on it at all.
     pub etcd_works: bool,
     /// Whether it exits at once whenever it is started.
@@ -101,6 +105,8 @@ impl Host {
             found: Survey { openssl: true, ..Survey::default() },
             on: true,
             reached: true,
+            slowness: 1,
+            full: false,
             etcd_works: true,
             etcd_crashes: false,
             etcd_data: None,
@@ -236,9 +242,8 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
     let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
     let node = &values.node;
     match state {
-        "apiserver-proxy" => {
-            vec![thing(AUTHORITY, given::AUTHORITY), thing(PROXY, &api_servers(values))]
-        }
+        "node-packages" => vec![thing(AUTHORITY, given::AUTHORITY)],
+        "apiserver-proxy" => vec![thing(PROXY, &api_servers(values))],
         "pod-network" => vec![thing(NETWORK, node.pod_cidr.as_deref().unwrap_or_default())],
         "kubelet" => {
             let token = node.join_token.as_ref().map(|token| thing(TOKEN, token));

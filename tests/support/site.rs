@@ -223,7 +223,11 @@ impl Site for ModelSite {
             Fault::FailsBefore => return Err(failing(action, self.name())),
             _ => {}
         }
-        sleep(duration(action)).await;
+        let slowness = match action {
+            Action::Apply(..) => self.lock().hosts[self.name()].slowness,
+            _ => 1,
+        };
+        sleep(duration(action) * slowness).await;
         let done = self.effect(action, fault == Fault::KilledMidway);
         self.check();
         match fault {

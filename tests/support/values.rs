@@ -49,6 +49,7 @@ pub fn cluster() -> Cluster {
         secrets: Secrets {
             service_account_key: "SECRET KEY OF service accounts\n".to_owned(),
             encryption_key: "U0VDUkVU".to_owned(),
+            routing_key: "5ec4e7".to_owned(),
         },
         metalform: "/usr/local/bin/metalform".to_owned(),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use super::ClusterSite;
-use crate::kube_api::manifests::{self, ApplyOutcome, Manifest};
+use crate::kube_api::manifests::{self, AppliedObject, ApplyOutcome, Comparison, Manifest};
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::inputs::NodeInputs;
@@ -68,14 +68,22 @@ impl ClusterSite {
 
     pub(super) async fn missing_objects(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
         let objects = self.objects(inputs)?;
-        let differing = manifests::differing(&self.client().await?, &objects).await?;
+        let Comparison { differing, kept } = manifests::compare(&self.client().await?, &objects).await?;
+        for object in kept {
+            tracing::warn!(
+                "{object} was edited by another client and stays as it is; \
+                 delete it and run `metalform bootstrap` to have the default again"
+            );
+        }
         Ok(Observation::Objects(differing.into_iter().collect()))
     }
 
     pub(super) async fn apply_objects(&self, inputs: &NodeInputs) -> Result<Returned, EffectError> {
         let objects = self.objects(inputs)?;
         let applied = manifests::apply(&self.client().await?, &objects).await?;
-        let changed = applied.iter().filter(|one| one.outcome != ApplyOutcome::Unchanged).count();
+        let changes =
+            |one: &&AppliedObject| matches!(one.outcome, ApplyOutcome::Created | ApplyOutcome::Changed);
+        let changed = applied.iter().filter(changes).count();
         Ok(Returned { changed, observed: Vec::new() })
     }
 

@@ -29,11 +29,13 @@ impl ClusterSite {
         Ok(Observation::Plan(layer.clone(), LayerPlan::of(plan)))
     }
 
-    /// Carries out a plan. Its own last observation shows that nothing differs, so no further look is needed.
+    /// Carries out a plan. Its own last observation shows that nothing differs, so no further look is needed; but the
+    /// proxy depends on the other nodes, which may have changed since it was planned.
     pub(super) async fn apply(&self, layer: &Layer, plan: &HostPlan) -> Result<Returned, EffectError> {
         let (changed, unchanged) = self.carry_out(self.ports.host.as_ref(), plan).await?;
-        let observed = Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed + unchanged));
-        Ok(Returned { changed, observed: vec![observed] })
+        let settled = (*layer != Layer::Proxy)
+            .then(|| Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed + unchanged)));
+        Ok(Returned { changed, observed: settled.into_iter().collect() })
     }
 
     /// How many resources were changed, and how many were not.

@@ -82,6 +82,7 @@ impl ClusterSite {
             secrets: Secrets {
                 service_account_key: authorities.service_account.private().to_owned(),
                 encryption_key: trust.encryption_key.clone(),
+                routing_key: trust.routing_key.clone(),
             },
             metalform: workspace.metalform.display().to_string(),
         })

@@ -98,8 +98,9 @@ pub fn settle<O: Operation>(
     notes
 }
 
+/// A fault of another node is not this operation's: only what may pass is tried again, and a bug is a bug.
 fn without_answer(work: &EffectKind, setback: &Setback) -> Option<Observation> {
-    if setback.class != FailureClass::Ssh {
+    if setback.passes || setback.class == FailureClass::Own {
         return None;
     }
     match work {

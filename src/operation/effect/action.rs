@@ -177,15 +177,20 @@ impl Action {
     /// What was observed before and may no longer be so. While the action is in flight, no such look starts.
     pub fn disturbs(&self) -> Vec<LookKey> {
         match self {
-            Self::Apply(layer, _) => vec![
-                LookKey::PendingPlans,
-                LookKey::Plan(layer.clone()),
-                LookKey::Survey,
-                LookKey::Api,
-                LookKey::PackageService,
-                LookKey::Registry,
-                LookKey::Pods,
-            ],
+            Self::Apply(layer, _) => {
+                let mut disturbed = vec![
+                    LookKey::PendingPlans,
+                    LookKey::Plan(layer.clone()),
+                    LookKey::Survey,
+                    LookKey::Api,
+                    LookKey::PackageService,
+                    LookKey::Registry,
+                    LookKey::Pods,
+                ];
+                // Another run may have written a newer list of API servers before this one.
+                disturbed.extend((*layer == Layer::Proxy).then_some(LookKey::Peers));
+                disturbed
+            }
             Self::CreateJoinToken | Self::DeleteJoinTokens => {
                 vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
             }
@@ -211,10 +216,17 @@ impl Action {
             Self::LoadImages(_) => vec![LookKey::Images],
             Self::ApplyObjects(..) => vec![LookKey::Objects],
             Self::RestartKubelet => vec![LookKey::Survey],
-            Self::UpdateProxy(node, _) => vec![LookKey::Proxy(node.clone())],
+            Self::UpdateProxy(node, _) => vec![LookKey::Proxy(node.clone()), LookKey::Peers],
             // The verification begins: what was observed before it may be minutes old.
             Self::StartReachabilityPod => {
-                vec![LookKey::Reachability, LookKey::Node, LookKey::Pods, LookKey::Membership]
+                vec![
+                    LookKey::Reachability,
+                    LookKey::Node,
+                    LookKey::Pods,
+                    LookKey::Membership,
+                    LookKey::Peers,
+                    LookKey::Plan(Layer::Proxy),
+                ]
             }
             Self::DeleteReachabilityPod => vec![LookKey::Reachability],
         }
@@ -243,7 +255,7 @@ impl Action {
         }
     }
 
-    /// What is taken as observed when the host concerned is out of reach and the operation goes on without it.
+    /// What is taken as observed when it fails on another host, and the operation goes on without that host.
     pub fn without_answer(&self, reason: &str) -> Option<Observation> {
         match self {
             Self::UpdateProxy(node, _) => {

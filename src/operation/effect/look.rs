@@ -142,7 +142,7 @@ impl Look {
         }
     }
 
-    /// What is taken as observed when the host concerned is out of reach and the operation goes on without it.
+    /// What is taken as observed when it fails on another host, and the operation goes on without that host.
     pub fn without_answer(&self, reason: &str) -> Option<Observation> {
         match self {
             Self::Proxy(node, _) => {

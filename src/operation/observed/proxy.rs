@@ -11,6 +11,6 @@ pub enum ProxyView {
     Current,
     /// Carrying out the plan makes it so.
     Stale(Arc<HostPlan>),
-    /// The node cannot be reached, and why. Its proxy is updated when the node is next deployed.
+    /// The node cannot be reached or updated, and why. Its proxy is updated when the node is next deployed.
     Unreachable(String),
 }

@@ -124,6 +124,8 @@ impl HostBegun {
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
         match action {
+            // It depends on the other nodes, which change meanwhile: the same resource may differ again.
+            Action::Apply(Layer::Proxy, _) => {}
             Action::Apply(layer, plan) => {
                 let ids = plan.changes().into_iter().map(|change| change.id);
                 self.changed.entry(layer.clone()).or_default().extend(ids);

@@ -12,7 +12,9 @@ use crate::operation::layer::Layer;
 use crate::operation::observed::node::Peer;
 use crate::operation::observed::proxy::ProxyView;
 
-/// A node that cannot be reached does not stop it: its proxy works, and is updated when the node is next deployed.
+/// A node that cannot be reached or updated does not stop it: its proxy works, and is updated when the node is next
+/// deployed. What was written is looked at again with the nodes as they are then: two masters that update one proxy at
+/// the same time may write it in either order.
 #[derive(Debug)]
 pub struct ApiServerProxies;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::layer_applied::address;
+use super::layer_applied::{address, applied};
 use super::member_wait::describe;
 use super::membership::{member_goal, members};
 use super::pods_ready::pods_ready;
@@ -13,9 +13,11 @@ use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
+use crate::operation::layer::Layer;
 use crate::operation::observed::node::Reachability;
 
-/// Ready as that machine, its pods ready, its etcd member voting, a pod on it reached from this machine.
+/// Ready as that machine, its pods ready, its etcd member voting, its proxy with every API server that there is by
+/// now, a pod on it reached from this machine.
 #[derive(Debug)]
 pub struct EndState;
 
@@ -29,7 +31,8 @@ impl<O: NodeOperation> Phase<O> for EndState {
         if !begun.reached && !begun.reachability_pod {
             return PhaseStatus::Act(Action::StartReachabilityPod);
         }
-        if let Err(first) = ready(scene).and_then(|()| pods_ready(scene)).and_then(|()| voting(scene)) {
+        let verified = ready(scene).and_then(|()| pods_ready(scene)).and_then(|()| voting(scene));
+        if let Err(first) = verified.and_then(|()| proxied(scene)) {
             return first;
         }
         if begun.reached {
@@ -59,6 +62,16 @@ impl<O: NodeOperation> Phase<O> for EndState {
             Reachability::Reached => PhaseStatus::Holds,
         }
     }
+}
+
+/// The proxy has the API servers of masters that were deployed beside this node too. A master records its API server
+/// and then updates the proxies of the nodes that have registered; this node has registered, and the nodes are listed
+/// after that. So one of the two sees the other.
+fn proxied<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    if scene.node().peers.is_none() {
+        return Err(PhaseStatus::Look(Look::Peers));
+    }
+    applied(scene, Layer::Proxy)
 }
 
 fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {

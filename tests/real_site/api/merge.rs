@@ -27,6 +27,20 @@ pub fn apply(live: &mut Value, before: Option<&Value>, applied: &Value) {
     set(live, applied);
 }
 
+/// Whether an apply without force conflicts: another client has set a value that the manager applied before, and what it
+/// applies now is neither.
+pub fn conflicts(live: &Value, before: &Value, applied: &Value) -> bool {
+    match (live, before, applied) {
+        (Value::Object(live), Value::Object(before), Value::Object(applied)) => {
+            applied.iter().any(|(key, new)| match (live.get(key), before.get(key)) {
+                (Some(live), Some(old)) => conflicts(live, old, new),
+                _ => false,
+            })
+        }
+        _ => live != before && live != applied,
+    }
+}
+
 fn prune(live: &mut Value, before: &Value, applied: &Value) {
     match (live, before, applied) {
         (Value::Object(live), Value::Object(before), Value::Object(applied)) => {

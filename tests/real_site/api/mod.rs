@@ -146,7 +146,10 @@ impl Store {
                 let manager = asked.query.get("fieldManager").cloned();
                 let how = match (content_type, manager) {
                     ("application/merge-patch+json", _) => PatchType::Merge,
-                    ("application/apply-patch+yaml", Some(manager)) => PatchType::Apply(manager),
+                    ("application/apply-patch+yaml", Some(manager)) => {
+                        let force = asked.query.get("force").is_some_and(|force| force == "true");
+                        PatchType::Apply(manager, force)
+                    }
                     (other, _) => {
                         let message = format!("unsupported patch {other}, or no field manager");
                         return Err(Refused { code: 415, reason: "UnsupportedMediaType", message });

@@ -32,8 +32,8 @@ pub struct Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchType {
     Merge,
-    /// Server-side apply by this field manager.
-    Apply(String),
+    /// Server-side apply by this field manager, with or without force.
+    Apply(String, bool),
 }
 
 impl Store {
@@ -127,11 +127,15 @@ impl Store {
                 merge::merge_patch(&mut object, &patch);
                 Ok(self.put(address, object, dry))
             }
-            (PatchType::Apply(manager), present) => {
+            (PatchType::Apply(manager, force), present) => {
                 let mut object = present.cloned().unwrap_or_else(|| json!({}));
                 let mut normal = patch.clone();
                 encode_string_data(&mut normal);
                 let before = self.applied.get(&(key.clone(), manager.clone()));
+                if !force && before.is_some_and(|before| merge::conflicts(&object, before, &normal)) {
+                    let message = "Apply failed with 1 conflict: conflict with \"kubectl-edit\"".to_owned();
+                    return Err(Refused { code: 409, reason: "Conflict", message });
+                }
                 merge::apply(&mut object, before, &normal);
                 let after = self.put(address, object, dry);
                 if !dry {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use metalform::kube_api::client::ApiError;
 use metalform::kube_api::lease::{LeaseAttempt, LeaseError, MembershipLease};
-use metalform::kube_api::manifests::{self, ApplyOutcome};
+use metalform::kube_api::manifests::{self, ApplyOutcome, Comparison};
 use metalform::kube_api::nodes::{self, Annotations, Capacity};
 use metalform::kube_api::{pods, tokens};
 use metalform::model::name::HostName;
@@ -100,9 +100,9 @@ async fn objects_are_created_changed_and_unchanged() {
     };
     let outcomes = async |text: &str| {
         let objects = manifests::parse(text).unwrap();
-        let differing = manifests::differing(&client, &objects).await.unwrap();
+        let differing = manifests::compare(&client, &objects).await.unwrap().differing;
         let applied = manifests::apply(&client, &objects).await.unwrap();
-        assert_eq!(manifests::differing(&client, &objects).await.unwrap(), Vec::<String>::new());
+        assert_eq!(manifests::compare(&client, &objects).await.unwrap(), Comparison::default());
         (differing.len(), applied.into_iter().map(|one| one.outcome).collect::<Vec<_>>())
     };
     assert_eq!(
@@ -117,6 +117,39 @@ async fn objects_are_created_changed_and_unchanged() {
     let map = api.lock().store.in_namespace("configmaps", "kube-system", "a").cloned().unwrap();
     assert_eq!(map["data"], json!({ "x": "one" }), "what is no longer applied goes");
     assert!(api.lock().changes.iter().all(|change| change.starts_with("patch ")));
+}
+
+#[tokio::test]
+async fn what_another_client_edited_stays_where_the_manifest_keeps_edits() {
+    let api = ScriptedApi::new();
+    let client = api.client();
+    let text = |annotations: &str, corefile: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: coredns, namespace: kube-system{annotations}}}\ndata: {{Corefile: {corefile}}}\n"
+        )
+    };
+    let corefile = || {
+        let api = api.lock();
+        api.store.in_namespace("configmaps", "kube-system", "coredns").unwrap()["data"]["Corefile"].clone()
+    };
+    let outcome = async |text: &str| {
+        let objects = manifests::parse(text).unwrap();
+        let compared = manifests::compare(&client, &objects).await.unwrap();
+        let applied = manifests::apply(&client, &objects).await.unwrap();
+        (compared.differing.len(), compared.kept.len(), applied[0].outcome)
+    };
+    let keep = ", annotations: {metalform.dev/edits: keep}";
+    assert_eq!(outcome(&text(keep, "ours")).await, (1, 0, ApplyOutcome::Created));
+    // Until somebody edits it, metalform changes it.
+    assert_eq!(outcome(&text(keep, "newer")).await, (1, 0, ApplyOutcome::Changed));
+    let edit = |object: &mut Value| object["data"]["Corefile"] = json!("edited");
+    api.lock().store.change("configmaps", "kube-system", "coredns", edit);
+    assert_eq!(outcome(&text(keep, "newer")).await, (0, 1, ApplyOutcome::Kept));
+    assert_eq!(outcome(&text(keep, "newest")).await, (0, 1, ApplyOutcome::Kept));
+    assert_eq!(corefile(), "edited");
+    // Any other object is metalform's, whoever edits it.
+    assert_eq!(outcome(&text("", "newest")).await, (1, 0, ApplyOutcome::Changed));
+    assert_eq!(corefile(), "newest");
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,6 +26,8 @@ SHARED = [
     "kernel/core_pattern",
     "kernel/core_uses_pid",
     "kernel/dmesg_restrict",
+    "kernel/keys/maxbytes",
+    "kernel/keys/maxkeys",
     "kernel/keys/root_maxbytes",
     "kernel/keys/root_maxkeys",
     "kernel/kptr_restrict",

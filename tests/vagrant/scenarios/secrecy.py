@@ -55,7 +55,7 @@ def printed_nowhere(node):
         " grep -cFf /run/scenario-secrets || true"
     )
     secrets = _secrets()
-    expect(len(secrets) >= 5, f"only {len(secrets)} secrets are known to this check")
+    expect(len(secrets) >= 6, f"only {len(secrets)} secrets are known to this check")
     expect_equal("lines with a secret", shell(node, script, stdin="\n".join(secrets) + "\n").split(), ["0", "0"])
 
 
@@ -73,11 +73,12 @@ def encrypted_at_rest():
 
 
 def _secrets():
-    """The first lines of each private key of the bootstrap host, and the key of the encryption at rest."""
+    """The first lines of each private key of the bootstrap host, and the keys of the encryption at rest and of routes."""
     keys = shell(
         BOOTSTRAP,
         f"for place in {PLACES}; do [ ! -e $place ] || echo $place; done |"
         " xargs grep -rhIE -A 2 -e '-----BEGIN [A-Z ]*PRIVATE KEY' | grep -vE -e '-----' -e '^--$'",
     ).split()
     at_rest = shell(BOOTSTRAP, "sed -n 's/^.* secret: *//p' /etc/kubernetes/encryption.yaml").split()
-    return sorted({line.strip('"') for line in keys + at_rest if len(line) > 20})
+    routes = succeed(BOOTSTRAP, "cat", "/etc/kubernetes/pki/routing.key").split()
+    return sorted({line.strip('"') for line in keys + at_rest + routes if len(line) > 20})

@@ -1,0 +1,103 @@
+//! The lock on one host: operations on it follow each other.
+//!
+//! # Guarantees
+//! - One process of this machine at a time has it; it is not waited for.
+//! - It is a flock(2), so that a process that ends in any way holds nothing. The file remains and means nothing.
+//!
+//! # Caveats
+//! Operations start on the bootstrap node, so a lock there is enough, and costs a host no round trip. What an operation
+//! does on other hosts, the update of their API server proxies, does not take their locks: two nodes that are deployed
+//! side by side would wait for each other.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::atomic_file::FileError;
+use super::layout::Layout;
+use crate::model::name::HostName;
+
+/// Held until it is dropped.
+#[derive(Debug)]
+pub struct HostLock(#[expect(dead_code, reason = "closing it releases the lock")] File);
+
+/// Why an operation may not begin on a host.
+#[derive(Debug, thiserror::Error)]
+pub enum HostLockError {
+    /// Another operation is running.
+    #[error("{host}: another operation is running on this host: {holder}")]
+    Held {
+        /// The host.
+        host: HostName,
+        /// `process 4711, since 2026-11-22T02:00:00Z`.
+        holder: String,
+    },
+    /// The lock file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl HostLock {
+    /// Takes it for this process.
+    ///
+    /// # Errors
+    /// When another operation has it, also one of this process.
+    pub fn acquire(layout: &Layout, host: &HostName, now: Timestamp) -> Result<Self, HostLockError> {
+        let path = layout.host_lock(host);
+        let failed = |reason| FileError { path: path.clone(), reason };
+        let mut file = open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(HostLockError::Held { host: host.clone(), holder: holder(&mut file) });
+            }
+            Err(TryLockError::Error(reason)) => return Err(failed(reason).into()),
+        }
+        let text = format!("process {}, since {now:.0}\n", std::process::id());
+        file.set_len(0).and_then(|()| file.write_all(text.as_bytes())).map_err(failed)?;
+        Ok(Self(file))
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    // Not truncated: until it is locked its content is another process's.
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// What the holder wrote, which it may not have done yet.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+        _ => "a process that has just begun".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
+
+    #[test]
+    fn one_operation_at_a_time_has_a_host_and_the_other_learns_which() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        let (one, other): (HostName, HostName) = ("node-1".parse().unwrap(), "node-2".parse().unwrap());
+        let held = HostLock::acquire(&layout, &one, NOW).unwrap();
+        let refused = HostLock::acquire(&layout, &one, NOW).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "node-1: another operation is running on this host: process {}, since 2027-01-15T08:00:00Z",
+                std::process::id()
+            )
+        );
+        let _beside = HostLock::acquire(&layout, &other, NOW).unwrap();
+        drop(held);
+        HostLock::acquire(&layout, &one, NOW).unwrap();
+    }
+}
