@@ -293,19 +293,25 @@ async fn only_missing_images_are_pushed() {
         let answer = registry_answer(&mut kept.lock().unwrap(), &method, &uri, body);
         async move { answer }
     };
-    let address = serve(Router::new().fallback(answer)).await;
+    let socket = run.directory.path().join("registry.sock");
+    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
     for expected in [Loaded::Pushed, Loaded::AlreadyThere] {
         let seen = Mutex::new(Vec::new());
         let progress = |reference: &str, loaded| seen.lock().unwrap().push((reference.to_owned(), loaded));
-        registry::load(&run.output(), &bundle, address, &progress).await.unwrap();
+        registry::load(&run.output(), &bundle, &socket, &progress).await.unwrap();
         assert_eq!(seen.into_inner().unwrap(), [("example.org/a/tool:v1.0.0".to_owned(), expected)]);
     }
     let manifest = shelf.lock().unwrap()["/v2/example.org/a/tool/manifests/v1.0.0"].clone();
     assert_eq!(Sha256::of(&manifest), bundle.images["example.org/a/tool:v1.0.0"]);
 
-    let outside = "192.0.2.1:5000".parse().unwrap();
-    let refused = registry::load(Path::new("/"), &bundle, outside, &|_, _| ()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the registry 192.0.2.1:5000 is not on the loopback interface");
+    assert_eq!(registry::missing(&bundle, &socket).await.unwrap(), [].into());
+
+    let nowhere = run.directory.path().join("nowhere.sock");
+    let refused = registry::load(&run.output(), &bundle, &nowhere, &|_, _| ()).await.unwrap_err();
+    let expected =
+        format!("image example.org/a/tool:v1.0.0: push to the registry at {} failed", nowhere.display());
+    assert_eq!(refused.to_string(), expected);
 }
 
 /// The part of the distribution specification that a push of whole blobs needs.

@@ -16,6 +16,7 @@ mod node;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use k8s_openapi::api::core::v1::Pod;
 use metalform::model::role::Role;
@@ -166,6 +167,68 @@ fn a_unit_names_its_sections_and_no_field_twice() {
             assert_eq!(sections, ["[Unit]", "[Service]", "[Install]"], "{id}");
             let fields = text.lines().filter(|line| !line.starts_with(['[', '#']) && !line.is_empty());
             assert!(fields.clone().all(|line| line.contains('=')), "{id}\n{text}");
+        }
+    }
+}
+
+/// A tag can be given to another image, in the registry and on a host.
+#[test]
+fn every_image_is_named_by_its_digest() {
+    let library = library();
+    let mut images = BTreeSet::new();
+    for node in Node::all() {
+        for (_, compiled) in node.compiled(&library) {
+            let of_images = compiled.iter().filter(|one| one.id.kind == Kind::Image);
+            images.extend(of_images.map(|one| one.id.name.clone()));
+        }
+    }
+    for (id, texts) in texts() {
+        let lines =
+            texts.keys().flat_map(|text| text.lines()).filter(|line| line.contains("registry.k8s.io/"));
+        images.extend(lines.map(|line| format!("{id}: {line}")));
+    }
+    assert!(images.len() >= 12, "{images:#?}");
+    let by_tag: Vec<_> = images.iter().filter(|image| !image.contains("@sha256:")).collect();
+    assert!(by_tag.is_empty(), "{by_tag:#?}");
+}
+
+/// `systemd-analyze security`: 0.0 is everything forbidden, 10.0 nothing.
+#[test]
+fn the_services_of_the_bootstrap_node_are_sandboxed() {
+    const UNITS: [&str; 4] = [
+        "metalform.service",
+        "metalform-signer.service",
+        "metalform-registry.service",
+        "metalform-registry-writer.service",
+    ];
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        return;
+    }
+    let texts = texts();
+    let directory = tempfile::tempdir().unwrap();
+    for unit in UNITS {
+        for text in texts[&format!("unit:{unit}")].keys() {
+            let path = directory.path().join(unit);
+            std::fs::write(&path, text).unwrap();
+            let arguments = ["security", "--offline=true", "--threshold=30", "--no-pager"];
+            let judged = Command::new("systemd-analyze").args(arguments).arg(&path).output().unwrap();
+            let table = String::from_utf8_lossy(&judged.stdout);
+            assert!(judged.status.success(), "{table}{}", String::from_utf8_lossy(&judged.stderr));
+            let verdict = table.lines().find(|line| line.contains("Overall exposure level"));
+            assert!(verdict.is_some_and(|line| line.contains(unit)), "{table}");
+        }
+    }
+}
+
+/// The file server can read no key but its own, and cannot write to the registry.
+#[test]
+fn the_file_server_is_a_user_without_keys() {
+    let texts = texts();
+    for unit in ["metalform.service", "metalform-registry.service"] {
+        for text in texts[&format!("unit:{unit}")].keys() {
+            assert!(text.contains("\nUser=metalform-serve\n"), "{text}");
+            assert!(text.contains("\nInaccessiblePaths=-/etc/kubernetes/pki "), "{text}");
+            assert!(!text.contains("ReadWritePaths") && !text.contains(" sign\n"), "{text}");
         }
     }
 }

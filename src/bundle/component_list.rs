@@ -182,7 +182,7 @@ fn check(architecture: Architecture, component: &Component) -> Result<(), Compon
     sources.release.iter().try_for_each(|artefact| check_artefact(architecture, artefact))?;
     for image in &component.images {
         let reference = component.expand(&image.reference, architecture);
-        let parsed: Result<oci_client::Reference, _> = reference.parse();
+        let parsed: Result<oci_spec::distribution::Reference, _> = reference.parse();
         if !parsed.is_ok_and(|parsed| parsed.tag().is_some() && parsed.whole() == reference) {
             return Err(ComponentFault::Reference { reference });
         }

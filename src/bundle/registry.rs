@@ -1,29 +1,37 @@
-//! Pushes the images of a bundle to a registry on the loopback interface.
+//! Pushes the images of a bundle to a registry that listens on a Unix socket, which only root can connect to.
+//!
+//! Protocol: OCI distribution-spec v1.1, "Push": blobs in one piece each, then the manifest.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use axum::http::HeaderValue;
-use oci_client::client::{ClientConfig, ClientProtocol};
-use oci_client::errors::OciDistributionError;
-use oci_client::manifest::OCI_IMAGE_MEDIA_TYPE;
-use oci_client::secrets::RegistryAuth;
-use oci_client::{Client, Reference};
-use oci_spec::image::{Descriptor, ImageManifest};
+use axum::http::{Method, StatusCode, header};
+use oci_spec::distribution::Reference;
+use oci_spec::image::{Descriptor, ImageManifest, MediaType};
+use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::digest::Sha256;
 use super::manifest::Bundle;
 use super::oci_layout;
 use crate::pki::tls_provider::install_tls_provider;
 
+/// The host in URLs, which a Unix socket does not need.
+const HOST: &str = "http://registry";
+/// Digest of the manifest in a response, of the distribution-spec.
+const CONTENT_DIGEST: &str = "docker-content-digest";
+
 /// Why an image was not pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// Pushes use HTTP without authentication, which is accepted on the loopback interface only.
-    #[error("the registry {0} is not on the loopback interface")]
-    NotLoopback(SocketAddr),
+    /// No client for the socket.
+    #[error("cannot use the registry's socket {}", socket.display())]
+    Client {
+        /// The socket.
+        socket: PathBuf,
+        /// From the client.
+        source: reqwest::Error,
+    },
     /// The reference is not a valid repository name.
     #[error("image {0} is not a valid repository name")]
     Name(String),
@@ -54,14 +62,38 @@ pub enum RegistryError {
         digest: String,
     },
     /// The registry is unreachable, or refused the image.
-    #[error("image {reference}: push to the registry {registry} failed")]
+    #[error("image {reference}: push to the registry at {} failed", socket.display())]
     Push {
         /// The image.
         reference: String,
-        /// Address of the registry.
-        registry: SocketAddr,
-        /// From the client.
-        source: OciDistributionError,
+        /// Socket of the registry.
+        socket: PathBuf,
+        /// The request that failed.
+        source: RequestError,
+    },
+}
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// No response.
+    #[error(transparent)]
+    Transport(#[from] reqwest::Error),
+    /// Not the status of a success.
+    #[error("{method} {url}: status {status}")]
+    Status {
+        /// Of the request.
+        method: Method,
+        /// Of the request.
+        url: String,
+        /// Of the response.
+        status: StatusCode,
+    },
+    /// An upload was begun, but not where to send the blob.
+    #[error("POST {url}: the response has no valid location")]
+    Location {
+        /// Of the request.
+        url: String,
     },
 }
 
@@ -78,34 +110,15 @@ pub enum Loaded {
 ///
 /// # Errors
 /// An invalid name. An unreachable registry lacks all images.
-pub async fn missing(bundle: &Bundle, registry: SocketAddr) -> Result<BTreeSet<String>, RegistryError> {
-    let client = client();
+pub async fn missing(bundle: &Bundle, socket: &Path) -> Result<BTreeSet<String>, RegistryError> {
+    let registry = Registry::at(socket)?;
     let mut missing = BTreeSet::new();
     for (reference, digest) in &bundle.images {
-        if !is_there(&client, &target(reference, registry)?, digest).await {
+        if !registry.has(&Image::parse(reference)?, digest).await {
             missing.insert(reference.clone());
         }
     }
     Ok(missing)
-}
-
-fn client() -> Client {
-    // The client is built with TLS even though it uses plain HTTP here.
-    install_tls_provider();
-    Client::new(ClientConfig {
-        protocol: ClientProtocol::Http,
-        use_monolithic_push: true,
-        ..Default::default()
-    })
-}
-
-fn target(reference: &str, registry: SocketAddr) -> Result<Reference, RegistryError> {
-    format!("{registry}/{reference}").parse().map_err(|_| RegistryError::Name(reference.to_owned()))
-}
-
-async fn is_there(client: &Client, target: &Reference, digest: &Sha256) -> bool {
-    let present = client.fetch_manifest_digest(target, &RegistryAuth::Anonymous).await;
-    present.is_ok_and(|present| present == format!("sha256:{digest}"))
 }
 
 /// Pushes the [`missing`] images and reports each image to `progress`. Returns the number of pushed images. The repository
@@ -116,75 +129,151 @@ async fn is_there(client: &Client, target: &Reference, digest: &Sha256) -> bool 
 pub async fn load(
     directory: &Path,
     bundle: &Bundle,
-    registry: SocketAddr,
+    socket: &Path,
     progress: &(dyn Fn(&str, Loaded) + Send + Sync),
 ) -> Result<usize, RegistryError> {
-    if !registry.ip().is_loopback() {
-        return Err(RegistryError::NotLoopback(registry));
-    }
-    let loader = Loader { client: client(), directory, registry };
+    let registry = Registry::at(socket)?;
     let mut pushed = 0;
     for (reference, digest) in &bundle.images {
-        let loaded = loader.load(reference, digest).await?;
+        let image = Image::parse(reference)?;
+        let loaded = if registry.has(&image, digest).await {
+            Loaded::AlreadyThere
+        } else {
+            registry.push(directory, &image, digest).await?;
+            Loaded::Pushed
+        };
         pushed += usize::from(loaded == Loaded::Pushed);
         progress(reference, loaded);
     }
     Ok(pushed)
 }
 
-struct Loader<'a> {
-    client: Client,
-    directory: &'a Path,
-    registry: SocketAddr,
+/// An image and where it is in the registry.
+struct Image<'a> {
+    reference: &'a str,
+    /// URL of its repository.
+    repository: String,
+    tag: String,
 }
 
-impl Loader<'_> {
-    async fn load(&self, reference: &str, digest: &Sha256) -> Result<Loaded, RegistryError> {
-        let target = target(reference, self.registry)?;
-        if is_there(&self.client, &target, digest).await {
-            return Ok(Loaded::AlreadyThere);
+impl<'a> Image<'a> {
+    fn parse(reference: &'a str) -> Result<Self, RegistryError> {
+        let invalid = || RegistryError::Name(reference.to_owned());
+        let parsed: Reference = reference.parse().map_err(|_| invalid())?;
+        // A name without a host would be completed.
+        if parsed.whole() != reference {
+            return Err(invalid());
         }
-        let body = self.read(reference, digest)?;
+        Ok(Self {
+            reference,
+            repository: format!("{HOST}/v2/{}/{}", parsed.registry(), parsed.repository()),
+            tag: parsed.tag().ok_or_else(invalid)?.to_owned(),
+        })
+    }
+
+    fn manifest(&self) -> String {
+        format!("{}/manifests/{}", self.repository, self.tag)
+    }
+}
+
+struct Registry {
+    client: Client,
+    socket: PathBuf,
+}
+
+impl Registry {
+    fn at(socket: &Path) -> Result<Self, RegistryError> {
+        // The client is built with TLS even though it uses plain HTTP here.
+        install_tls_provider();
+        let client = Client::builder().unix_socket(socket).no_proxy().build();
+        let client = client.map_err(|source| RegistryError::Client { socket: socket.to_owned(), source })?;
+        Ok(Self { client, socket: socket.to_owned() })
+    }
+
+    /// Whether the tag of the image has this digest.
+    async fn has(&self, image: &Image<'_>, digest: &Sha256) -> bool {
+        let request = self.client.head(image.manifest()).header(header::ACCEPT, media_type());
+        let Ok(response) = answered(request).await else { return false };
+        let found = response.headers().get(CONTENT_DIGEST).and_then(|value| value.to_str().ok());
+        found.is_some_and(|found| found == format!("sha256:{digest}"))
+    }
+
+    async fn push(&self, bundle: &Path, image: &Image<'_>, digest: &Sha256) -> Result<(), RegistryError> {
+        let body = read(bundle, image, digest)?;
         let manifest = ImageManifest::from_reader(body.as_slice())
-            .map_err(|source| RegistryError::Manifest { reference: reference.to_owned(), source })?;
+            .map_err(|source| RegistryError::Manifest { reference: image.reference.to_owned(), source })?;
         // A registry refuses a manifest whose blobs it does not have.
         for blob in std::iter::once(manifest.config()).chain(manifest.layers()) {
-            self.push_blob(&target, reference, blob).await?;
+            self.push_blob(bundle, image, blob).await?;
         }
-        let media_type = HeaderValue::from_static(OCI_IMAGE_MEDIA_TYPE);
-        let pushed = self.client.push_manifest_raw(&target, body, media_type).await;
-        pushed.map_err(|source| self.refused(reference, source))?;
-        Ok(Loaded::Pushed)
+        let request = self.client.put(image.manifest()).header(header::CONTENT_TYPE, media_type()).body(body);
+        answered(request).await.map(drop).map_err(|source| self.refused(image, source))
     }
 
     async fn push_blob(
         &self,
-        target: &Reference,
-        reference: &str,
+        bundle: &Path,
+        image: &Image<'_>,
         blob: &Descriptor,
     ) -> Result<(), RegistryError> {
         let name = blob.digest().to_string();
-        let there = self.client.blob_exists(target, &name).await;
-        if there.map_err(|source| self.refused(reference, source))? {
-            return Ok(());
+        let known = self.client.head(format!("{}/blobs/{name}", image.repository));
+        match answered(known).await {
+            Ok(_) => return Ok(()),
+            Err(RequestError::Status { status: StatusCode::NOT_FOUND, .. }) => {}
+            Err(source) => return Err(self.refused(image, source)),
         }
         let digest = blob.digest().digest().parse();
-        let digest = digest
-            .map_err(|_| RegistryError::Digest { reference: reference.to_owned(), digest: name.clone() })?;
-        let pushed = self.client.push_blob(target, self.read(reference, &digest)?, &name).await;
-        pushed.map(|_| ()).map_err(|source| self.refused(reference, source))
+        let digest = digest.map_err(|_| RegistryError::Digest {
+            reference: image.reference.to_owned(),
+            digest: name.clone(),
+        })?;
+        let content = read(bundle, image, &digest)?;
+        self.upload(image, &name, content).await.map_err(|source| self.refused(image, source))
     }
 
-    fn read(&self, reference: &str, digest: &Sha256) -> Result<Vec<u8>, RegistryError> {
-        let path = oci_layout::blob(self.directory, digest);
-        fs::read(&path).map_err(|source| RegistryError::Read {
-            reference: reference.to_owned(),
-            path: path.display().to_string(),
-            source,
-        })
+    async fn upload(&self, image: &Image<'_>, digest: &str, content: Vec<u8>) -> Result<(), RequestError> {
+        let url = format!("{}/blobs/uploads/", image.repository);
+        let begun = answered(self.client.post(&url)).await?;
+        let mut upload = location(&begun).ok_or(RequestError::Location { url })?;
+        upload.query_pairs_mut().append_pair("digest", digest);
+        let content_type = (header::CONTENT_TYPE, "application/octet-stream");
+        answered(self.client.put(upload).header(content_type.0, content_type.1).body(content)).await?;
+        Ok(())
     }
 
-    fn refused(&self, reference: &str, source: OciDistributionError) -> RegistryError {
-        RegistryError::Push { reference: reference.to_owned(), registry: self.registry, source }
+    fn refused(&self, image: &Image<'_>, source: RequestError) -> RegistryError {
+        RegistryError::Push { reference: image.reference.to_owned(), socket: self.socket.clone(), source }
     }
+}
+
+fn media_type() -> String {
+    MediaType::ImageManifest.to_string()
+}
+
+/// The response of a success.
+async fn answered(request: RequestBuilder) -> Result<Response, RequestError> {
+    let (client, request) = request.build_split();
+    let request = request?;
+    let (method, url) = (request.method().clone(), request.url().path().to_owned());
+    let response = client.execute(request).await?;
+    match response.status() {
+        status if status.is_success() => Ok(response),
+        status => Err(RequestError::Status { method, url, status }),
+    }
+}
+
+/// Absolute, or relative to the request.
+fn location(response: &Response) -> Option<Url> {
+    let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    response.url().join(location).ok()
+}
+
+fn read(bundle: &Path, image: &Image<'_>, digest: &Sha256) -> Result<Vec<u8>, RegistryError> {
+    let path = oci_layout::blob(bundle, digest);
+    fs::read(&path).map_err(|source| RegistryError::Read {
+        reference: image.reference.to_owned(),
+        path: path.display().to_string(),
+        source,
+    })
 }

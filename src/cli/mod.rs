@@ -21,6 +21,7 @@ pub mod output;
 pub mod plan;
 pub mod render;
 pub mod serve;
+pub mod sign;
 pub mod ssh_arguments;
 pub mod state_arguments;
 pub mod terminal;
@@ -88,6 +89,7 @@ enum Command {
     Check(check::CheckArgs),
     Docs(docs::DocsArgs),
     Serve(serve::Serve),
+    Sign(sign::Sign),
     Completion(completion::CompletionArgs),
 }
 
@@ -136,7 +138,8 @@ impl Command {
             | Self::Plan(_)
             | Self::Render(_)
             | Self::Facts(_)
-            | Self::Serve(_) => Interruption::Graceful,
+            | Self::Serve(_)
+            | Self::Sign(_) => Interruption::Graceful,
             Self::Bundle(_)
             | Self::Node(_)
             | Self::Etcd(_)
@@ -161,6 +164,7 @@ impl Command {
             Self::Check(command) => command.run(global),
             Self::Docs(command) => command.run(),
             Self::Serve(command) => command.run(invocation).await,
+            Self::Sign(command) => command.run(invocation).await,
             Self::Completion(command) => command.run(),
         }
     }

@@ -1,53 +1,68 @@
 //! `metalform serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::failure::{Exit, Failure};
 use super::invocation::Invocation;
-use super::ssh_arguments::SshArguments;
-use super::workspace;
-use crate::controller::kubelet_signer;
 use crate::engine::cancel::CancelLevel;
-use crate::model::cluster::SERVE_PORT;
 use crate::operation::cluster_site::REGISTRY;
-use crate::serve::http::{HttpConfig, HttpServer};
+use crate::serve::http::{HttpConfig, HttpError, HttpServer};
 use crate::serve::notify;
 
-/// Serve packages, images and kubelet certificates to the cluster; the unit metalform.service runs it
+/// Serve packages and images to the cluster; the unit metalform.service runs it, as a user that can read no other
+/// key than its own
 #[derive(Debug, Args)]
-pub struct Serve {}
+pub struct Serve {
+    /// Listen on this address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Serve the packages of this bundle
+    #[arg(long, value_name = "DIR")]
+    bundle: PathBuf,
+    /// Serve the package indexes in this directory in place of the bundle's
+    #[arg(long, value_name = "DIR")]
+    indexes: PathBuf,
+    /// PEM file of the server's certificate; read again when it is replaced
+    #[arg(long, value_name = "FILE")]
+    certificate: PathBuf,
+    /// PEM file of its private key; read again when it is replaced
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+}
 
 impl Serve {
     /// Runs until it is interrupted; responses in progress are completed.
     ///
     /// # Errors
-    /// When it cannot listen, or its certificate cannot be used.
+    /// When it cannot listen, or its certificate or the bundle cannot be used.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
-        let setting = workspace::open(invocation, &SshArguments::default()).await?;
-        let (certificate, key) = setting.layout.serve();
         let config = HttpConfig {
-            listen: SocketAddr::new(setting.subject.address, SERVE_PORT),
-            certificate,
-            key,
-            bundle: setting.bundle_directory.clone(),
-            overlay: setting.layout.signed_indexes(),
+            listen: self.listen,
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            bundle: self.bundle.clone(),
+            overlay: self.indexes.clone(),
             registry: REGISTRY,
         };
-        let failed = |error: &dyn std::error::Error| Failure::from_error(Exit::Host, error);
-        let server = HttpServer::bind(&config).await.map_err(|error| failed(&error))?;
-        let signer = tokio::spawn(kubelet_signer::run(
-            setting.layout.clone(),
-            setting.configuration.networks.clone(),
-            setting.now,
-        ));
+        let server = HttpServer::bind(&config).await.map_err(|error| {
+            let failure = Failure::from_error(Exit::Host, &error);
+            match error {
+                HttpError::Bundle { .. } => {
+                    let bundle = self.bundle.display();
+                    failure.hint(format!(
+                        "make it readable by every user: chmod -R a+rX {bundle}, and its parents"
+                    ))
+                }
+                _ => failure,
+            }
+        })?;
         notify::ready();
         let cancel = invocation.cancel.clone();
-        let served = server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;
-        signer.abort();
-        served.map_err(|error| failed(&error))?;
+        server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;
         Ok(ExitCode::SUCCESS)
     }
 }

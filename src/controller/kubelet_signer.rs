@@ -1,4 +1,4 @@
-//! The signer of kubelets' certificates, as `metalform serve` runs it.
+//! The signer of kubelets' certificates, as `metalform sign` runs it.
 //!
 //! # Guarantees
 //! - The CA is read for each certificate; one that is lost is an error, and is never created here.

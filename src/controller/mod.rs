@@ -1,4 +1,4 @@
-//! Controllers that run in `metalform serve`.
+//! Controllers that run in `metalform sign`.
 
 pub mod certificate_requests;
 pub mod csr_verdict;

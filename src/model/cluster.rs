@@ -22,7 +22,7 @@ pub struct Cluster {
     pub versions: BTreeMap<String, String>,
     /// Package to version, of the packages in the bundle for this host's platform: `kubelet` to `1.35.4`.
     pub packages: BTreeMap<String, String>,
-    /// Component to full image reference: `etcd` to `registry.k8s.io/etcd:3.6.5-0`.
+    /// Component to full image reference: `etcd` to `registry.k8s.io/etcd:3.6.5-0@sha256:...`.
     pub images: BTreeMap<String, String>,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
@@ -38,6 +38,8 @@ pub struct Cluster {
     pub secrets: Secrets,
     /// Path of the metalform binary on the bootstrap node.
     pub metalform: String,
+    /// Path of the bundle on the bootstrap node.
+    pub bundle: String,
 }
 
 /// Secrets shared by all API servers, and by all nodes. `Debug` shows none of them.
@@ -132,6 +134,7 @@ mod tests {
                 routing_key: "KEY".into(),
             },
             metalform: "/usr/local/bin/metalform".into(),
+            bundle: "/srv/metalform/bundle".into(),
         };
         let seen = serde_json::to_value(&cluster).unwrap();
         assert_eq!(seen["networks"]["control_plane"][0], "10.0.0.0/24");

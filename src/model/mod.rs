@@ -8,6 +8,7 @@ pub mod document;
 pub mod error_chain;
 pub mod event;
 pub mod facts;
+pub mod image_reference;
 pub mod name;
 pub mod near;
 pub mod node;

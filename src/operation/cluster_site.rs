@@ -35,7 +35,7 @@ use crate::state::Library;
 use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::Subject;
-pub use bootstrap::{OBJECTS, REGISTRY};
+pub use bootstrap::{OBJECTS, REGISTRY, REGISTRY_WRITER};
 pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};
 use trust_source::TrustSource;

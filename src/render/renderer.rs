@@ -248,6 +248,7 @@ mod tests {
             ("{{ cluster.dns | to_json }}", r#"["10.0.0.1","10.0.0.2"]"#),
             ("{{ '<&>' | to_json }}", r#""<&>""#),
             ("{{ 'blue' | b64encode }}", "Ymx1ZQ=="),
+            ("{{ 'a.b/c:1@sha256:d' | without_tag }}", "a.b/c@sha256:d"),
             ("{{ facts.container }}", "false"),
             ("{{ cluster.proxy or 'none set' }}", "none set"),
             ("{{ cluster.mtu | default(1500) }}\n", "1500\n"),

@@ -3,12 +3,12 @@
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
-use std::future::{Future, IntoFuture, pending};
+use std::fs;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
@@ -17,19 +17,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::time::timeout;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tower_http::services::ServeDir;
 
+use super::connections;
 use super::registry_front::{self, Upstream};
 use super::reloading_certificate::{CertificateError, ReloadingCertificate};
-use super::tls_listener::TlsListener;
 use crate::bundle::format::{self, RepositoryFormat};
 use crate::pki::tls_provider::tls_provider;
-
-/// How long responses in progress may take after a shutdown.
-pub const DRAIN: Duration = Duration::from_secs(20);
 
 /// Configuration of the server.
 #[derive(Debug, Clone)]
@@ -45,16 +40,24 @@ pub struct HttpConfig {
     /// A directory whose files take precedence over the bundle's: indexes signed on this node
     /// (`apt/dists/debian-13/InRelease`).
     pub overlay: PathBuf,
-    /// The distribution registry on the loopback interface.
+    /// The distribution registry on the loopback interface, which accepts no writes.
     pub registry: SocketAddr,
 }
 
-/// Why the server does not start, or ended.
+/// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The certificate or its key.
     #[error("cannot use the server's certificate")]
     Certificate(#[from] CertificateError),
+    /// The server's user cannot read the bundle.
+    #[error("cannot read the bundle in {}", path.display())]
+    Bundle {
+        /// The bundle, or a directory in it.
+        path: PathBuf,
+        /// From the operating system.
+        source: io::Error,
+    },
     /// No protocol version is available.
     #[error("cannot configure TLS")]
     Tls(#[source] rustls::Error),
@@ -65,41 +68,28 @@ pub enum HttpError {
         /// From the operating system.
         source: io::Error,
     },
-    /// It ended before it was shut down.
-    #[error("the server ended")]
-    Serve(#[source] io::Error),
 }
 
 /// A server that is listening.
 pub struct HttpServer {
     address: SocketAddr,
-    listener: TlsListener,
+    listener: TcpListener,
+    tls: ServerConfig,
     router: Router,
-}
-
-/// Serves until `shutdown` is ready; responses in progress are completed, for at most [`DRAIN`].
-///
-/// # Errors
-/// When it cannot start.
-pub async fn run(
-    config: &HttpConfig,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), HttpError> {
-    HttpServer::bind(config).await?.run(shutdown).await
 }
 
 impl HttpServer {
     /// Reads the certificate and listens.
     ///
     /// # Errors
-    /// When the certificate or the address cannot be used.
+    /// When the certificate, the bundle or the address cannot be used.
     pub async fn bind(config: &HttpConfig) -> Result<Self, HttpError> {
+        check_bundle(&config.bundle)?;
         let tls = tls(config)?;
         let listen = |source| HttpError::Listen { address: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let listener = TlsListener::new(listener, tls).map_err(listen)?;
-        Ok(Self { address, listener, router: router(config) })
+        Ok(Self { address, listener, tls, router: router(config) })
     }
 
     /// The address that it listens on.
@@ -107,31 +97,25 @@ impl HttpServer {
         self.address
     }
 
-    /// As [`run`].
-    ///
-    /// # Errors
-    /// When it ends before it was shut down.
-    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), HttpError> {
-        let (draining, drained) = oneshot::channel();
-        let shutdown = async move {
-            shutdown.await;
-            // Nothing receives it when the server has ended already.
-            let _ = draining.send(());
-        };
-        let serving = axum::serve(self.listener, self.router).with_graceful_shutdown(shutdown);
-        let deadline = async {
-            if drained.await.is_err() {
-                return pending().await;
+    /// Serves until `shutdown` is ready, within the limits of [`connections`]; responses in progress are completed.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
+        connections::serve(self.listener, self.tls, self.router, shutdown).await;
+    }
+}
+
+/// Every request would be answered with "not found" otherwise.
+fn check_bundle(bundle: &Path) -> Result<(), HttpError> {
+    let failed = |path: &Path, source| HttpError::Bundle { path: path.to_owned(), source };
+    fs::read_dir(bundle).map_err(|source| failed(bundle, source))?;
+    for directory in format::all().map(|format| bundle.join(format.directory())) {
+        match fs::read_dir(&directory) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&directory, source));
             }
-            if timeout(DRAIN, pending::<()>()).await.is_err() {
-                tracing::warn!("connections still open {} s after shutdown are closed", DRAIN.as_secs());
-            }
-        };
-        tokio::select! {
-            ended = serving.into_future() => ended.map_err(HttpError::Serve),
-            () = deadline => Ok(()),
+            _ => {}
         }
     }
+    Ok(())
 }
 
 fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
@@ -175,7 +159,7 @@ async fn read_only(request: Request, next: Next) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -185,7 +169,7 @@ mod tests {
         base: String,
         client: reqwest::Client,
         stop: oneshot::Sender<()>,
-        ended: tokio::task::JoinHandle<Result<(), HttpError>>,
+        ended: tokio::task::JoinHandle<()>,
     }
 
     /// A client that trusts one certificate.
@@ -284,7 +268,7 @@ mod tests {
             assert_eq!(answer, (status, body.to_owned()), "{method} {path}");
         }
         fixture.stop.send(()).unwrap();
-        fixture.ended.await.unwrap().unwrap();
+        fixture.ended.await.unwrap();
         assert!(fixture.directory.path().join("bundle/apt/pool/tool.deb").exists());
     }
 

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tokio::time::timeout;
 
 /// Apply to one connection only (RFC 9110 section 7.6.1).
 const HOP_BY_HOP: [header::HeaderName; 6] = [
@@ -23,6 +24,10 @@ const HOP_BY_HOP: [header::HeaderName; 6] = [
 ];
 /// Deadline of connecting on the loopback interface.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Deadline of the header of the registry's response.
+const RESPONSE: Duration = Duration::from_secs(30);
+/// Largest buffer of a connection to the registry.
+const BUFFER: usize = 64 * 1024;
 
 /// The registry, and a client of it.
 #[derive(Clone)]
@@ -35,29 +40,39 @@ impl Upstream {
     pub(super) fn new(address: SocketAddr) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT));
-        Self { address, client: Client::builder(TokioExecutor::new()).build(connector) }
+        let client = Client::builder(TokioExecutor::new()).http1_max_buf_size(BUFFER).build(connector);
+        Self { address, client }
     }
 }
 
-/// Forwards a request; bodies are streamed.
-pub(super) async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
-    let Some(target) = target(request.uri()) else {
+/// Forwards a request without its body, which GET and HEAD do not have; the body of the response is streamed.
+pub(super) async fn forward(State(upstream): State<Upstream>, request: Request) -> Response {
+    let (mut head, _) = request.into_parts();
+    let Some(target) = target(&head.uri) else {
         return (StatusCode::BAD_REQUEST, "the ns parameter is not a host name of a registry\n")
             .into_response();
     };
     let Ok(uri) = format!("http://{}{target}", upstream.address).parse() else {
         return (StatusCode::BAD_REQUEST, "the path is not valid in a URL\n").into_response();
     };
-    *request.uri_mut() = uri;
-    drop_hop_by_hop(request.headers_mut());
-    request.headers_mut().remove(header::HOST);
-    match upstream.client.request(request).await {
-        Ok(response) => {
+    head.uri = uri;
+    drop_hop_by_hop(&mut head.headers);
+    for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT] {
+        head.headers.remove(name);
+    }
+    let answered = upstream.client.request(Request::from_parts(head, Body::empty()));
+    match timeout(RESPONSE, answered).await {
+        Ok(Ok(response)) => {
             let mut response = response.map(Body::new);
             drop_hop_by_hop(response.headers_mut());
             response
         }
-        Err(error) => {
+        Err(_) => {
+            tracing::warn!(registry = %upstream.address, "the registry does not answer");
+            (StatusCode::GATEWAY_TIMEOUT, format!("the registry on {} does not answer\n", upstream.address))
+                .into_response()
+        }
+        Ok(Err(error)) => {
             tracing::warn!(registry = %upstream.address, %error, "cannot reach the registry");
             (StatusCode::BAD_GATEWAY, format!("cannot reach the registry on {}\n", upstream.address))
                 .into_response()

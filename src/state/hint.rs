@@ -66,7 +66,7 @@ impl fmt::Display for Hint {
                 f.write_str("the values are cluster, node, facts and peers, and with each: also item")
             }
             Self::Filters => f.write_str(
-                "use those of minijinja, to_json or b64encode; those of Ansible and Salt are not available",
+                "use those of minijinja, to_json, b64encode or without_tag; those of Ansible and Salt are not available",
             ),
             Self::WriteId => f.write_str("use kind:name, such as package:containerd"),
             Self::MoveUp { id } => write!(f, "move {id} up, or add after: [{id}]"),

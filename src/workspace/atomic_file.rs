@@ -2,7 +2,8 @@
 //!
 //! # Guarantees
 //! The content is written to a temporary file in the same directory, synced, and renamed; the directory is synced
-//! afterwards. The mode is right from the first instant. A missing directory is created.
+//! afterwards. The mode is right from the first instant. A missing directory is created, with mode 0755 whatever the
+//! umask: a service that is not root's reads some of the files.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -75,7 +76,7 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
 
 fn stage(path: &Path, content: &[u8], mode: u32) -> Result<NamedTempFile, FileError> {
     let directory = directory(path);
-    fs::create_dir_all(directory).map_err(failed(directory))?;
+    create_directories(directory)?;
     let mut staged = tempfile::Builder::new()
         .prefix(".metalform-")
         .permissions(Permissions::from_mode(mode))
@@ -86,6 +87,24 @@ fn stage(path: &Path, content: &[u8], mode: u32) -> Result<NamedTempFile, FileEr
     staged.write_all(content).map_err(failed(path))?;
     staged.as_file().sync_all().map_err(failed(path))?;
     Ok(staged)
+}
+
+fn create_directories(directory: &Path) -> Result<(), FileError> {
+    let missing: Vec<_> = directory.ancestors().take_while(|ancestor| !is_directory(ancestor)).collect();
+    for one in missing.into_iter().rev() {
+        match fs::create_dir(one) {
+            Ok(()) => fs::set_permissions(one, Permissions::from_mode(0o755)).map_err(failed(one))?,
+            // Another process was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(one)(error)),
+        }
+    }
+    Ok(())
+}
+
+/// The empty path is the current directory.
+fn is_directory(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.is_dir()
 }
 
 fn sync(directory: &Path) -> Result<(), FileError> {
@@ -117,6 +136,8 @@ mod tests {
         write(&path, b"two", 0o644).unwrap();
         assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o644);
+        let parent = fs::metadata(path.parent().unwrap()).unwrap();
+        assert_eq!(parent.mode() & 0o7777, 0o755);
         // Nothing temporary remains.
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }

@@ -76,9 +76,11 @@ impl Layout {
         (self.pki().join("etcd/metalform.crt"), self.pki().join("etcd/metalform.key"))
     }
 
-    /// Certificate and key of `metalform serve`.
+    /// Certificate and key of `metalform serve`. The state `serve` gives their directory the group of the server and
+    /// the set-group-ID bit, so that files written into it later have that group.
     pub fn serve(&self) -> (PathBuf, PathBuf) {
-        (self.path("var/lib/metalform/serve.crt"), self.path("var/lib/metalform/serve.key"))
+        let directory = self.path("var/lib/metalform/serve");
+        (directory.join("tls.crt"), directory.join("tls.key"))
     }
 
     /// Signed indexes of the package repositories, by their path in the bundle. They take precedence over the bundle's

@@ -10,6 +10,8 @@ use crate::pki::authorities::Ca;
 
 /// Mode of a private key, and of files that contain one.
 pub const PRIVATE: u32 = 0o600;
+/// Mode of the private key of `metalform serve`, which runs as a user in the group of the file.
+pub const OF_GROUP: u32 = 0o640;
 /// Mode of a certificate or public key.
 pub const PUBLIC: u32 = 0o644;
 
@@ -100,7 +102,10 @@ impl Artifact {
                 pair((key.with_extension("pub"), key))
             }
             Self::EtcdClient => pair(layout.etcd_client()),
-            Self::Serve => pair(layout.serve()),
+            Self::Serve => {
+                let (certificate, key) = layout.serve();
+                vec![public(certificate), TrustFile { mode: OF_GROUP, ..private(key) }]
+            }
             Self::AdminConf => vec![private(layout.admin_conf())],
             Self::SignedIndex(index) => vec![public(layout.signed_indexes().join(&index.signed_path))],
         }

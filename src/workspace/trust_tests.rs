@@ -140,8 +140,8 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     etc/metalform/pki/ssh
     etc/kubernetes/pki/etcd/metalform.crt
     etc/kubernetes/pki/etcd/metalform.key
-    var/lib/metalform/serve.crt
-    var/lib/metalform/serve.key
+    var/lib/metalform/serve/tls.crt
+    var/lib/metalform/serve/tls.key
     etc/kubernetes/admin.conf
     var/lib/metalform/repository/apt/dists/debian-13/InRelease
     ");
@@ -161,7 +161,9 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     assert_eq!(written, expected.into_iter().collect());
     for file in listed {
         let mode = fs::metadata(&file.path).unwrap().mode() & 0o7777;
-        assert_eq!((mode, file.sensitive), (file.mode, file.mode == 0o600), "{}", file.path.display());
+        // The group of the file server reads its key; root alone reads every other one.
+        let private = if file.path.ends_with("serve/tls.key") { 0o640 } else { 0o600 };
+        assert_eq!((mode, file.sensitive), (file.mode, file.mode == private), "{}", file.path.display());
     }
 }
 
@@ -256,8 +258,8 @@ fn what_was_issued_by_a_replaced_ca_is_issued_again() {
     assert_eq!(
         node.pending(NOW),
         [
-            "var/lib/metalform/serve.crt: issued by another CA",
-            "var/lib/metalform/serve.key: issued by another CA",
+            "var/lib/metalform/serve/tls.crt: issued by another CA",
+            "var/lib/metalform/serve/tls.key: issued by another CA",
             "etc/kubernetes/admin.conf: has another server or CA",
         ]
     );
@@ -299,8 +301,8 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
             "etc/kubernetes/admin.conf",
             "etc/kubernetes/pki/etcd/metalform.crt",
             "etc/kubernetes/pki/etcd/metalform.key",
-            "var/lib/metalform/serve.crt",
-            "var/lib/metalform/serve.key",
+            "var/lib/metalform/serve/tls.crt",
+            "var/lib/metalform/serve/tls.key",
         ]
     );
     create(&node.layout, &subject(), later, &mut node.rng).unwrap();

@@ -171,8 +171,8 @@ pub struct StageRegistry(Arc<AtomicBool>);
 
 #[async_trait]
 impl ImageRegistry for StageRegistry {
-    fn address(&self) -> SocketAddr {
-        metalform::operation::cluster_site::REGISTRY
+    async fn connect(&self) -> std::io::Result<()> {
+        Ok(())
     }
 
     async fn missing(&self, bundle: &Bundle) -> Result<BTreeSet<String>, RegistryError> {

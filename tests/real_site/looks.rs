@@ -14,7 +14,7 @@ use metalform::model::document::Document;
 use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
 use metalform::operation::cluster_site::{
-    ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, REGISTRY, TcpNetwork, Workspace,
+    ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, TcpNetwork, Workspace,
 };
 use metalform::operation::effect::Look;
 use metalform::operation::goal::NodeGoal;
@@ -103,7 +103,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         api,
         etcd: EtcdPort::Credentials,
         network: Arc::new(TcpNetwork),
-        registry: Arc::new(LocalRegistry(REGISTRY)),
+        registry: Arc::new(LocalRegistry(root.join("registry.sock"))),
     };
     (goal.clone(), ClusterSite::new(workspace, goal, spec, ports))
 }

@@ -58,7 +58,8 @@ fn now() -> Timestamp {
 fn bundle() -> Bundle {
     let digest = "0".repeat(64);
     let model = values::cluster();
-    let images: BTreeMap<&String, &String> = model.images.values().map(|image| (image, &digest)).collect();
+    let images: BTreeMap<&str, &str> =
+        model.images.values().filter_map(|image| image.split_once("@sha256:")).collect();
     let packages: Vec<Value> = model
         .packages
         .iter()

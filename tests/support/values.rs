@@ -24,12 +24,30 @@ pub fn cluster() -> Cluster {
             ("registry", "3.0.0"),
         ]),
         images: map(&[
-            ("coredns", "registry.k8s.io/coredns/coredns:v1.14.7"),
-            ("etcd", "registry.k8s.io/etcd:3.6.16-0"),
-            ("kube-apiserver", "registry.k8s.io/kube-apiserver:v1.35.4"),
-            ("kube-controller-manager", "registry.k8s.io/kube-controller-manager:v1.35.4"),
-            ("kube-scheduler", "registry.k8s.io/kube-scheduler:v1.35.4"),
-            ("pause", "registry.k8s.io/pause:3.10.1"),
+            (
+                "coredns",
+                "registry.k8s.io/coredns/coredns:v1.14.7@sha256:8a32e516d7415be524a7fcec482ad2918f2b6ef2a7f4cb8e2e232b361436b20b",
+            ),
+            (
+                "etcd",
+                "registry.k8s.io/etcd:3.6.16-0@sha256:c38cbd92fce41312f3fbdce60510013b7f0d4004a03b45c8e762f98f1ed4006c",
+            ),
+            (
+                "kube-apiserver",
+                "registry.k8s.io/kube-apiserver:v1.35.4@sha256:3ddd18007da0e2a1e7da24b251a2d691f53a918f9e2dedf116c0bd39de1149fe",
+            ),
+            (
+                "kube-controller-manager",
+                "registry.k8s.io/kube-controller-manager:v1.35.4@sha256:4a994d4ab83b7a29e79cbeef1e000050b276397409a226231f7be4b209639b19",
+            ),
+            (
+                "kube-scheduler",
+                "registry.k8s.io/kube-scheduler:v1.35.4@sha256:a6fbf422f675e85853635a96c221a1a343450db7f4bbd0b0842521362634ac48",
+            ),
+            (
+                "pause",
+                "registry.k8s.io/pause:3.10.1@sha256:6210c0bf05396716df932f0729df69de0533933e5ad9871fd07b61811c4c28df",
+            ),
         ]),
         kubernetes: KubernetesOptions::default(),
         repository: Repository {
@@ -52,5 +70,6 @@ pub fn cluster() -> Cluster {
             routing_key: "5ec4e7".to_owned(),
         },
         metalform: "/usr/local/bin/metalform".to_owned(),
+        bundle: "/srv/metalform/bundle".to_owned(),
     }
 }

@@ -1,15 +1,16 @@
 //! Images: one listing of containerd's `k8s.io` namespace.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
+use crate::model::image_reference::digest;
 use crate::resource::contract::probe::{Answer, Probe};
 
 /// Where containerd does not run or does not answer, no image is present: pulling fails with the reason.
 const LIST: &str = "[ ! -S /run/containerd/containerd.sock ] || \
-                    timeout 20 ctr --connect-timeout 5s -n k8s.io images ls -q 2>/dev/null\n";
+                    timeout 20 ctr --connect-timeout 5s -n k8s.io images ls 2>/dev/null\n";
 
 pub(super) fn ask(_: &Questions<'_>) -> Vec<Section> {
     vec![("images", LIST.to_owned())]
@@ -21,10 +22,19 @@ pub(super) fn answer(
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
     let text = sections.text("images")?;
-    let present: BTreeSet<&str> = text.lines().collect();
+    let present: BTreeMap<&str, &str> = text.lines().filter_map(name_and_digest).collect();
     for reference in questions.images.iter().copied() {
-        let answer = Answer::Image(present.contains(reference));
+        let found = present.get(reference);
+        // A name with a digest can be given to another image with `ctr images tag`.
+        let answer =
+            Answer::Image(found.is_some_and(|found| digest(reference).is_none_or(|wanted| *found == wanted)));
         answers.insert(Probe::Image { reference: reference.to_owned() }, answer);
     }
     Ok(())
+}
+
+/// Of a line of `ctr images ls`: REF, TYPE, DIGEST and more.
+fn name_and_digest(line: &str) -> Option<(&str, &str)> {
+    let mut columns = line.split_whitespace();
+    Some((columns.next()?, columns.nth(1)?))
 }

@@ -194,16 +194,30 @@ fn images_routes_and_swap_are_read_from_listings() {
     let probes = [
         image("registry.k8s.io/pause:3.10"),
         image("registry.k8s.io/pause:3"),
+        image("registry.k8s.io/pause@sha256:ab"),
+        image("registry.k8s.io/etcd@sha256:cd"),
+        image("registry.k8s.io/etcd@sha256:ef"),
         route("10.96.0.0/12"),
         Probe::Swap,
     ];
     let sections = [
-        ("images", "registry.k8s.io/pause:3.10"),
+        (
+            "images",
+            "REF TYPE DIGEST SIZE PLATFORMS LABELS\n\
+             registry.k8s.io/pause:3.10 application/vnd.oci.image.manifest.v1+json sha256:ab 1 KiB linux/amd64 -\n\
+             registry.k8s.io/etcd@sha256:cd application/vnd.oci.image.manifest.v1+json sha256:cd 1 KiB linux/amd64 -\n\
+             registry.k8s.io/etcd@sha256:ef application/vnd.oci.image.manifest.v1+json sha256:cd 1 KiB linux/amd64 -",
+        ),
         ("routes", "default via 10.0.0.1 dev eth0\n10.96.0.0/12 dev eth1 scope link"),
         ("swap", "Filename Type Size Used Priority"),
     ];
     let expected = [
         Answer::Image(true),
+        Answer::Image(false),
+        // The kubelet does not find it by the tag.
+        Answer::Image(false),
+        Answer::Image(true),
+        // The name was given to another image.
         Answer::Image(false),
         Answer::Route(Some("dev eth1 scope link".into())),
         Answer::Swap(false),

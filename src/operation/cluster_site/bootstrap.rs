@@ -14,8 +14,10 @@ use crate::operation::values::{ClusterInputs, values};
 use crate::render::values_of;
 use crate::workspace::trust;
 
-/// Where the registry listens, on the bootstrap node itself.
+/// Where the registry is read, on the bootstrap node itself; it refuses writes.
 pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 5000);
+/// Where the registry is written, a socket of root.
+pub const REGISTRY_WRITER: &str = "/run/metalform-registry-writer/registry.sock";
 /// Templates of the objects that every cluster has, in the order in which they are applied: the policy first, before
 /// any kubelet has a certificate.
 pub const OBJECTS: [&str; 4] = [
@@ -53,7 +55,12 @@ impl ClusterSite {
     }
 
     pub(super) async fn registry(&self) -> Observation {
-        Observation::Registry(self.complaint(self.ports.registry.address()).await)
+        let written = self.ports.registry.connect().await.err();
+        let complaint = written.map(|error| format!("{REGISTRY_WRITER}: {error}"));
+        Observation::Registry(match complaint {
+            None => self.complaint(REGISTRY).await,
+            complaint => complaint,
+        })
     }
 
     pub(super) async fn missing_images(&self) -> Result<Observation, EffectError> {

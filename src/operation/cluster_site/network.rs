@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::bundle::manifest::Bundle;
 use crate::bundle::registry::{self, RegistryError};
@@ -56,8 +56,11 @@ impl Network for TcpNetwork {
 /// The registry of the cluster's images.
 #[async_trait]
 pub trait ImageRegistry: Send + Sync {
-    /// Where it listens.
-    fn address(&self) -> SocketAddr;
+    /// Whether a connection to it is accepted.
+    ///
+    /// # Errors
+    /// When it is not.
+    async fn connect(&self) -> std::io::Result<()>;
 
     /// The images of the bundle that it lacks.
     ///
@@ -72,20 +75,20 @@ pub trait ImageRegistry: Send + Sync {
     async fn load(&self, directory: &Path, bundle: &Bundle) -> Result<usize, RegistryError>;
 }
 
-/// A registry of the distribution API at this address.
-pub struct LocalRegistry(pub SocketAddr);
+/// A registry of the distribution API at this Unix socket.
+pub struct LocalRegistry(pub PathBuf);
 
 #[async_trait]
 impl ImageRegistry for LocalRegistry {
-    fn address(&self) -> SocketAddr {
-        self.0
+    async fn connect(&self) -> std::io::Result<()> {
+        UnixStream::connect(&self.0).await.map(drop)
     }
 
     async fn missing(&self, bundle: &Bundle) -> Result<BTreeSet<String>, RegistryError> {
-        registry::missing(bundle, self.0).await
+        registry::missing(bundle, &self.0).await
     }
 
     async fn load(&self, directory: &Path, bundle: &Bundle) -> Result<usize, RegistryError> {
-        registry::load(directory, bundle, self.0, &|_, _| {}).await
+        registry::load(directory, bundle, &self.0, &|_, _| {}).await
     }
 }

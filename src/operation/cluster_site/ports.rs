@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use super::Workspace;
-use super::bootstrap::REGISTRY;
+use super::bootstrap::REGISTRY_WRITER;
 use super::network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 use crate::engine::share::Share;
 use crate::etcd::client::EtcdConnector;
@@ -81,7 +81,7 @@ impl Ports {
             api,
             etcd: EtcdPort::Credentials,
             network: Arc::new(TcpNetwork),
-            registry: Arc::new(LocalRegistry(REGISTRY)),
+            registry: Arc::new(LocalRegistry(REGISTRY_WRITER.into())),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ClusterSite;
+use crate::bundle::digest::Sha256;
 use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
@@ -62,7 +63,7 @@ impl ClusterSite {
             networks: workspace.configuration.networks.clone(),
             versions: workspace.bundle.versions.clone(),
             packages: workspace.bundle.packages_of(&platform),
-            images: images(workspace.bundle.images.keys()),
+            images: images(&workspace.bundle.images),
             kubernetes: workspace.configuration.kubernetes.clone(),
             repository: Repository {
                 format,
@@ -85,6 +86,7 @@ impl ClusterSite {
                 routing_key: trust.routing_key.clone(),
             },
             metalform: workspace.metalform.display().to_string(),
+            bundle: workspace.bundle_directory.display().to_string(),
         })
     }
 }
@@ -103,13 +105,15 @@ fn repository(platform: &Platform) -> Result<(PackageFormat, RepositoryLocation)
     })
 }
 
-/// `registry.k8s.io/coredns/coredns:v1.14.7` is known as `coredns`.
-pub(super) fn images<'a>(references: impl Iterator<Item = &'a String>) -> BTreeMap<String, String> {
-    references
-        .filter_map(|reference| {
+/// `registry.k8s.io/coredns/coredns:v1.14.7` is known as `coredns`. With its digest: hosts pull what is in the bundle,
+/// whatever the registry has under the tag.
+pub(super) fn images(of_bundle: &BTreeMap<String, Sha256>) -> BTreeMap<String, String> {
+    of_bundle
+        .iter()
+        .filter_map(|(reference, digest)| {
             let last = reference.rsplit('/').next()?;
-            let name = last.split([':', '@']).next()?;
-            Some((name.to_owned(), reference.clone()))
+            let name = last.split(':').next()?;
+            Some((name.to_owned(), format!("{reference}@sha256:{digest}")))
         })
         .collect()
 }
@@ -123,11 +127,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_known_by_the_last_part_of_their_name() {
-        let references =
-            ["registry.k8s.io/coredns/coredns:v1.14.7".to_owned(), "registry.k8s.io/pause:3.10.1".to_owned()];
-        let images = images(references.iter());
-        assert_eq!(images["coredns"], references[0]);
-        assert_eq!(images["pause"], references[1]);
+    fn images_are_known_by_the_last_part_of_their_name_and_have_their_digest() {
+        let digest = |text: &str| Sha256::of(text.as_bytes());
+        let references = [
+            ("registry.k8s.io/coredns/coredns:v1.14.7", digest("coredns")),
+            ("registry.k8s.io/pause:3.10.1", digest("pause")),
+        ];
+        let full = references.each_ref().map(|(reference, digest)| format!("{reference}@sha256:{digest}"));
+        let images = images(
+            &references.into_iter().map(|(reference, digest)| (reference.to_owned(), digest)).collect(),
+        );
+        assert_eq!(images["coredns"], full[0]);
+        assert_eq!(images["pause"], full[1]);
     }
 }

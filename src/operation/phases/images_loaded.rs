@@ -33,7 +33,8 @@ impl<O: BootstrapNodeOperation> Phase<O> for ImagesLoaded {
                 causes: Vec::new(),
                 hopeless: None,
             };
-            let causes = vec![Cause::Unit("metalform-registry.service".to_owned())];
+            let units = ["metalform-registry-writer.service", "metalform-registry.service"];
+            let causes = units.map(|unit| Cause::Unit(unit.to_owned())).to_vec();
             return PhaseStatus::wait(condition.caused_by(scene.host(), causes));
         }
         let missing = seen!(scene.bootstrap().missing_images, Look::Images);

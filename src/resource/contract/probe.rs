@@ -52,9 +52,9 @@ pub enum Probe {
     },
     /// Whether any swap is active.
     Swap,
-    /// Whether an image is in containerd's `k8s.io` namespace.
+    /// Whether an image is in containerd's `k8s.io` namespace. With a digest: whether that very image is.
     Image {
-        /// With registry, and tag or digest.
+        /// With registry, and tag or digest, not both.
         reference: String,
     },
     /// Whether a private key belongs to a certificate.

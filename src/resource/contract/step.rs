@@ -144,7 +144,7 @@ pub enum Step {
     LoadModule(String),
     /// `swapoff --all`.
     SwapOff,
-    /// Pull an image into containerd's `k8s.io` namespace, from the configured mirrors.
+    /// Pull an image into containerd's `k8s.io` namespace, from the configured mirrors. containerd verifies a digest.
     PullImage(String),
     /// Create a private key on the host if it is missing (it never leaves the host), send back a signing request,
     /// and write the certificate that the CA issues. Ends a segment of the apply program: the steps after it run

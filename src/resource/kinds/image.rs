@@ -1,5 +1,6 @@
 //! `image`: a container image in containerd's `k8s.io` namespace, the one that the kubelet uses.
 
+use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote;
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::ensure::Ensure;
@@ -28,20 +29,25 @@ impl Image {
     }
 
     pub fn probes(&self) -> Vec<Probe> {
-        vec![Probe::Image { reference: self.reference.clone() }]
+        vec![self.probe()]
+    }
+
+    fn probe(&self) -> Probe {
+        Probe::Image { reference: without_tag(&self.reference) }
     }
 
     pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
-        let here = observed.holds(Probe::Image { reference: self.reference.clone() })?;
+        let stored = without_tag(&self.reference);
+        let here = observed.holds(self.probe())?;
         let mut change = Change::default();
         match (self.ensure, here) {
             (Ensure::Present, false) => {
                 change.field("image", None, Some(&self.reference));
-                change.steps.push(Step::PullImage(self.reference.clone()));
+                change.steps.push(Step::PullImage(stored));
             }
             (Ensure::Absent, true) => {
                 change.field("image", Some(&self.reference), None);
-                let script = format!("ctr -n k8s.io images rm {}", quote(&self.reference));
+                let script = format!("ctr -n k8s.io images rm {}", quote(&stored));
                 change.steps.push(Step::Run { script });
             }
             _ => {}
