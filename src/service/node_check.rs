@@ -51,8 +51,8 @@ pub enum NodeCheckError {
         /// What failed.
         error: TransportError,
     },
-    /// A host key to accept is of no machine on the way to the host.
-    #[error("{node}: no bastion at {address} on the way to the host")]
+    /// A host key to accept is of no machine that the connection goes through.
+    #[error("{node}: {address} is neither its host nor one of its bastions")]
     NoSuchBastion {
         /// The Node.
         node: HostName,
@@ -106,7 +106,7 @@ impl CommandError for NodeCheckError {
                 vec!["compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub".to_owned()]
             }
             Self::NoSuchBastion { .. } => {
-                vec!["write ADDRESS:PORT as in metalform.dev/ssh-bastion".to_owned()]
+                vec!["use ADDRESS:PORT of a host in the annotation metalform.dev/ssh-bastion".to_owned()]
             }
             Self::Facts { .. } => Vec::new(),
         }

@@ -140,14 +140,14 @@ async fn what_another_client_edited_stays_where_the_manifest_keeps_edits() {
     };
     let keep = ", annotations: {metalform.dev/edits: keep}";
     assert_eq!(outcome(&text(keep, "ours")).await, (1, 0, ApplyOutcome::Created));
-    // Until somebody edits it, metalform changes it.
+    // Without an edit metalform changes it.
     assert_eq!(outcome(&text(keep, "newer")).await, (1, 0, ApplyOutcome::Changed));
     let edit = |object: &mut Value| object["data"]["Corefile"] = json!("edited");
     api.lock().store.change("configmaps", "kube-system", "coredns", edit);
     assert_eq!(outcome(&text(keep, "newer")).await, (0, 1, ApplyOutcome::Kept));
     assert_eq!(outcome(&text(keep, "newest")).await, (0, 1, ApplyOutcome::Kept));
     assert_eq!(corefile(), "edited");
-    // Any other object is metalform's, whoever edits it.
+    // Any other object is metalform's, edited or not.
     assert_eq!(outcome(&text("", "newest")).await, (1, 0, ApplyOutcome::Changed));
     assert_eq!(corefile(), "newest");
 }

@@ -70,7 +70,7 @@ def _routes(host):
 
 
 def _configuration():
-    """It announces a pod of each node, half of its network, all of it, one that is nobody's, and the services."""
+    """It announces a pod of each node, half of its network, all of it, one of no node, and the services."""
     routes = ["10.233.250.0/24", "10.96.0.0/12"]
     for network in map(ipaddress.ip_network, _pod_networks().values()):
         routes += [f"{network[7]}/32", str(next(network.subnets())), str(network)]
