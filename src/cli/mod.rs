@@ -89,7 +89,7 @@ enum Command {
     Check(check::CheckArgs),
     Docs(docs::DocsArgs),
     Serve(serve::Serve),
-    Sign(sign::Sign),
+    Sign(sign::SignArgs),
     Completion(completion::CompletionArgs),
 }
 

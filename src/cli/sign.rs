@@ -15,9 +15,9 @@ use crate::workspace::layout::Layout;
 
 /// Sign certificates of kubelets with the cluster's CA; the unit metalform-signer.service runs it
 #[derive(Debug, Args)]
-pub struct Sign {}
+pub struct SignArgs {}
 
-impl Sign {
+impl SignArgs {
     /// Runs until it is interrupted: what is not signed then, the next run signs.
     ///
     /// # Errors
