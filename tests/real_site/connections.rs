@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use metalform::bundle::manifest::Bundle;
 use metalform::bundle::registry::RegistryError;
 use metalform::engine::host::{CertificateSigner, Convergence, EventSink, HostError, Looked};
@@ -37,8 +38,8 @@ const ROUND_TRIP: Duration = Duration::from_millis(10);
 pub struct StageHost {
     pub session: HostSession,
     pub stage: Stage,
-    /// Seconds since the epoch on this machine: the clocks of scripted hosts count steps.
-    pub clock: i64,
+    /// The clock of this machine: those of scripted hosts count steps.
+    pub now: fn() -> Timestamp,
 }
 
 impl StageHost {
@@ -52,7 +53,7 @@ impl StageHost {
 impl HostAccess for StageHost {
     async fn facts(&self) -> Result<Facts, HostError> {
         self.round_trip().await;
-        Ok(Facts { clock: self.clock, ..self.session.facts().await? })
+        Ok(Facts { clock: (self.now)().as_second(), ..self.session.facts().await? })
     }
 
     async fn observe(&self, probes: &BTreeSet<Probe>) -> Result<Observed, HostError> {
@@ -120,13 +121,13 @@ impl ScriptedHost {
 /// The hosts of other nodes.
 pub struct StagePeers {
     pub stage: Stage,
-    pub clock: i64,
+    pub now: fn() -> Timestamp,
 }
 
 impl PeerHosts for StagePeers {
     fn host(&self, node: &NodeSpec) -> Arc<dyn HostAccess> {
         let session = self.stage.session(node.name.as_str()).unwrap();
-        Arc::new(StageHost { session, stage: self.stage.clone(), clock: self.clock })
+        Arc::new(StageHost { session, stage: self.stage.clone(), now: self.now })
     }
 }
 

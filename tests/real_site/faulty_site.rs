@@ -11,12 +11,14 @@ use tokio::sync::Notify;
 
 use crate::host::Link;
 use crate::host::session::HostSession;
+use crate::stage::Stage;
 use crate::support::fault::{Fault, Faults, failing};
 use crate::support::site::duration;
 
 pub struct FaultySite {
     pub site: ClusterSite,
     pub session: HostSession,
+    pub stage: Stage,
     pub faults: Mutex<Faults>,
     pub killed: Notify,
 }
@@ -50,6 +52,8 @@ impl Site for FaultySite {
             Fault::None | Fault::FailsAfter | Fault::KilledAfter => {}
         }
         tokio::time::sleep(duration(action)).await;
+        // The cluster did not stand still for that long.
+        let _ = self.stage.pass();
         let done = self.site.act(action).await;
         match fault {
             Fault::KilledAfter => self.die().await,

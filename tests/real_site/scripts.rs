@@ -1,13 +1,17 @@
 //! The scripts of `tests/expansion` against the real site over the stage. The steps of each run are the same as the
 //! model's; what depends only on time (waits, and how phases that run side by side interleave) is not compared.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
 use metalform::bundle::manifest::Bundle;
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
+use metalform::kube_api::lease::{self, LeaseState};
 use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
 use metalform::model::event::Event;
@@ -24,6 +28,7 @@ use metalform::workspace::layout::Layout;
 use metalform::workspace::trust::Subject;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::connections::{StageEtcd, StageHost, StageNetwork, StagePeers, StageRegistry};
 use crate::faulty_site::FaultySite;
@@ -49,8 +54,15 @@ bundles: [/nowhere]
 const CLOCK: i64 = 1_767_225_600;
 const PLATFORM: &str = "debian-13-amd64";
 
-fn now() -> Timestamp {
-    Timestamp::from_second(CLOCK).unwrap()
+thread_local! {
+    /// When the play began: its runtime has one thread, whose clock is virtual.
+    static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// As much later than [`CLOCK`] as the play lasts: leases expire.
+pub fn now() -> Timestamp {
+    let lasted = BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed());
+    Timestamp::from_second(CLOCK).unwrap() + lasted
 }
 
 /// A bundle of what the model's templates see.
@@ -86,6 +98,7 @@ type Lines = Vec<String>;
 
 impl Play {
     fn new() -> Self {
+        BEGAN.set(Some(Instant::now()));
         let root = tempfile::tempdir().unwrap();
         let document = Document { file: "bootstrap.yaml", text: CONFIGURATION };
         let subject = Subject {
@@ -193,7 +206,7 @@ impl Play {
                 host.tree.write("/etc/kubernetes/pki/ca.crt", "CA OF ANOTHER CLUSTER".into(), access, 1);
             }),
             ["the", "API", "is", "away", "for", seconds, "s"] => {
-                let time = std::time::Duration::from_secs(seconds.parse().unwrap());
+                let time = Duration::from_secs(seconds.parse().unwrap());
                 self.stage.api.lock().rules.away_for(time);
             }
             ["show"] => return Ok(self.show()),
@@ -204,7 +217,7 @@ impl Play {
             }
             ["heal", name] => self.host(name, |host| host.link = Link::Up),
             ["wait", seconds, "s"] => {
-                tokio::time::sleep(std::time::Duration::from_secs(seconds.parse().unwrap())).await;
+                tokio::time::sleep(Duration::from_secs(seconds.parse().unwrap())).await;
             }
             _ => return Err(format!("unknown command: {command}")),
         }
@@ -224,15 +237,21 @@ impl Play {
         let goal = metalform::service::workspace::goal(&self.workspace, &spec);
         let session = self.stage.session(name).unwrap();
         let ports = Ports {
-            host: Arc::new(StageHost { session: session.clone(), stage: self.stage.clone(), clock: CLOCK }),
-            peers: Arc::new(StagePeers { stage: self.stage.clone(), clock: CLOCK }),
+            host: Arc::new(StageHost { session: session.clone(), stage: self.stage.clone(), now }),
+            peers: Arc::new(StagePeers { stage: self.stage.clone(), now }),
             api: ApiPort::Client(self.stage.api.client()),
             etcd: EtcdPort::Connector(Arc::new(StageEtcd(self.stage.clone()))),
             network: Arc::new(StageNetwork),
             registry: Arc::new(self.registry.clone()),
         };
         let site = ClusterSite::new(self.workspace.clone(), goal.clone(), spec, ports);
-        let site = FaultySite { site, session, faults: Mutex::new(faults), killed: Notify::new() };
+        let site = FaultySite {
+            site,
+            session,
+            stage: self.stage.clone(),
+            faults: Mutex::new(faults),
+            killed: Notify::new(),
+        };
         let (lines, waited) = (Mutex::new(Vec::new()), Mutex::new(BTreeSet::new()));
         let report = |event: Event| {
             if let Some(line) = line(&event, &mut waited.lock().unwrap()) {
@@ -270,9 +289,11 @@ impl Play {
             lines.push(format!("etcd {name}: {vote}, {health}"));
         }
         let api = self.stage.api.lock();
-        let holder =
-            |lease: &&Value| lease["spec"]["holderIdentity"].as_str().is_some_and(|one| !one.is_empty());
-        let held = api.store.all("leases").iter().any(holder);
+        let is_held = |lease: &&Value| {
+            let spec: LeaseSpec = serde_json::from_value(lease["spec"].clone()).unwrap();
+            lease::state_of(&spec, "another process", now()) != LeaseState::Free
+        };
+        let held = api.store.all("leases").iter().any(is_held);
         lines.push(format!("lease: {}", if held { "held" } else { "free" }));
         let machines = self.stage.machines();
         for (name, machine) in &machines {
@@ -367,7 +388,7 @@ fn play(path: &Path) -> Result<(), String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     let script = std::fs::read_to_string(path).unwrap();
-    let limit = std::time::Duration::from_secs(100_000);
+    let limit = Duration::from_secs(100_000);
     let (written, happened) = runtime.block_on(async {
         let played = tokio::time::timeout(limit, transcripts(&script)).await;
         played.unwrap_or_else(|_| Err("it does not end".to_owned()))
@@ -383,12 +404,7 @@ fn play(path: &Path) -> Result<(), String> {
 const NOT_YET: &[(&str, &str)] = &[
     ("api-away", "the stage cannot take the API away after each change of members"),
     ("api-away-for-good", "the stage cannot take the API away after each change of members"),
-    (
-        "bootstrap-killed",
-        "after the lost answer the kubelet of the stage has its certificate later than the model's, so a token is created again",
-    ),
     ("container-crashes", "a container of the stage cannot crash by a script yet"),
-    ("learners-manifest-lost", "the clock stands still, so the lease of a failed run does not expire"),
     ("proof-pod-ended", "the stage cannot end the reachability pod"),
     ("side-by-side", "which of the two runs takes the lease first depends on time"),
     ("stale-data", "a host of the stage cannot have held a member that was removed"),
