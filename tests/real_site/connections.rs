@@ -25,8 +25,8 @@ use metalform::resource::contract::probe::{Observed, Probe};
 use metalform::resource::contract::step::UnitVerb;
 use metalform::transport::{Output, Program};
 
-use crate::host::ScriptedHost;
 use crate::host::session::HostSession;
+use crate::host::{Crash, ScriptedHost};
 use crate::stage::Stage;
 
 /// Passes over the resources of a plan before a difference is an error, as in the engine.
@@ -100,8 +100,11 @@ impl HostAccess for StageHost {
     async fn run(&self, program: &Program) -> Result<Output, HostError> {
         self.round_trip().await;
         self.session.reach().await?;
-        let known = self.session.lock().run_program(&program.script);
-        let status = if known { 0 } else { 127 };
+        let mut host = self.session.lock();
+        if let Some(report) = host.container_log(&program.script) {
+            return Ok(Output { status: 0, stdout: report.into_bytes(), stderr: Vec::new() });
+        }
+        let status = if host.run_program(&program.script) { 0 } else { 127 };
         Ok(Output { status, stdout: Vec::new(), stderr: Vec::new() })
     }
 }
@@ -113,8 +116,16 @@ impl ScriptedHost {
             let Self { units, tree, clock, .. } = self;
             return units.act("kubelet.service", UnitVerb::Restart, tree, *clock).is_ok();
         }
-        // Reports of units and containers are only for messages: they stay empty.
+        // Reports of units are only for messages: they stay empty.
         self.run_known(script)
+    }
+
+    /// What the script that reports a container prints of one that crashes; of all others it prints nothing.
+    fn container_log(&self, script: &str) -> Option<String> {
+        let (_, rest) = script.split_once("/var/log/pods/kube-system_")?;
+        let crash = self.crashing.get(rest.split_once("-*/")?.0)?;
+        let Crash { restarts, last_line, .. } = crash;
+        Some(format!("starts {restarts}\nrunning no\n\n2026-01-01T00:00:00.1Z stderr F {last_line}\n"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use metalform::operation::cluster_site::ClusterSite;
@@ -19,6 +20,8 @@ pub struct FaultySite {
     pub site: ClusterSite,
     pub session: HostSession,
     pub stage: Stage,
+    /// How long the API is away after each change of etcd's members.
+    pub away_after_change: Duration,
     pub faults: Mutex<Faults>,
     pub killed: Notify,
 }
@@ -55,6 +58,10 @@ impl Site for FaultySite {
         // The cluster did not stand still for that long.
         let _ = self.stage.pass();
         let done = self.site.act(action).await;
+        let is_change = matches!(action, Action::ChangeMembership(..)) && done.is_ok();
+        if is_change && !self.away_after_change.is_zero() {
+            self.stage.api.lock().rules.away_for(self.away_after_change);
+        }
         match fault {
             Fault::KilledAfter => self.die().await,
             Fault::FailsAfter => Err(failing(action, &self.session.name)),
