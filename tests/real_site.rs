@@ -22,6 +22,8 @@ mod connections;
 mod etcd;
 #[path = "real_site/faulty_site.rs"]
 mod faulty_site;
+#[path = "real_site/happen.rs"]
+mod happen;
 #[path = "real_site/host/mod.rs"]
 mod host;
 #[path = "real_site/host_oracle.rs"]
@@ -36,5 +38,7 @@ mod scripts;
 #[path = "real_site/stage.rs"]
 mod stage;
 mod support;
+#[path = "real_site/transcript.rs"]
+mod transcript;
 
 use support::etcd as simulated_etcd;

@@ -150,6 +150,7 @@ pub struct MembershipLease {
     me: String,
     lost: watch::Receiver<Option<LeaseError>>,
     renewal: JoinHandle<()>,
+    releasing: bool,
 }
 
 impl MembershipLease {
@@ -181,7 +182,7 @@ impl MembershipLease {
                 let _ = losing.send(Some(error));
             }
         });
-        Ok(LeaseAttempt::Held(Self { api, me: me.to_owned(), lost, renewal }))
+        Ok(LeaseAttempt::Held(Self { api, me: me.to_owned(), lost, renewal, releasing: false }))
     }
 
     /// Completes when the Lease is lost, and not before.
@@ -221,14 +222,22 @@ impl MembershipLease {
         }
     }
 
-    /// Releases it, if it is still held.
+    /// Whether [`Self::release`] was called, which ends the renewal.
+    pub fn is_releasing(&self) -> bool {
+        self.releasing
+    }
+
+    /// Releases it, if it is still held. After an error it can be called again.
     ///
     /// # Errors
     /// When the API refuses or does not answer; the Lease then expires.
-    pub async fn release(mut self) -> Result<(), ApiError> {
+    pub async fn release(&mut self) -> Result<(), ApiError> {
+        self.releasing = true;
         self.renewal.abort();
         // A renewal that was sent already may still arrive, and conflict with this.
-        let _ = (&mut self.renewal).await;
+        if !self.renewal.is_finished() {
+            let _ = (&mut self.renewal).await;
+        }
         let mut attempts = 0;
         loop {
             attempts += 1;

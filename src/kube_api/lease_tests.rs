@@ -140,7 +140,7 @@ async fn held(client: &Client, me: &str) -> MembershipLease {
 async fn one_process_at_a_time_has_it_and_the_other_learns_which() {
     let server = Server::default();
     let client = server.client().await;
-    let lease = held(&client, "a/1").await;
+    let mut lease = held(&client, "a/1").await;
     lease.check().unwrap();
     let LeaseAttempt::HeldBy(holder) = attempt(&client, "b/1", || at(103)).await else {
         panic!("held twice")
@@ -186,7 +186,7 @@ async fn a_short_outage_loses_nothing() {
 async fn work_is_dropped_when_another_process_takes_the_lease() {
     let server = Server::default();
     let client = server.client().await;
-    let lease = held(&client, "a/1").await;
+    let mut lease = held(&client, "a/1").await;
     {
         let mut stored = server.stored();
         let version = stored.version + 1;
@@ -199,6 +199,21 @@ async fn work_is_dropped_when_another_process_takes_the_lease() {
     assert_eq!(lost.to_string(), "lost the lease on etcd membership: taken by b/1");
     lease.release().await.unwrap();
     assert_eq!(server.holder().as_deref(), Some("b/1"), "another's lease is not released");
+}
+
+#[tokio::test]
+async fn a_release_that_failed_can_be_repeated() {
+    let server = Server::default();
+    let client = server.client().await;
+    let mut lease = held(&client, "a/1").await;
+    server.stored().down = true;
+    lease.release().await.unwrap_err();
+    assert!(lease.is_releasing());
+    assert!(lease.run(async {}).await.is_err(), "nothing renews it any more");
+    server.stored().down = false;
+    assert_eq!(server.holder().as_deref(), Some("a/1"));
+    lease.release().await.unwrap();
+    assert_eq!(server.holder(), None);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use metalform::bundle::manifest::Bundle;
 use metalform::bundle::registry::RegistryError;
 use metalform::engine::host::{CertificateSigner, Convergence, EventSink, HostError, Looked};
@@ -24,8 +25,8 @@ use metalform::resource::contract::probe::{Observed, Probe};
 use metalform::resource::contract::step::UnitVerb;
 use metalform::transport::{Output, Program};
 
-use crate::host::ScriptedHost;
 use crate::host::session::HostSession;
+use crate::host::{Crash, ScriptedHost};
 use crate::stage::Stage;
 
 /// Passes over the resources of a plan before a difference is an error, as in the engine.
@@ -37,8 +38,8 @@ const ROUND_TRIP: Duration = Duration::from_millis(10);
 pub struct StageHost {
     pub session: HostSession,
     pub stage: Stage,
-    /// Seconds since the epoch on this machine: the clocks of scripted hosts count steps.
-    pub clock: i64,
+    /// The clock of this machine: those of scripted hosts count steps.
+    pub now: fn() -> Timestamp,
 }
 
 impl StageHost {
@@ -52,7 +53,7 @@ impl StageHost {
 impl HostAccess for StageHost {
     async fn facts(&self) -> Result<Facts, HostError> {
         self.round_trip().await;
-        Ok(Facts { clock: self.clock, ..self.session.facts().await? })
+        Ok(Facts { clock: (self.now)().as_second(), ..self.session.facts().await? })
     }
 
     async fn observe(&self, probes: &BTreeSet<Probe>) -> Result<Observed, HostError> {
@@ -99,8 +100,11 @@ impl HostAccess for StageHost {
     async fn run(&self, program: &Program) -> Result<Output, HostError> {
         self.round_trip().await;
         self.session.reach().await?;
-        let known = self.session.lock().run_program(&program.script);
-        let status = if known { 0 } else { 127 };
+        let mut host = self.session.lock();
+        if let Some(report) = host.container_log(&program.script) {
+            return Ok(Output { status: 0, stdout: report.into_bytes(), stderr: Vec::new() });
+        }
+        let status = if host.run_program(&program.script) { 0 } else { 127 };
         Ok(Output { status, stdout: Vec::new(), stderr: Vec::new() })
     }
 }
@@ -112,21 +116,29 @@ impl ScriptedHost {
             let Self { units, tree, clock, .. } = self;
             return units.act("kubelet.service", UnitVerb::Restart, tree, *clock).is_ok();
         }
-        // Reports of units and containers are only for messages: they stay empty.
+        // Reports of units are only for messages: they stay empty.
         self.run_known(script)
+    }
+
+    /// What the script that reports a container prints of one that crashes; of all others it prints nothing.
+    fn container_log(&self, script: &str) -> Option<String> {
+        let (_, rest) = script.split_once("/var/log/pods/kube-system_")?;
+        let crash = self.crashing.get(rest.split_once("-*/")?.0)?;
+        let Crash { restarts, last_line, .. } = crash;
+        Some(format!("starts {restarts}\nrunning no\n\n2026-01-01T00:00:00.1Z stderr F {last_line}\n"))
     }
 }
 
 /// The hosts of other nodes.
 pub struct StagePeers {
     pub stage: Stage,
-    pub clock: i64,
+    pub now: fn() -> Timestamp,
 }
 
 impl PeerHosts for StagePeers {
     fn host(&self, node: &NodeSpec) -> Arc<dyn HostAccess> {
         let session = self.stage.session(node.name.as_str()).unwrap();
-        Arc::new(StageHost { session, stage: self.stage.clone(), clock: self.clock })
+        Arc::new(StageHost { session, stage: self.stage.clone(), now: self.now })
     }
 }
 

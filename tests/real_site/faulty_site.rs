@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use metalform::operation::cluster_site::ClusterSite;
@@ -11,12 +12,16 @@ use tokio::sync::Notify;
 
 use crate::host::Link;
 use crate::host::session::HostSession;
+use crate::stage::Stage;
 use crate::support::fault::{Fault, Faults, failing};
 use crate::support::site::duration;
 
 pub struct FaultySite {
     pub site: ClusterSite,
     pub session: HostSession,
+    pub stage: Stage,
+    /// How long the API is away after each change of etcd's members.
+    pub away_after_change: Duration,
     pub faults: Mutex<Faults>,
     pub killed: Notify,
 }
@@ -50,7 +55,13 @@ impl Site for FaultySite {
             Fault::None | Fault::FailsAfter | Fault::KilledAfter => {}
         }
         tokio::time::sleep(duration(action)).await;
+        // The cluster did not stand still for that long.
+        let _ = self.stage.pass();
         let done = self.site.act(action).await;
+        let is_change = matches!(action, Action::ChangeMembership(..)) && done.is_ok();
+        if is_change && !self.away_after_change.is_zero() {
+            self.stage.api.lock().rules.away_for(self.away_after_change);
+        }
         match fault {
             Fault::KilledAfter => self.die().await,
             Fault::FailsAfter => Err(failing(action, &self.session.name)),

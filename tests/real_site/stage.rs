@@ -35,6 +35,8 @@ pub struct Machine {
     pub address: IpAddr,
     /// Whether etcd starts on it at all.
     pub etcd_works: bool,
+    /// Whether it exits at once whenever it is started.
+    pub etcd_crashes: bool,
 }
 
 #[derive(Default)]
@@ -65,7 +67,7 @@ impl Stage {
 
     pub fn add(&self, name: &str, host: ScriptedHost, address: IpAddr) -> HostSession {
         let session = HostSession::new(name, host);
-        let machine = Machine { session: session.clone(), address, etcd_works: true };
+        let machine = Machine { session: session.clone(), address, etcd_works: true, etcd_crashes: false };
         self.machines.lock().unwrap().all.insert(name.to_owned(), machine);
         session
     }
@@ -167,7 +169,12 @@ impl Machines {
             let url = format!("https://{}:2380", machine.address);
             let mut host = machine.session.lock();
             let running = etcd.members.iter().any(|member| member.peer_url == url && member.running);
-            let wanted = machine.etcd_works && is_ready(&host, "etcd");
+            let begins = machine.etcd_works && is_ready(&host, "etcd");
+            let wanted = begins && !machine.etcd_crashes;
+            if begins && machine.etcd_crashes {
+                let crash = Crash { status: 1, restarts: 2, last_line: "unknown flag: --bogus".to_owned() };
+                host.crashing.insert("etcd".to_owned(), crash);
+            }
             if running && !wanted {
                 etcd.members.iter_mut().filter(|one| one.peer_url == url).for_each(|one| one.running = false);
             }

@@ -40,11 +40,13 @@ impl ClusterSite {
     }
 
     pub(super) async fn release_lease(&self) -> Result<Returned, EffectError> {
-        if let Some(lease) = self.lease.lock().await.take() {
-            let lost = lease.check();
-            lease.release().await?;
-            lost?;
-        }
+        let mut held = self.lease.lock().await;
+        let Some(lease) = held.as_mut() else { return Ok(Returned::default()) };
+        let lost = if lease.is_releasing() { Ok(()) } else { lease.check() };
+        // Kept where this fails: the next attempt releases it.
+        lease.release().await?;
+        *held = None;
+        lost?;
         Ok(Returned::default())
     }
 }

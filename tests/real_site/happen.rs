@@ -1,0 +1,87 @@
+//! What a script lets happen to the stage, without any command of metalform.
+
+use std::time::Duration;
+
+use metalform::resource::contract::probe::InstalledPackage;
+use serde_json::json;
+
+use crate::host::tree::of_root;
+use crate::host::{Link, ScriptedHost};
+use crate::scripts::Play;
+
+const CA: &str = "/etc/kubernetes/pki/ca.crt";
+const DATA: &str = "/var/lib/etcd/member";
+
+impl Play {
+    /// # Errors
+    /// When no such thing can happen to the stage.
+    pub fn happen(&mut self, words: &[&str]) -> Result<(), String> {
+        match words {
+            ["etcd", "on", name, "cannot", "start"] => {
+                self.stage.machine(name, |machine| machine.etcd_works = false);
+            }
+            ["etcd", "on", name, "can", "start"] => self.stage.machine(name, |machine| {
+                (machine.etcd_works, machine.etcd_crashes) = (true, false);
+            }),
+            ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
+                self.host(name, |host| host.tree.remove("/etc/kubernetes/manifests/etcd.yaml"));
+            }
+            ["the", "data", "of", "etcd", "on", name, "is", "lost"] => {
+                self.host(name, |host| host.tree.remove(DATA));
+            }
+            ["the", "disk", "of", "etcd", "on", name, "is", "not", "mounted"] => {
+                self.host(name, |host| host.tree.rename(DATA, "/unmounted"));
+            }
+            ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
+                self.host(name, |host| host.tree.rename("/unmounted", DATA));
+            }
+            ["the", "kubelet", "of", name, "stops"] => {
+                self.host(name, |host| host.units.set_active("kubelet.service", "inactive", "dead"));
+            }
+            [name, "belongs", "to", "another", "cluster"] => self.host(name, |host| {
+                host.tree.write(CA, "CA OF ANOTHER CLUSTER".into(), of_root(0o644), 1);
+            }),
+            [name, "held", "a", "member", "that", "was", "removed"] => {
+                let bootstrap = self.stage.session("bootstrap").unwrap();
+                let ca = bootstrap.lock().tree.text(CA).ok_or("the cluster has no CA")?;
+                self.host(name, |host| {
+                    host.tree.write(CA, ca.as_str().into(), of_root(0o644), 1);
+                    host.tree.write(&format!("{DATA}/id"), "99".into(), of_root(0o600), 1);
+                });
+            }
+            [name, "is", "unfit"] => self.host(name, |host| {
+                "localhost".clone_into(&mut host.facts.hostname);
+                (host.facts.memory, host.facts.disk_free) = (1 << 30, 1 << 30);
+                let package = InstalledPackage { version: "1.0".to_owned(), held: false };
+                host.packages.installed.insert("docker.io".to_owned(), package);
+                host.listening.insert(7443);
+            }),
+            ["the", "proof's", "pod", "of", name, "has", "ended"] => {
+                let ended = json!({
+                    "metadata": { "name": format!("metalform-reachability-{name}") },
+                    "spec": { "nodeName": name },
+                    "status": { "phase": "Failed", "reason": "DeadlineExceeded" },
+                });
+                self.stage.api.lock().store.insert("pods", "kube-system", ended);
+            }
+            ["the", "API", "is", "away", "for", seconds, "s", "after", "each", "change", "of", "members"] => {
+                self.away_after_change = Duration::from_secs(seconds.parse().unwrap());
+            }
+            ["the", "API", "is", "away", "for", seconds, "s"] => {
+                self.stage.api.lock().rules.away_for(Duration::from_secs(seconds.parse().unwrap()));
+            }
+            ["power-off", name] => self.host(name, |host| host.on = false),
+            ["power-on", name] => self.host(name, ScriptedHost::boot),
+            ["cut", name] => {
+                self.host(name, |host| host.link = Link::Unreachable("no route to host".to_owned()));
+            }
+            ["heal", name] => self.host(name, |host| host.link = Link::Up),
+            _ => return Err(format!("unknown command: {}", words.join(" "))),
+        }
+        Ok(())
+    }
+
+    fn host(&self, name: &str, change: impl FnOnce(&mut ScriptedHost)) {
+        change(&mut self.stage.session(name).unwrap().lock());
+    }
+}
