@@ -46,7 +46,7 @@ impl Play {
                 let ca = bootstrap.lock().tree.text(CA).ok_or("the cluster has no CA")?;
                 self.host(name, |host| {
                     host.tree.write(CA, ca.as_str().into(), of_root(0o644), 1);
-                    host.tree.write(&format!("{DATA}/id"), "99".into(), of_root(0o600), 1);
+                    host.tree.write(&format!("{DATA}/wal/id"), "99".into(), of_root(0o600), 1);
                 });
             }
             [name, "is", "unfit"] => self.host(name, |host| {
