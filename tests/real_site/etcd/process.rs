@@ -155,6 +155,17 @@ impl EtcdProcesses {
         self.running.retain(|(running, _)| *running != number);
     }
 
+    /// Whether its process has not ended.
+    pub fn runs(&mut self, number: usize) -> bool {
+        let mut running = self.running.iter_mut().filter(|(running, _)| *running == number);
+        running.any(|(_, child)| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Removes the data of a member that does not run.
+    pub fn wipe(&self, number: usize) {
+        fs::remove_dir_all(self.data(number).join("data")).unwrap();
+    }
+
     /// What a member printed last.
     pub fn last_line(&self, number: usize) -> String {
         let log = fs::read_to_string(self.data(number).join("log")).unwrap_or_default();
