@@ -51,11 +51,11 @@ class Deployment:
     def stderr(self):
         return "".join(self._err)
 
-    def until_line(self, pattern, seconds=120):
+    def until_line(self, pattern, seconds=120, **how):
         """Waits until standard error has a line that matches."""
-        self.until(f"a line that matches {pattern!r}", lambda: re.search(pattern, self.stderr, re.M), seconds)
+        self.until(f"a line that matches {pattern!r}", lambda: re.search(pattern, self.stderr, re.M), seconds, **how)
 
-    def until(self, sentence, probe, seconds=120):
+    def until(self, sentence, probe, seconds=120, **how):
         """Waits for a condition that must come true before the run ends."""
 
         def probed():
@@ -65,7 +65,7 @@ class Deployment:
                 raise Final(f"deploy-node ended with {self._process.returncode} before that:\n{self.stdout}{self.stderr}")
             return seen
 
-        until(sentence, seconds, probed)
+        until(sentence, seconds, probed, **how)
 
     def signal(self, name):
         on(BOOTSTRAP, "kill", f"-{name}", self._pid)
