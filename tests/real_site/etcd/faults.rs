@@ -277,10 +277,7 @@ impl Run<'_> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn real_etcd_survives_joins_that_break_off_and_loses_no_write() {
-    let processes = match EtcdProcesses::new() {
-        Ok(processes) => processes,
-        Err(reason) => return assert!(std::env::var_os("METALFORM_ETCD").is_none(), "{reason}"),
-    };
+    let Some(processes) = EtcdProcesses::find() else { return };
     let given = std::env::var("METALFORM_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: usize = given.unwrap_or_else(|| usize::try_from(std::process::id()).unwrap());
     let cluster = Cluster::begin(processes);
