@@ -21,6 +21,12 @@ pub struct DeployNode {
     /// Names of Nodes
     #[arg(required = true, value_name = "NAME")]
     names: Vec<HostName>,
+    /// Where a voting etcd member has lost its data: remove it through the others and join it again
+    ///
+    /// Refused unless every other voter is healthy. Its node joins as a learner, and votes again once it has copied the
+    /// data. Without this option such a node is reported and left as it is.
+    #[arg(long)]
+    replace_member: bool,
     #[command(flatten)]
     operation: OperationArguments,
 }
@@ -33,7 +39,8 @@ impl DeployNode {
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let workspace = workspace::open(invocation, &self.operation.ssh).await?;
         let names = self.names.iter().cloned().collect();
-        let request = DeployRequest { names, dry_run: self.operation.dry_run };
+        let request =
+            DeployRequest { names, dry_run: self.operation.dry_run, replace_member: self.replace_member };
         let report = deploy(&request, workspace, &invocation.cancel).await?;
         self.operation.finish("DeployNode", &report.nodes)
     }

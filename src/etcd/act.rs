@@ -1,6 +1,6 @@
 //! Performing one change of membership, which was decided in [`super::membership`].
 
-use super::client::{CallError, EtcdAccess};
+use super::client::{CallError, ClientError, EtcdAccess, NO_KEY, list};
 use super::member::{Member, Membership};
 use super::membership::MembershipChange;
 
@@ -22,6 +22,9 @@ pub enum ActError {
         /// From etcd.
         message: String,
     },
+    /// The members could not be listed.
+    #[error(transparent)]
+    Unlisted(#[from] ClientError),
     /// It is not known whether it was done: observe again.
     #[error("etcd did not confirm the change")]
     Unconfirmed { source: CallError },
@@ -67,6 +70,10 @@ impl ActError {
 
 /// Makes one change through the leader, or through any healthy voter when the leader is not known.
 ///
+/// A promotion may be committed after its caller gave up. So before a learner is removed, the same sequence of requests
+/// commits an entry that changes nothing, behind every promotion that the leader has, and lists the members as they are
+/// after it.
+///
 /// # Errors
 /// After any but [`ActError::NotYet`] and [`ActError::NoHealthyVoter`] the change may have been made: observe again
 /// before deciding again.
@@ -80,20 +87,39 @@ pub async fn perform(
     let made = access.call(&urls, async |mut client| match change {
         MembershipChange::AddLearner { peer_url } => {
             let learner = etcd_client::MemberAddOptions::new().with_is_learner();
-            client.member_add([peer_url], Some(learner)).await.map(drop)
+            client.member_add([peer_url], Some(learner)).await.map(|_| Ok(()))
         }
-        MembershipChange::Promote { id } => client.member_promote(*id).await.map(drop),
-        MembershipChange::Remove { id, .. } => client.member_remove(*id).await.map(drop),
+        MembershipChange::Promote { id } => client.member_promote(*id).await.map(|_| Ok(())),
+        MembershipChange::Remove { .. }
+        | MembershipChange::Evict { .. }
+        | MembershipChange::Replace { .. } => {
+            let Some((id, learner_only)) = change.removes() else { return Ok(Ok(())) };
+            client.delete(NO_KEY, None).await?;
+            let votes = list(client.clone()).await?.voters().any(|voter| voter.id == id);
+            if votes && learner_only {
+                return Ok(Err(ActError::Overtaken { message: "it is a voter by now".to_owned() }));
+            }
+            client.member_remove(id).await.map(|_| Ok(()))
+        }
     });
-    made.await.map_err(ActError::from_call)
+    made.await.map_err(ActError::from_call)?
+}
+
+/// Removes the learner at a peer URL, if there is one. A voter there stays.
+///
+/// # Errors
+/// As [`perform`], and when the members cannot be observed.
+pub async fn withdraw(access: &EtcdAccess, peer_url: &str) -> Result<bool, ActError> {
+    let observed = access.observe().await?;
+    let ours = |member: &&Member| member.is_learner && member.peer_urls.iter().any(|url| url == peer_url);
+    let Some(learner) = observed.members.iter().find(ours) else { return Ok(false) };
+    let change = MembershipChange::Remove { id: learner.id, why: String::new() };
+    perform(access, &observed, &change).await.map(|()| true)
 }
 
 /// Not the member to be removed, which may stop before it has answered.
 fn choose_endpoint<'a>(observed: &'a Membership, change: &MembershipChange) -> Option<&'a Member> {
-    let removed = match change {
-        MembershipChange::Remove { id, .. } => Some(*id),
-        MembershipChange::AddLearner { .. } | MembershipChange::Promote { .. } => None,
-    };
+    let removed = change.removes().map(|(id, _)| id);
     observed
         .voters()
         .filter(|voter| Some(voter.id) != removed && voter.status().is_some())

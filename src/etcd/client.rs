@@ -19,6 +19,8 @@ use crate::model::error_chain::{error_chain, with_sources};
 
 use super::member::{Alarm, AlarmKind, Health, Member, Membership, Status};
 
+/// A key that does not exist: reading or deleting it takes a request through raft and changes nothing.
+pub(super) const NO_KEY: &str = "metalform";
 /// Default deadline of one request to one member.
 pub const DEADLINE: Duration = Duration::from_secs(2);
 
@@ -179,8 +181,8 @@ impl EtcdAccess {
 ///
 /// A member returns the list as it has it, which may be old. The read before it is linearizable: it does not return
 /// until the member has applied everything that was committed, so the list is as new as the request.
-async fn list(mut client: Client) -> Result<Membership, etcd_client::Error> {
-    client.get("metalform", None).await?;
+pub(super) async fn list(mut client: Client) -> Result<Membership, etcd_client::Error> {
+    client.get(NO_KEY, None).await?;
     let listed = client.member_list().await?;
     let alarms = client.alarm(AlarmAction::Get, AlarmType::None, None).await?;
     let mut members: Vec<Member> = listed

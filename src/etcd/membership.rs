@@ -4,7 +4,9 @@
 //! - Nothing is added and nothing is promoted unless every other voter is known to be healthy.
 //! - No learner is added while there is one: etcd takes one at a time, and so do we.
 //! - What is in the list already is resumed, never added twice, whichever process added it and whenever a run was killed.
-//! - Only the node's own learner is ever removed, which costs no vote.
+//! - A learner is removed when it is the node's own and fails, or when it was abandoned: removing it costs no vote.
+//! - A voter is removed only when it is the node's own, its data is lost, this was asked for, and every other voter is
+//!   healthy and has quorum without it.
 //!
 //! # Assumptions
 //! The caller holds the Lease of `crate::kube_api::lease`, and observes again after every move.
@@ -13,11 +15,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::member::{Member, Membership, Status};
-
-/// A learner may be promoted when it is at most this many log entries behind. etcd itself asks for 90 percent
-/// of the leader's log only (`readyPercentThreshold` in its server), which is far away in an old cluster.
-const CLOSE_ENOUGH: u64 = 1000;
+use super::learner_watch::is_close;
+use super::member::{Member, Membership};
+use super::quorum::quorum;
 
 /// The member that should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +33,40 @@ pub struct MemberGoal {
 pub struct LearnerProgress<'a> {
     /// Whether etcd was started on the host since the last [`Move::StartLearner`] that named the present id.
     pub started: bool,
-    /// How long this run has seen our member in the list without a vote; zero while it is not there.
+    /// Since our learner last made progress, or was first seen by this run; zero while it is not in the list.
     pub waited: Duration,
-    /// How long it may take to start and catch up.
+    /// How long it may make no progress.
     pub limit: Duration,
     /// Why it will never start, if that is known before the limit: `does not start: exited 3 times`.
     pub hopeless: Option<&'a str>,
+    /// What is known of the data of our member.
+    pub data: MemberData,
+    /// The learner of another node that made no progress for the limit, while no process held the Lease.
+    pub abandoned: Option<u64>,
+}
+
+impl LearnerProgress<'_> {
+    /// Of a member that was started and is given all the time that it takes.
+    pub const STARTED: Self = Self {
+        started: true,
+        waited: Duration::ZERO,
+        limit: Duration::MAX,
+        hopeless: None,
+        data: MemberData::Present,
+        abandoned: None,
+    };
+}
+
+/// The data of the node's own member on its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberData {
+    /// The host has it, or the member has yet to start for the first time.
+    Present,
+    /// The member has started before, and the host has no data.
+    Lost {
+        /// Whether a voter may be removed for that, and joined again.
+        replace: bool,
+    },
 }
 
 /// The next thing to do.
@@ -95,13 +123,38 @@ pub enum MembershipChange {
         /// The learner.
         id: u64,
     },
-    /// Remove a member.
+    /// Remove the node's own learner; it is not added again.
     Remove {
-        /// The member.
+        /// The learner.
         id: u64,
         /// For the record: `did not catch up in 600 s`.
         why: String,
     },
+    /// Remove the learner of another node.
+    Evict {
+        /// The learner.
+        id: u64,
+        /// For the record: `https://192.0.2.12:2380 made no progress in 300 s`.
+        why: String,
+    },
+    /// Remove the node's own member, whose data is lost, to add it again.
+    Replace {
+        /// The member.
+        id: u64,
+        /// Whether it is a voter.
+        voter: bool,
+    },
+}
+
+impl MembershipChange {
+    /// The member that it removes, and whether that may only be a learner.
+    pub fn removes(&self) -> Option<(u64, bool)> {
+        match self {
+            Self::Remove { id, .. } | Self::Evict { id, .. } => Some((*id, true)),
+            Self::Replace { id, voter } => Some((*id, !voter)),
+            Self::AddLearner { .. } | Self::Promote { .. } => None,
+        }
+    }
 }
 
 /// An obstacle that only a person can remove.
@@ -137,6 +190,49 @@ pub enum Obstacle {
         /// The member it is about.
         member: u64,
     },
+    /// A voter lost its data, and its replacement was not asked for.
+    #[error(
+        "etcd member {name} is a voter and has lost its data: /var/lib/etcd/member/wal does not exist; {healthy} of {voters} voters are healthy"
+    )]
+    DataLost {
+        /// The node's and the member's name.
+        name: String,
+        /// Healthy voters.
+        healthy: usize,
+        /// Voters in all, this one included.
+        voters: usize,
+    },
+    /// A voter lost its data, and must not be removed.
+    #[error(
+        "etcd member {name} has lost its data and cannot be replaced: {healthy} of the {others} other voters are healthy, all must be, and removing a member needs {quorum} of {voters}{}",
+        list(complaints)
+    )]
+    Irreplaceable {
+        /// The node's and the member's name.
+        name: String,
+        /// Healthy voters among the others.
+        healthy: usize,
+        /// The other voters.
+        others: usize,
+        /// How many must agree to its removal.
+        quorum: usize,
+        /// Voters in all, this one included.
+        voters: usize,
+        /// One line for each voter that is not healthy.
+        complaints: Vec<String>,
+    },
+    /// The cluster of the first member exists, and its data does not.
+    #[error(
+        "the cluster of etcd member {name} exists, and its data on this host does not: /var/lib/etcd/member/wal does not exist"
+    )]
+    FirstDataLost {
+        /// The node's and the member's name.
+        name: String,
+    },
+}
+
+fn list(complaints: &[String]) -> String {
+    if complaints.is_empty() { String::new() } else { format!(" ({})", complaints.join("; ")) }
 }
 
 /// What brings `goal` nearer, given what was just observed.
@@ -146,7 +242,8 @@ pub fn next(goal: &MemberGoal, observed: &Membership, progress: LearnerProgress<
         Err(obstacle) => return Move::Blocked(obstacle),
     };
     match ours {
-        None => begin(goal, observed),
+        None => begin(goal, observed, progress),
+        Some(member) if has_lost_its_data(member, progress) => replace(goal, observed, member, progress),
         Some(member) if !member.name.is_empty() && !member.is_learner => match member.health.complaint() {
             None => Move::Holds,
             Some(reason) => Move::WaitForStart { id: member.id, reason: reason.to_owned() },
@@ -172,12 +269,9 @@ fn own_entry<'a>(goal: &MemberGoal, observed: &'a Membership) -> Result<Option<&
     }
 }
 
-fn begin(goal: &MemberGoal, observed: &Membership) -> Move {
-    if let Some(alarm) = observed.alarms.first() {
-        return Move::Blocked(Obstacle::Alarm { alarm: alarm.kind.name().to_owned(), member: alarm.member });
-    }
-    if let Some(learner) = observed.members.iter().find(|member| member.is_learner) {
-        return Move::WaitForLearner { learner: learner.title().to_owned() };
+fn begin(goal: &MemberGoal, observed: &Membership, progress: LearnerProgress<'_>) -> Move {
+    if let Some(first) = alarm(observed).or_else(|| other_learner(None, observed, progress)) {
+        return first;
     }
     let complaints = complaints(observed, None);
     if complaints.is_empty() {
@@ -187,12 +281,60 @@ fn begin(goal: &MemberGoal, observed: &Membership) -> Move {
     }
 }
 
+fn alarm(observed: &Membership) -> Option<Move> {
+    let alarm = observed.alarms.first()?;
+    let obstacle = Obstacle::Alarm { alarm: alarm.kind.name().to_owned(), member: alarm.member };
+    Some(Move::Blocked(obstacle))
+}
+
+/// Another node's learner goes first, unless it was abandoned.
+fn other_learner(ours: Option<u64>, observed: &Membership, progress: LearnerProgress<'_>) -> Option<Move> {
+    let learner = observed.members.iter().find(|member| member.is_learner && Some(member.id) != ours)?;
+    let learner_title = learner.title().to_owned();
+    if progress.abandoned != Some(learner.id) {
+        return Some(Move::WaitForLearner { learner: learner_title });
+    }
+    let why = format!("{learner_title} made no progress in {} s", progress.limit.as_secs());
+    Some(Move::Change(MembershipChange::Evict { id: learner.id, why }))
+}
+
+/// A member that answers has its data, whatever was seen on its host a moment before.
+fn has_lost_its_data(ours: &Member, progress: LearnerProgress<'_>) -> bool {
+    let lost = matches!(progress.data, MemberData::Lost { .. });
+    lost && !ours.name.is_empty() && ours.health.complaint().is_some()
+}
+
+/// Our member has started before, and its data is lost. It must not start again under its id: it has forgotten what it
+/// has confirmed.
+fn replace(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: LearnerProgress<'_>) -> Move {
+    let change = Move::Change(MembershipChange::Replace { id: ours.id, voter: !ours.is_learner });
+    if ours.is_learner {
+        return change;
+    }
+    let voters = observed.voters().count();
+    let healthy = observed.voters().filter(|voter| voter.id != ours.id && voter.status().is_some()).count();
+    let name = goal.name.clone();
+    let complaints = complaints(observed, Some(ours.id));
+    let (others, quorum) = (voters - 1, quorum(voters));
+    if !complaints.is_empty() || healthy < quorum {
+        let numbers = Obstacle::Irreplaceable { name, healthy, others, quorum, voters, complaints };
+        return Move::Blocked(numbers);
+    }
+    if progress.data == (MemberData::Lost { replace: false }) {
+        return Move::Blocked(Obstacle::DataLost { name, healthy, voters });
+    }
+    alarm(observed).or_else(|| other_learner(Some(ours.id), observed, progress)).unwrap_or(change)
+}
+
 /// Our member is in the list, and is not a voter that works.
 fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: LearnerProgress<'_>) -> Move {
-    let distance =
-        observed.leader().zip(ours.status()).map(|((_, leader), own)| Distance::between(leader, own));
+    let behind = observed
+        .leader()
+        .zip(ours.status())
+        .map(|((_, leader), own)| leader.raft_applied.saturating_sub(own.raft_applied));
+    let close = is_close(observed, ours);
     let complaints = complaints(observed, Some(ours.id));
-    if ours.is_learner && complaints.is_empty() && distance.as_ref().is_some_and(Distance::is_close) {
+    if ours.is_learner && complaints.is_empty() && close {
         return Move::Change(MembershipChange::Promote { id: ours.id });
     }
     let fails = ours.is_learner && progress.started && ours.health.complaint().is_some();
@@ -201,17 +343,17 @@ fn advance(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
     }
     if ours.is_learner && progress.waited >= progress.limit {
         let seconds = progress.limit.as_secs();
-        let why = if distance.as_ref().is_some_and(Distance::is_close) {
+        let why = if close {
             format!("could not be promoted in {seconds} s: {}", complaints.join("; "))
         } else {
-            format!("did not start and catch up in {seconds} s")
+            format!("made no progress in {seconds} s")
         };
         return Move::Change(MembershipChange::Remove { id: ours.id, why });
     }
-    match (ours.health.complaint(), distance) {
+    match (ours.health.complaint(), behind) {
         (Some(_), _) if !progress.started => start(goal, observed, ours),
         (Some(reason), _) => Move::WaitForStart { id: ours.id, reason: reason.to_owned() },
-        (None, Some(distance)) if !distance.is_close() => Move::WaitForSync { behind: distance.behind },
+        (None, Some(behind)) if !close => Move::WaitForSync { behind },
         (None, _) => Move::WaitForVoters { complaints },
     }
 }
@@ -253,22 +395,6 @@ pub fn initial_cluster(goal: &MemberGoal, observed: &Membership) -> String {
         .collect();
     pairs.sort();
     pairs.join(",")
-}
-
-/// How far a learner is from the leader.
-struct Distance {
-    behind: u64,
-    of: u64,
-}
-
-impl Distance {
-    fn between(leader: &Status, learner: &Status) -> Self {
-        Self { behind: leader.raft_applied.saturating_sub(learner.raft_applied), of: leader.raft_applied }
-    }
-
-    fn is_close(&self) -> bool {
-        self.behind <= CLOSE_ENOUGH && self.behind.saturating_mul(10) <= self.of
-    }
 }
 
 #[cfg(test)]

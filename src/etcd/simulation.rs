@@ -184,7 +184,9 @@ impl World {
                 }
                 member.learner = false;
             }
-            MembershipChange::Remove { id, .. } => self.members.retain(|member| member.id != *id),
+            MembershipChange::Remove { id, .. }
+            | MembershipChange::Evict { id, .. }
+            | MembershipChange::Replace { id, .. } => self.members.retain(|member| member.id != *id),
         }
         Ok(())
     }
@@ -222,7 +224,7 @@ impl Run {
             started: self.started,
             waited: Duration::from_secs(self.waited),
             limit: Duration::from_secs(LIMIT),
-            hopeless: None,
+            ..LearnerProgress::STARTED
         };
         next(&self.goal, &observed, progress)
     }

@@ -81,8 +81,10 @@ impl World<BootstrapGoal, NodeRunBegun> for BootstrapWorld {
     }
 
     fn predict(&mut self, goal: &BootstrapGoal, begun: &mut NodeRunBegun, action: &Action) {
-        let joined = self.node.host.survey.as_ref().is_some_and(|survey| survey.joined);
-        self.bootstrap.predict(action, &goal.images, &goal.objects, joined);
+        let survey = self.node.host.survey.as_ref();
+        let joined = survey.is_some_and(|survey| survey.joined);
+        let bare = survey.is_some_and(|survey| survey.authority.is_none() && !survey.has_member());
+        self.bootstrap.predict(action, &goal.images, &goal.objects, (joined, bare));
         self.node.predict(&goal.node, begun, action);
     }
 }

@@ -133,6 +133,7 @@ impl Site for ClusterSite {
             Look::Api => self.api().await,
             Look::Proxy(node, nodes) => self.proxy(node, nodes).await,
             Look::Trust => self.missing_trust(),
+            Look::NewClusterMark => Ok(self.new_cluster_mark()),
             Look::PackageService => Ok(self.package_service().await),
             Look::Registry => Ok(self.registry().await),
             Look::Images => self.missing_images().await,
@@ -147,6 +148,7 @@ impl Site for ClusterSite {
         match action {
             Action::Apply(layer, plan) => self.apply(layer, plan).await,
             Action::SetAsideMemberData => self.set_aside_member_data().await,
+            Action::RemoveMemberManifest => self.remove_member_manifest().await,
             Action::RestartKubelet => self.restart_kubelet().await,
             Action::CreateJoinToken => self.create_join_token().await,
             Action::DeleteJoinTokens => self.delete_join_tokens().await,
@@ -162,8 +164,10 @@ impl Site for ClusterSite {
             Action::TakeLease => self.take_lease().await,
             Action::ReleaseLease => self.release_lease().await,
             Action::ChangeMembership(change, observed) => self.change_membership(change, observed).await,
+            Action::WithdrawLearner(learner) => self.withdraw_learner(learner).await,
             Action::UpdateProxy(node, plan) => self.update_proxy(node, plan).await,
             Action::CreateTrust(files) => self.create_trust(files),
+            Action::RemoveNewClusterMark => self.remove_new_cluster_mark(),
             Action::LoadImages(_) => self.load_images().await,
             Action::ApplyObjects(_, inputs) => self.apply_objects(inputs).await,
         }

@@ -120,10 +120,16 @@ pub trait World<G, B>: Default + Clone + Send + Sync {
 
 /// What a run has begun.
 pub trait Begun: Default + Clone + Send + Sync + Serialize + DeserializeOwned {
+    /// Takes in that an action is started: whether it is done or not, its answer may be lost.
+    fn attempt(&mut self, action: &Action) {
+        let _ = action;
+    }
+
     /// Takes in that an action was done.
     fn remember(&mut self, action: &Action);
 
-    /// What must be undone before the run ends, whatever its outcome.
+    /// What must be undone before the run ends, whatever its outcome. What comes later on the same target waits for
+    /// what comes earlier.
     fn let_go(&self) -> Vec<Action>;
 }
 

@@ -112,6 +112,10 @@ impl World<NodeGoal, NodeRunBegun> for NodeWorld {
 }
 
 impl Begun for NodeRunBegun {
+    fn attempt(&mut self, action: &Action) {
+        self.etcd.attempt(action);
+    }
+
     fn remember(&mut self, action: &Action) {
         self.host.remember(action);
         self.node.remember(action);

@@ -123,6 +123,7 @@ impl Site for Bare {
             Look::Lease => self.api(Observation::Lease(LeaseView::Free))?,
             Look::JoinTokens => self.api(Observation::JoinTokens(0))?,
             Look::Trust => Observation::Trust(["/etc/kubernetes/pki/ca.crt".to_owned()].into()),
+            Look::NewClusterMark => Observation::NewClusterMark(false),
             Look::Api => Observation::Api((!self.cluster).then(|| "connection refused".to_owned())),
             other => return Err(EffectError::Impossible { what: other.sentence() }),
         })

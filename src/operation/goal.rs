@@ -32,6 +32,8 @@ pub struct NodeGoal {
     pub clock: i64,
     /// How many pods the node may run.
     pub max_pods: u32,
+    /// Whether its etcd member, a voter that lost its data, may be removed and joined again.
+    pub replace_member: bool,
 }
 
 /// Why the host's address on the control plane is not known.
@@ -141,6 +143,7 @@ mod tests {
             authority: None,
             clock: 0,
             max_pods: 110,
+            replace_member: false,
         };
         let mut facts = crate::engine::roster::tests::facts();
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);

@@ -11,12 +11,14 @@ pub enum Layer {
     Serving,
     /// The registry, and what its package needs.
     Registry,
-    /// What the first control plane needs before there is an API to ask for a pod network.
+    /// The first etcd member, and what it needs.
     First {
-        /// As etcd takes it; `new` only once in a cluster's life.
+        /// As etcd takes it.
         initial_cluster: String,
-        /// `new` or `existing`.
+        /// `new` only once in a cluster's life, else `existing`.
         initial_cluster_state: String,
+        /// Whether it may start without data: its data directory is created.
+        first_start: bool,
     },
     /// Everything of the node but etcd and the control plane.
     Base,
@@ -30,6 +32,8 @@ pub enum Layer {
         initial_cluster: String,
         /// `new` or `existing`.
         initial_cluster_state: String,
+        /// Whether it may start without data: its data directory is created.
+        first_start: bool,
     },
     /// What the control plane needs before it starts.
     ControlPlaneFiles,
@@ -45,7 +49,7 @@ impl Layer {
         match self {
             Self::Serving => "package service",
             Self::Registry => "image registry",
-            Self::First { .. } => "first control plane",
+            Self::First { .. } => "first etcd member",
             Self::Base => "base system",
             Self::Joined => "joined",
             Self::Etcd => "etcd prerequisites",
@@ -62,9 +66,7 @@ impl Layer {
         match self {
             Self::Serving => &[Serving],
             Self::Registry => &[System, Registry],
-            Self::First { .. } => {
-                &[System, Proxy, Runtime, Etcd, EtcdMember, ControlPlaneFiles, ControlPlane]
-            }
+            Self::First { .. } => &[System, Proxy, Runtime, Etcd, EtcdMember],
             Self::Base => &[Serving, System, Registry, Proxy, Runtime, Base, Joined],
             Self::Joined => &[Joined],
             Self::Etcd => &[Etcd],
@@ -97,12 +99,17 @@ impl Layer {
     /// The flags of the etcd member that this layer starts, if it starts one.
     pub fn member_flags(&self) -> Option<(&str, &str)> {
         match self {
-            Self::First { initial_cluster, initial_cluster_state }
-            | Self::EtcdMember { initial_cluster, initial_cluster_state } => {
+            Self::First { initial_cluster, initial_cluster_state, .. }
+            | Self::EtcdMember { initial_cluster, initial_cluster_state, .. } => {
                 Some((initial_cluster, initial_cluster_state))
             }
             _ => None,
         }
+    }
+
+    /// Whether the etcd member that this layer starts may start without data.
+    pub fn is_first_start(&self) -> bool {
+        matches!(self, Self::First { first_start: true, .. } | Self::EtcdMember { first_start: true, .. })
     }
 }
 
@@ -122,7 +129,8 @@ mod tests {
 
     #[test]
     fn the_layers_of_deploy_node_contain_every_state_once() {
-        let member = Layer::EtcdMember { initial_cluster: flags().0, initial_cluster_state: flags().1 };
+        let (initial_cluster, initial_cluster_state) = flags();
+        let member = Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: true };
         let mut states: Vec<StateName> =
             [Layer::Base, Layer::Etcd, member, Layer::ControlPlaneFiles, Layer::ControlPlane]
                 .iter()
@@ -137,8 +145,10 @@ mod tests {
     #[test]
     fn the_first_control_plane_waits_for_no_pod_network() {
         let (initial_cluster, initial_cluster_state) = flags();
-        let first = Layer::First { initial_cluster, initial_cluster_state };
-        let states: Vec<String> = first.states(&all()).iter().map(ToString::to_string).collect();
+        let first = Layer::First { initial_cluster, initial_cluster_state, first_start: true };
+        let layers = [first, Layer::ControlPlaneFiles, Layer::ControlPlane];
+        let states: Vec<String> =
+            layers.iter().flat_map(|layer| layer.states(&all())).map(|state| state.to_string()).collect();
         assert!(!states.contains(&"pod-network".to_owned()));
         assert!(states.contains(&"kube-apiserver".to_owned()));
     }

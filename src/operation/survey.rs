@@ -30,7 +30,7 @@ pub struct Survey {
     pub joined: bool,
     /// The etcd member's flags by name, when its static pod is on the host.
     pub etcd_flags: Option<BTreeMap<String, String>>,
-    /// Whether there is data of an etcd member.
+    /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
@@ -78,7 +78,7 @@ fn guard_joined() -> Probe {
 }
 
 fn guard_etcd_data() -> Probe {
-    guard("test -d /var/lib/etcd/member".to_owned())
+    guard("test -d /var/lib/etcd/member/wal".to_owned())
 }
 
 fn guard_openssl() -> Probe {

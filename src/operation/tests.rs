@@ -31,6 +31,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         authority: None,
         clock: 0,
         max_pods: 110,
+        replace_member: false,
     }
 }
 

@@ -60,6 +60,7 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
             etcd: Some(EtcdValues {
                 initial_cluster: initial_cluster.to_owned(),
                 initial_cluster_state: initial_cluster_state.to_owned(),
+                first_start: layer.is_first_start(),
                 endpoints: etcd_endpoints(inputs),
             }),
         },

@@ -15,6 +15,7 @@ use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::deploy::DeployOperation;
+use crate::operation::goal::NodeGoal;
 
 /// Which Nodes to deploy.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct DeployRequest {
     pub names: BTreeSet<HostName>,
     /// Whether only to plan; nothing is changed then.
     pub dry_run: bool,
+    /// Whether an etcd member that lost its data may be removed and joined again.
+    pub replace_member: bool,
 }
 
 /// The outcome of each node.
@@ -43,11 +46,17 @@ pub async fn deploy(
 ) -> Result<DeployReport, ClusterNodesError> {
     let names: Vec<HostName> = request.names.iter().cloned().collect();
     let specs = cluster_nodes::named(&workspace.layout, &names).await?;
-    let each = specs.into_iter().map(|spec| deploy_one(workspace.clone(), spec, request.dry_run, cancel));
+    let each = specs.into_iter().map(|spec| deploy_one(workspace.clone(), spec, request, cancel));
     Ok(DeployReport { nodes: join_all(each).await })
 }
 
-async fn deploy_one(workspace: Arc<Workspace>, spec: NodeSpec, dry_run: bool, cancel: &Cancel) -> NodeReport {
+async fn deploy_one(
+    workspace: Arc<Workspace>,
+    spec: NodeSpec,
+    request: &DeployRequest,
+    cancel: &Cancel,
+) -> NodeReport {
+    let dry_run = request.dry_run;
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
@@ -57,7 +66,7 @@ async fn deploy_one(workspace: Arc<Workspace>, spec: NodeSpec, dry_run: bool, ca
         let failure = Some(OperationFailure::Version(problems));
         return NodeReport { name: spec.name, work: NodeWork::none(dry_run), failure };
     }
-    let goal = goal(&workspace, &spec);
+    let goal = NodeGoal { replace_member: request.replace_member, ..goal(&workspace, &spec) };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = spec.name.clone();
     let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports);

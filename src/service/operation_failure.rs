@@ -1,6 +1,7 @@
 //! Why an operation did not complete on a node, and what to do about it.
 
 use super::command_error::{CommandError, CommandFailure, ErrorClass};
+use crate::etcd::membership::Obstacle;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
@@ -86,7 +87,7 @@ fn run_hint(class: ErrorClass, node: &HostName) -> Option<String> {
 fn blocker_class(blocker: &Blocker) -> ErrorClass {
     match blocker {
         Blocker::Preflight(_) | Blocker::StillDiffers(_) => ErrorClass::Host,
-        Blocker::Refused(_) => ErrorClass::Refused,
+        Blocker::Refused(_) | Blocker::Etcd(Obstacle::Irreplaceable { .. }) => ErrorClass::Refused,
         Blocker::Etcd(_) | Blocker::LearnerRemoved(_) => ErrorClass::Etcd,
     }
 }
@@ -115,6 +116,14 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
         }
         Blocker::Refused(_) => return Vec::new(),
         Blocker::StillDiffers(_) => "journalctl on the host shows what reverts it or keeps it from starting",
+        Blocker::Etcd(Obstacle::DataLost { name, .. } | Obstacle::FirstDataLost { name }) => {
+            return vec![
+                "if the disk of /var/lib/etcd is not mounted, mount it: the member then resumes".to_owned(),
+                format!(
+                    "`metalform deploy-node {name} --replace-member` removes the member through the others, if all are healthy, and joins it again as a learner"
+                ),
+            ];
+        }
         Blocker::Etcd(_) => "`metalform etcd members` shows every member",
         Blocker::LearnerRemoved(_) => {
             "look at journalctl -u kubelet and /var/log/pods on the host, then run the same command again"

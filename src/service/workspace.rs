@@ -250,5 +250,6 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
         clock: (workspace.now)().as_second(),
         max_pods: workspace.configuration.kubernetes.max_pods,
+        replace_member: false,
     }
 }

@@ -34,6 +34,11 @@ impl Layout {
         self.path("etc/kubernetes/pki")
     }
 
+    /// Exists from the creation of the CAs of a new cluster until its first etcd member has begun.
+    pub fn new_cluster_mark(&self) -> PathBuf {
+        self.pki().join("etcd/new-cluster")
+    }
+
     /// Private key that signs the package repositories.
     pub fn repository_key(&self) -> PathBuf {
         self.path("var/lib/metalform/repository.key")

@@ -5,6 +5,8 @@
 //!   does not even read.
 //! - What is generated is never replaced, nor generated again for a cluster that exists: its loss is
 //!   [`TrustError::Lost`].
+//! - Only CAs that are all created together leave the mark of a new cluster, before the first of them exists: with keys
+//!   of an earlier cluster, restored ones included, no etcd cluster is ever begun.
 //! - What is issued is issued again when it is about to expire, when its CA or key was replaced, or when it was
 //!   issued for another subject.
 
@@ -26,6 +28,10 @@ use crate::model::name::HostName;
 use crate::pki::authorities::{Authorities, Ca, GenerateError};
 use crate::pki::authority::Authority;
 use crate::pki::encryption_key::{encryption_key, is_encryption_key};
+
+/// For people who find the file.
+const NEW_CLUSTER: &[u8] =
+    b"metalform bootstrap may begin an etcd cluster once, and then removes this file.\n";
 
 /// The secrets of a cluster.
 pub struct Trust {
@@ -165,6 +171,9 @@ pub fn create(
 ) -> Result<Trust, TrustError> {
     let artifacts = Artifact::all(subject);
     check_not_lost(layout, &artifacts)?;
+    if !has_generated(layout, &artifacts) {
+        atomic_file::write(&layout.new_cluster_mark(), NEW_CLUSTER, PUBLIC)?;
+    }
     let authorities = authority_files::create(layout, now, rng)?;
     if atomic_file::read(&layout.encryption_key())?.is_none() {
         atomic_file::create(&layout.encryption_key(), encryption_key(rng).as_bytes(), PRIVATE)?;
@@ -181,6 +190,19 @@ pub fn create(
         }
     }
     Ok(Trust { authorities, encryption_key: read_encryption_key(layout)? })
+}
+
+/// Whether [`create`] made the CAs of a cluster whose first etcd member has yet to begin.
+pub fn is_new_cluster(layout: &Layout) -> bool {
+    layout.new_cluster_mark().exists()
+}
+
+/// Removes the mark of a new cluster: its first etcd member has begun.
+///
+/// # Errors
+/// When the file cannot be removed.
+pub fn remove_new_cluster_mark(layout: &Layout) -> Result<(), TrustError> {
+    Ok(atomic_file::remove(&layout.new_cluster_mark())?)
 }
 
 /// Reads what [`create`] wrote. Creates nothing.
@@ -213,6 +235,12 @@ fn check_not_lost(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustEr
         .map(|file| file.path)
         .collect();
     if paths.is_empty() { Ok(()) } else { Err(TrustError::Lost { paths, evidence: evidence.path }) }
+}
+
+/// Whether any file exists that a running cluster depends on.
+fn has_generated(layout: &Layout, artifacts: &[Artifact]) -> bool {
+    let mut generated = artifacts.iter().filter(|artifact| artifact.is_irreplaceable());
+    generated.any(|artifact| artifact.files(layout).iter().any(|file| file.path.exists()))
 }
 
 /// Generated files that do not exist.

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::bundle::format::{IndexSignature, RepositoryIndex};
+use crate::workspace::trust_file::ca_files;
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const INDEX: &str = "Origin: metalform\nSuite: debian-13\n";
@@ -321,4 +322,42 @@ fn keys_in_memory_are_new_ones() {
     assert_eq!(trust(1).authorities.kubernetes.key(), trust(1).authorities.kubernetes.key());
     assert_ne!(trust(1).authorities.kubernetes.key(), trust(2).authorities.kubernetes.key());
     assert_ne!(trust(1).encryption_key, trust(2).encryption_key);
+}
+
+#[test]
+fn a_cluster_is_new_only_where_all_its_keys_were_created_together() {
+    let mark = |node: &Node| is_new_cluster(&node.layout);
+    let mut node = Node::bare();
+    assert!(!mark(&node));
+    node.create().unwrap();
+    assert!(mark(&node));
+    node.create().unwrap();
+    assert!(mark(&node), "its first member has not begun yet");
+    remove_new_cluster_mark(&node.layout).unwrap();
+    remove_new_cluster_mark(&node.layout).unwrap();
+    // What is issued again, or restored from a backup, is of the same cluster.
+    fs::remove_file(node.layout.admin_conf()).unwrap();
+    node.create().unwrap();
+    assert!(!mark(&node));
+    let mut restored = Node::bare();
+    for (certificate, key) in [ca_files(&node.layout, Ca::Etcd)] {
+        for path in [certificate, key] {
+            let to = restored.root.path().join(path.strip_prefix(node.root.path()).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(&path, &to).unwrap();
+        }
+    }
+    restored.create().unwrap();
+    assert!(!mark(&restored), "the keys of an etcd cluster were there already");
+}
+
+#[test]
+fn the_mark_of_a_new_cluster_outlives_a_kill_before_the_first_key() {
+    let mut node = Node::bare();
+    let mark = node.layout.new_cluster_mark();
+    // As a run leaves it that is killed after its first write.
+    fs::create_dir_all(mark.parent().unwrap()).unwrap();
+    fs::write(&mark, NEW_CLUSTER).unwrap();
+    node.create().unwrap();
+    assert!(is_new_cluster(&node.layout));
 }

@@ -14,7 +14,7 @@ use crate::support::attempt::{Attempt, Ended, Recipe, outcome};
 use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::fault::{Fault, Faults};
 use crate::support::given;
-use crate::support::host::Host;
+use crate::support::host::{Host, MEMBER};
 use crate::support::site::Shared;
 
 /// The script, with the output of each command as it is now.
@@ -112,6 +112,12 @@ impl Stage {
                     _ => faults(how),
                 };
                 self.shown(Recipe::Deploy, name, faults).await
+            }
+            ["deploy", name, "--replace-member"] => {
+                self.world.lock().unwrap().host(name).replace_member = true;
+                let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
+                self.world.lock().unwrap().host(name).replace_member = false;
+                lines
             }
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["show"] => {
@@ -247,7 +253,17 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
             cluster.host(name).things.remove("static_pod:etcd");
         }
-        ["the", "data", "of", "etcd", "on", name, "is", "lost"] => cluster.host(name).etcd_data = None,
+        ["the", "data", "of", "etcd", "on", name, "is", "lost"] => drop(cluster.host(name).lose_data()),
+        ["the", "disk", "of", "etcd", "on", name, "is", "not", "mounted"] => {
+            let host = cluster.host(name);
+            let data = host.lose_data().unwrap();
+            host.things.insert("unmounted".to_owned(), data.to_string());
+        }
+        ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
+            let host = cluster.host(name);
+            host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
+            host.things.insert(MEMBER.to_owned(), String::new());
+        }
         ["the", "kubelet", "of", name, "stops"] => {
             cluster.host(name).things.remove("service:kubelet");
         }

@@ -94,6 +94,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         authority: None,
         clock: now().as_second(),
         max_pods: 110,
+        replace_member: false,
     };
     let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());
     let ports = Ports {
@@ -138,11 +139,12 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
     let member = Layer::EtcdMember {
         initial_cluster: initial_cluster.clone(),
         initial_cluster_state: initial_cluster_state.clone(),
+        first_start: true,
     };
     let layers = [
         Layer::Serving,
         Layer::Registry,
-        Layer::First { initial_cluster, initial_cluster_state },
+        Layer::First { initial_cluster, initial_cluster_state, first_start: true },
         Layer::Base,
         Layer::Joined,
         Layer::Etcd,
@@ -167,6 +169,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::Api,
         Look::Proxy("node-1".to_owned(), Arc::default()),
         Look::Trust,
+        Look::NewClusterMark,
         Look::PackageService,
         Look::Registry,
         Look::Images,
@@ -189,6 +192,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::Api
             | Look::Proxy(..)
             | Look::Trust
+            | Look::NewClusterMark
             | Look::PackageService
             | Look::Registry
             | Look::Images

@@ -16,6 +16,7 @@ use metalform::model::node::NodeSpec;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::cluster_site::{ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, Workspace};
 use metalform::operation::deploy::DeployOperation;
+use metalform::operation::goal::NodeGoal;
 use metalform::operation::run::{RunContext, run};
 use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
@@ -168,6 +169,9 @@ impl Play {
                 };
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }
+            ["deploy", name, "--replace-member"] => {
+                return Ok(self.operate_with(name, false, faults(how), Cancel::never(), true).await);
+            }
             ["deploy", one, "and", other] => {
                 let deploy = |name| self.operate(name, false, no_faults(), Cancel::never());
                 let (first, second) = tokio::join!(deploy(one), deploy(other));
@@ -184,6 +188,12 @@ impl Play {
             }
             ["the", "data", "of", "etcd", "on", name, "is", "lost"] => {
                 self.host(name, |host| host.tree.remove("/var/lib/etcd/member"));
+            }
+            ["the", "disk", "of", "etcd", "on", name, "is", "not", "mounted"] => {
+                self.host(name, |host| host.tree.rename("/var/lib/etcd/member", "/unmounted"));
+            }
+            ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
+                self.host(name, |host| host.tree.rename("/unmounted", "/var/lib/etcd/member"));
             }
             ["the", "kubelet", "of", name, "stops"] => {
                 self.host(name, |host| host.units.set_active("kubelet.service", "inactive", "dead"));
@@ -216,12 +226,24 @@ impl Play {
     }
 
     async fn operate(&self, name: &str, bootstrap: bool, faults: Faults, cancel: Cancel) -> Lines {
+        self.operate_with(name, bootstrap, faults, cancel, false).await
+    }
+
+    async fn operate_with(
+        &self,
+        name: &str,
+        bootstrap: bool,
+        faults: Faults,
+        cancel: Cancel,
+        replace_member: bool,
+    ) -> Lines {
         let spec = match self.stage.api.lock().store.get("nodes", name) {
             Some(node) if !bootstrap => node.clone(),
             _ => node(name, &["bootstrap", "master", "etcd", "infra"]),
         };
         let spec = NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap();
         let goal = metalform::service::workspace::goal(&self.workspace, &spec);
+        let goal = NodeGoal { replace_member, ..goal };
         let session = self.stage.session(name).unwrap();
         let ports = Ports {
             host: Arc::new(StageHost { session: session.clone(), stage: self.stage.clone(), clock: CLOCK }),

@@ -23,7 +23,9 @@ const MANIFESTS: &str = "/etc/kubernetes/manifests";
 const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const PROXY: &str = "/etc/haproxy/haproxy.cfg";
 /// Holds the id of the member whose data the directory has.
-const MEMBER: &str = "/var/lib/etcd/member/id";
+const MEMBER: &str = "/var/lib/etcd/member/wal/id";
+/// The static pod of etcd mounts it, and does not start without it.
+const DIRECTORY: &str = "/var/lib/etcd/member";
 
 /// A host of the cluster.
 #[derive(Clone)]
@@ -150,6 +152,9 @@ impl Machines {
                 if !runs {
                     self.since.remove(&key);
                     host.starting.insert(pod);
+                } else if pod == "etcd" && !host.tree.is_directory(DIRECTORY) {
+                    self.since.remove(&key);
+                    host.starting.insert(pod);
                 } else if now < *self.since.entry(key).or_insert(now) + START {
                     host.starting.insert(pod);
                 }
@@ -220,6 +225,7 @@ mod tests {
             ("/etc/cni/net.d/10-metalform.conflist", "{}"),
             ("/etc/haproxy/haproxy.cfg", "server n1 192.0.2.11:6443 check\n"),
             ("/etc/kubernetes/manifests/etcd.yaml", etcd),
+            ("/var/lib/etcd/member/made", ""),
             ("/etc/kubernetes/manifests/kube-apiserver.yaml", ""),
             ("/etc/kubernetes/manifests/kube-controller-manager.yaml", ""),
         ] {

@@ -39,7 +39,7 @@ pub fn layers(first: bool) -> Vec<(Layer, bool)> {
         vec![
             (Layer::Serving, false),
             (Layer::Registry, false),
-            (Layer::First { initial_cluster, initial_cluster_state }, false),
+            (Layer::First { initial_cluster, initial_cluster_state, first_start: true }, false),
         ]
     } else {
         Vec::new()
@@ -49,7 +49,7 @@ pub fn layers(first: bool) -> Vec<(Layer, bool)> {
         (Layer::Base, false),
         (Layer::Joined, true),
         (Layer::Etcd, true),
-        (Layer::EtcdMember { initial_cluster, initial_cluster_state }, true),
+        (Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: true }, true),
         (Layer::ControlPlaneFiles, true),
         (Layer::ControlPlane, true),
         (Layer::Proxy, true),

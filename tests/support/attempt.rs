@@ -49,6 +49,7 @@ impl Attempt<'_> {
         let mut goal = {
             let cluster = self.world.lock().unwrap();
             let mut goal = given::goal(self.name, &cluster.hosts[self.name].roles);
+            goal.replace_member = cluster.hosts[self.name].replace_member;
             goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
             goal
         };

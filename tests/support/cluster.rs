@@ -40,6 +40,8 @@ pub struct Cluster {
     pub tokens: BTreeMap<String, Instant>,
     pub lease: Option<Lease>,
     pub trust: bool,
+    /// The mark of a cluster that has yet to begin.
+    pub new_cluster: bool,
     pub images: bool,
     pub objects: bool,
     pub reach_pods: BTreeMap<String, ReachPod>,
@@ -93,7 +95,7 @@ impl Cluster {
         for (name, host) in &mut self.hosts {
             let url = format!("https://{}:2380", address(host.number));
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
-            let wanted = host.runs(ETCD) && host.etcd_works && !host.etcd_crashes;
+            let wanted = host.starts_etcd() && host.etcd_works && !host.etcd_crashes;
             if running && !wanted {
                 self.etcd
                     .members
@@ -110,6 +112,9 @@ impl Cluster {
                     Err(complaint) => self.complaints.insert(name.clone(), complaint),
                 };
             }
+        }
+        if self.etcd.forgot {
+            self.violations.push("a member started again without its data".to_owned());
         }
         if self.etcd.begun > 1 {
             self.violations.push("a second etcd cluster was begun".to_owned());

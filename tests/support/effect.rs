@@ -1,5 +1,6 @@
 //! What actions do to the simulated cluster.
 
+use metalform::etcd::membership::MembershipChange;
 use metalform::model::api_contract::{API_SERVER, CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 use metalform::operation::effect::{Action, Observation, Returned};
 use metalform::operation::observed::layer_plan::LayerPlan;
@@ -16,8 +17,15 @@ impl ModelSite {
     pub fn effect(&self, action: &Action, midway: bool) -> Result<Returned, EffectError> {
         let now = Instant::now();
         match action {
-            Action::Apply(..) | Action::SetAsideMemberData | Action::RestartKubelet => self.ssh()?,
-            Action::CreateTrust(_) | Action::LoadImages(_) | Action::ChangeMembership(..) => {}
+            Action::Apply(..)
+            | Action::SetAsideMemberData
+            | Action::RemoveMemberManifest
+            | Action::RestartKubelet => self.ssh()?,
+            Action::CreateTrust(_)
+            | Action::RemoveNewClusterMark
+            | Action::LoadImages(_)
+            | Action::ChangeMembership(..)
+            | Action::WithdrawLearner(_) => {}
             _ => self.api("change")?,
         }
         let name = self.name().to_owned();
@@ -55,7 +63,9 @@ impl ModelSite {
                 }
                 let voters = cluster.etcd.voters().count();
                 cluster.etcd.change(change, now).map_err(EffectError::EtcdAct)?;
-                if !cluster.etcd.has_quorum() || cluster.etcd.voters().count() < voters {
+                // A voter that lost its data is none of those that quorum needs.
+                let replaced = usize::from(matches!(change, MembershipChange::Replace { voter: true, .. }));
+                if !cluster.etcd.has_quorum() || cluster.etcd.voters().count() + replaced < voters {
                     cluster.violations.push(format!("{} cost a vote", action.sentence()));
                 }
                 if !cluster.away_after_change.is_zero() {
@@ -63,7 +73,7 @@ impl ModelSite {
                 }
             }
             Action::SetAsideMemberData => {
-                let data = cluster.host(&name).etcd_data.take();
+                let data = cluster.host(&name).lose_data();
                 cluster.host(&name).things.remove(ETCD);
                 if cluster.etcd.members.iter().any(|member| Some(member.id) == data) {
                     cluster.violations.push("data of a member that is in the list was set aside".to_owned());
@@ -94,7 +104,23 @@ impl ModelSite {
             Action::RegisterNode(_) => {
                 cluster.nodes.entry(name).or_default();
             }
-            Action::CreateTrust(_) => cluster.trust = true,
+            Action::RemoveMemberManifest => {
+                if cluster.host(&name).etcd_data.is_some() {
+                    cluster.violations.push("the static pod of a member with data was removed".to_owned());
+                }
+                cluster.host(&name).things.remove(ETCD);
+            }
+            Action::WithdrawLearner(learner) => {
+                if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
+                    cluster.violations.push(format!("{} without the lease", action.sentence()));
+                }
+                changed = cluster.etcd.withdraw(&learner.peer_url).map_err(EffectError::EtcdAct)?;
+            }
+            Action::CreateTrust(_) => {
+                cluster.new_cluster |= !cluster.trust;
+                cluster.trust = true;
+            }
+            Action::RemoveNewClusterMark => cluster.new_cluster = false,
             Action::LoadImages(_) => cluster.images = true,
             Action::ApplyObjects(..) => cluster.objects = true,
             Action::RestartKubelet => {}

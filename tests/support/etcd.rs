@@ -30,6 +30,8 @@ pub struct Etcd {
     pub members: Vec<SimulatedMember>,
     /// How often a cluster was begun.
     pub begun: usize,
+    /// Whether a member that had started before started without its data: it has forgotten what it has confirmed.
+    pub forgot: bool,
     next_id: u64,
     trusted_at: Option<Instant>,
     copied_at: Option<Instant>,
@@ -100,6 +102,7 @@ impl Etcd {
         }
         let ours = self.members.iter_mut().find(|member| member.peer_url == peer_url);
         let ours = ours.ok_or("couldn't find local name in the initial cluster configuration")?;
+        self.forgot |= !ours.name.is_empty();
         ours.running = true;
         ours.name = name.to_owned();
         *data = Some(ours.id);
@@ -114,6 +117,16 @@ impl Etcd {
                 member.applied = LOG.min(member.applied + entries);
             }
         }
+    }
+
+    /// Removes the learner at a peer URL; how many that were.
+    pub fn withdraw(&mut self, peer_url: &str) -> Result<usize, ActError> {
+        if !self.has_quorum() {
+            return Err(ActError::NotYet { message: "etcdserver: no leader".to_owned() });
+        }
+        let before = self.members.len();
+        self.members.retain(|member| !member.learner || member.peer_url != peer_url);
+        Ok(before - self.members.len())
     }
 
     pub fn observe(&self) -> Result<Membership, ClientError> {
@@ -165,7 +178,14 @@ impl Etcd {
                 member.learner = false;
                 self.trusted_at = Some(now + ACQUAINTANCE);
             }
-            MembershipChange::Remove { id, .. } => {
+            MembershipChange::Remove { id, .. }
+            | MembershipChange::Evict { id, .. }
+            | MembershipChange::Replace { id, .. } => {
+                // As `metalform::etcd::act` looks before it removes.
+                let learner_only = change.removes().is_some_and(|(_, learner_only)| learner_only);
+                if learner_only && self.voters().any(|voter| voter.id == *id) {
+                    return Err(overtaken("it is a voter"));
+                }
                 let before = self.members.len();
                 self.members.retain(|member| member.id != *id);
                 if self.members.len() == before {

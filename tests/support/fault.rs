@@ -44,9 +44,12 @@ pub fn lost_peer(node: &str) -> EffectError {
 /// What an action fails with when nothing is wrong but the connection.
 pub fn failing(action: &Action, host: &str) -> EffectError {
     match action {
-        Action::Apply(..) | Action::SetAsideMemberData | Action::RestartKubelet => lost(host),
+        Action::Apply(..)
+        | Action::SetAsideMemberData
+        | Action::RemoveMemberManifest
+        | Action::RestartKubelet => lost(host),
         Action::UpdateProxy(node, _) => lost_peer(node),
-        Action::ChangeMembership(..) => {
+        Action::ChangeMembership(..) | Action::WithdrawLearner(_) => {
             EffectError::EtcdAct(ActError::NotYet { message: "leader changed".to_owned() })
         }
         _ => {

@@ -39,5 +39,6 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         authority: Some(AUTHORITY.to_owned()),
         clock: 1_767_225_600,
         max_pods: 110,
+        replace_member: false,
     }
 }

@@ -23,6 +23,8 @@ use tokio::time::Instant;
 use super::given;
 
 pub const ETCD: &str = "static_pod:etcd";
+/// The directory without which the static pod of etcd does not start.
+pub const MEMBER: &str = "directory:/var/lib/etcd/member";
 pub const APISERVER: &str = "static_pod:kube-apiserver";
 pub const CONTROLLER_MANAGER: &str = "static_pod:kube-controller-manager";
 pub const KUBELET: &str = "service:kubelet";
@@ -51,6 +53,8 @@ pub struct Host {
     pub etcd_crashes: bool,
     /// Of which member there is data.
     pub etcd_data: Option<u64>,
+    /// Whether its lost member may be replaced.
+    pub replace_member: bool,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
     pub things: BTreeMap<String, String>,
@@ -100,6 +104,7 @@ impl Host {
             etcd_works: true,
             etcd_crashes: false,
             etcd_data: None,
+            replace_member: false,
             joined: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),
@@ -130,6 +135,17 @@ impl Host {
 
     pub fn runs(&self, thing: &str) -> bool {
         self.on && self.things.contains_key(KUBELET) && self.things.contains_key(thing)
+    }
+
+    /// Whether the kubelet starts etcd.
+    pub fn starts_etcd(&self) -> bool {
+        self.runs(ETCD) && self.things.contains_key(MEMBER)
+    }
+
+    /// The member's data and its directory are gone.
+    pub fn lose_data(&mut self) -> Option<u64> {
+        self.things.remove(MEMBER);
+        self.etcd_data.take()
     }
 
     /// Since when a thing is as it is.
@@ -183,7 +199,7 @@ impl Host {
 
     /// The container of a static pod.
     pub fn container(&self, name: &str, running: bool) -> ContainerReport {
-        if !self.runs(&format!("static_pod:{name}")) {
+        if !self.runs(&format!("static_pod:{name}")) || name == "etcd" && !self.starts_etcd() {
             return ContainerReport::default();
         }
         let crashes = name == "etcd" && self.etcd_crashes;
@@ -191,6 +207,7 @@ impl Host {
             running: Some(running),
             exits: if crashes { 3 } else { u32::from(!running) },
             last_line: if crashes { "unknown flag: --bogus".to_owned() } else { String::new() },
+            files: None,
         }
     }
 
@@ -231,7 +248,9 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
         "kubelet-joined" => Vec::new(),
         "etcd-member" => {
             let etcd = node.etcd.as_ref().unwrap();
-            vec![thing(ETCD, &format!("{} {}", etcd.initial_cluster, etcd.initial_cluster_state))]
+            let directory = etcd.first_start.then(|| thing(MEMBER, ""));
+            let flags = format!("{} {}", etcd.initial_cluster, etcd.initial_cluster_state);
+            directory.into_iter().chain([thing(ETCD, &flags)]).collect()
         }
         "kube-apiserver" => vec![thing(APISERVER, &node.etcd.as_ref().unwrap().endpoints.join(" "))],
         "kube-controller-manager" | "kube-scheduler" => vec![thing(&format!("static_pod:{state}"), "")],

@@ -55,7 +55,10 @@ pub fn duration(action: &Action) -> Duration {
     Duration::from_millis(match action {
         Action::Apply(Layer::Base | Layer::First { .. } | Layer::Registry, _) => 3000,
         Action::Apply(Layer::ControlPlaneFiles, _) | Action::LoadImages(_) => 2000,
-        Action::Apply(..) | Action::UpdateProxy(..) | Action::SetAsideMemberData => 500,
+        Action::Apply(..)
+        | Action::UpdateProxy(..)
+        | Action::SetAsideMemberData
+        | Action::RemoveMemberManifest => 500,
         _ => 20,
     })
 }
@@ -197,6 +200,7 @@ impl Site for ModelSite {
             Look::Lease => Observation::Lease(self.lease(&cluster)),
             Look::Pods(_) => Observation::Pods(cluster.missing_pods(name, now)),
             Look::Api => Observation::Api(cluster.api(now).err()),
+            Look::NewClusterMark => Observation::NewClusterMark(cluster.new_cluster),
             Look::PackageService => Observation::PackageService(None),
             Look::Registry => Observation::Registry(None),
             Look::Trust => Observation::Trust(missing(cluster.trust, "ca.crt")),

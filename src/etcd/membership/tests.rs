@@ -2,12 +2,8 @@ use super::*;
 use crate::etcd::member::{Alarm, AlarmKind, Health};
 use crate::etcd::simulation::{at, down, leading, learner, membership, peer_url, unstarted, voter};
 
-const FRESH: LearnerProgress<'_> = LearnerProgress {
-    started: false,
-    waited: Duration::ZERO,
-    limit: Duration::from_secs(600),
-    hopeless: None,
-};
+const FRESH: LearnerProgress<'_> =
+    LearnerProgress { started: false, limit: Duration::from_secs(600), ..LearnerProgress::STARTED };
 const STARTED: LearnerProgress<'_> = LearnerProgress { started: true, ..FRESH };
 const LATE: LearnerProgress<'_> = LearnerProgress { waited: Duration::from_secs(600), ..STARTED };
 
@@ -41,12 +37,8 @@ fn each_situation_has_one_next_move() {
         id: 9,
         initial_cluster: "a=https://a:2380,b=https://b:2380,c=https://c:2380,n=https://n:2380".to_owned(),
     };
-    let late = || {
-        Move::Change(MembershipChange::Remove {
-            id: 9,
-            why: "did not start and catch up in 600 s".to_owned(),
-        })
-    };
+    let late =
+        || Move::Change(MembershipChange::Remove { id: 9, why: "made no progress in 600 s".to_owned() });
     let promote = || Move::Change(MembershipChange::Promote { id: 9 });
 
     let cases: Vec<(&str, Membership, LearnerProgress<'_>, Move)> = vec![
@@ -176,4 +168,109 @@ fn a_learner_that_can_never_start_is_removed_at_once_and_a_voter_never() {
     let before = LearnerProgress { started: false, ..hopeless };
     let start = next(&goal(), &with(others(), unstarted(learner(9, "n"))), before);
     assert!(matches!(start, Move::StartLearner { .. }), "{start:?}");
+}
+
+fn replace_member(voter: bool) -> Move {
+    Move::Change(MembershipChange::Replace { id: 9, voter })
+}
+
+#[test]
+fn a_member_that_lost_its_data_is_replaced_when_the_others_allow_it() {
+    let lost = |replace| LearnerProgress { data: MemberData::Lost { replace }, ..FRESH };
+    let name = || "n".to_owned();
+    let three = |b: Member| vec![leading(voter(1, "a")), b, down(voter(9, "n"))];
+    let irreplaceable = |healthy, others, quorum, complaint: &str| {
+        let (voters, complaints) = (others + 1, vec![complaint.to_owned()]);
+        let numbers = Obstacle::Irreplaceable { name: name(), healthy, others, quorum, voters, complaints };
+        Move::Blocked(numbers)
+    };
+    let waiting = |other: &str| Move::WaitForLearner { learner: other.to_owned() };
+    let with_learner = || with(three(voter(2, "b")), learner(4, "d"));
+    let abandoned = LearnerProgress { abandoned: Some(4), ..lost(true) };
+    let evict = || MembershipChange::Evict { id: 4, why: "d made no progress in 600 s".to_owned() };
+    let cases: Vec<(&str, Membership, LearnerProgress<'_>, Move)> = vec![
+        (
+            "not asked for",
+            membership(three(voter(2, "b"))),
+            lost(false),
+            Move::Blocked(Obstacle::DataLost { name: name(), healthy: 2, voters: 3 }),
+        ),
+        ("asked for", membership(three(voter(2, "b"))), lost(true), replace_member(true)),
+        (
+            "another voter is down too",
+            membership(three(down(voter(2, "b")))),
+            lost(true),
+            irreplaceable(1, 2, 2, "b: no answer"),
+        ),
+        (
+            "the same, not asked for",
+            membership(three(down(voter(2, "b")))),
+            lost(false),
+            irreplaceable(1, 2, 2, "b: no answer"),
+        ),
+        (
+            "one of five others is down: it could be done, and the next fault would end the cluster",
+            membership([three(voter(2, "b")), vec![voter(3, "c"), down(voter(4, "d"))]].concat()),
+            lost(true),
+            irreplaceable(3, 4, 3, "d: no answer"),
+        ),
+        (
+            "of two voters the other has no quorum",
+            membership(vec![leading(voter(1, "a")), down(voter(9, "n"))]),
+            lost(true),
+            Move::Blocked(Obstacle::Irreplaceable {
+                name: name(),
+                healthy: 1,
+                others: 1,
+                quorum: 2,
+                voters: 2,
+                complaints: Vec::new(),
+            }),
+        ),
+        ("another learner goes first", with_learner(), lost(true), waiting("d")),
+        ("another learner was abandoned", with_learner(), abandoned, Move::Change(evict())),
+        (
+            "it answers: what was seen of its data is old",
+            with(others(), voter(9, "n")),
+            lost(true),
+            Move::Holds,
+        ),
+        (
+            "a learner costs no vote",
+            with(others(), down(learner(9, "n"))),
+            lost(false),
+            replace_member(false),
+        ),
+        (
+            "a learner that has never started has no data to lose",
+            with(others(), unstarted(learner(9, "n"))),
+            lost(false),
+            Move::StartLearner {
+                id: 9,
+                initial_cluster: "a=https://a:2380,b=https://b:2380,c=https://c:2380,n=https://n:2380"
+                    .to_owned(),
+            },
+        ),
+        ("removed by now", membership(others()), lost(true), add()),
+    ];
+    for (what, observed, progress, expected) in cases {
+        assert_eq!(next(&goal(), &observed, progress), expected, "{what}");
+    }
+    let mut alarmed = membership(three(voter(2, "b")));
+    alarmed.alarms.push(Alarm { member: 1, kind: AlarmKind::NoSpace });
+    assert!(matches!(next(&goal(), &alarmed, lost(true)), Move::Blocked(Obstacle::Alarm { .. })));
+}
+
+#[test]
+fn an_abandoned_learner_is_removed_and_no_other() {
+    let abandoned = |id| LearnerProgress { abandoned: Some(id), ..FRESH };
+    let why = || "https://d:2380 made no progress in 600 s".to_owned();
+    let observed = || with(others(), unstarted(learner(4, "d")));
+    let evict = Move::Change(MembershipChange::Evict { id: 4, why: why() });
+    assert_eq!(next(&goal(), &observed(), abandoned(4)), evict);
+    let wait = Move::WaitForLearner { learner: peer_url("d") };
+    assert_eq!(next(&goal(), &observed(), FRESH), wait);
+    assert_eq!(next(&goal(), &observed(), abandoned(3)), wait, "what was abandoned is not there any more");
+    // It was promoted meanwhile.
+    assert_eq!(next(&goal(), &with(others(), voter(4, "d")), abandoned(4)), add());
 }

@@ -26,6 +26,15 @@ impl ClusterSite {
         Ok(Observation::Trust(trust::missing(&workspace.layout, &workspace.subject, (workspace.now)())?))
     }
 
+    pub(super) fn new_cluster_mark(&self) -> Observation {
+        Observation::NewClusterMark(trust::is_new_cluster(&self.workspace.layout))
+    }
+
+    pub(super) fn remove_new_cluster_mark(&self) -> Result<Returned, EffectError> {
+        trust::remove_new_cluster_mark(&self.workspace.layout)?;
+        Ok(Returned { changed: 1, observed: Vec::new() })
+    }
+
     /// Creates what is missing of these files, which is all of them unless another run was faster.
     pub(super) fn create_trust(&self, _files: &BTreeSet<String>) -> Result<Returned, EffectError> {
         let changed = self.trust.create(&self.workspace)?;

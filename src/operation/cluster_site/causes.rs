@@ -54,9 +54,13 @@ fn unit_report(text: &str) -> UnitReport {
     }
 }
 
+/// While etcd copies a snapshot, only its files show it.
+const ETCD_FILES: &str = "b=$(du -sb /var/lib/etcd/member 2>/dev/null) && echo \"files ${b%%[!0-9]*}\"\n";
+
 /// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
 /// that of its third start. Whether it runs, containerd's shim tells: it holds the container's task.
 fn container_script(name: &str) -> String {
+    let files = if name == "etcd" { ETCD_FILES } else { "" };
     format!(
         "d=$(ls -dt /var/log/pods/kube-system_{name}-*/{name} 2>/dev/null | head -n 1)\n\
          if test -n \"$d\"; then\n\
@@ -64,7 +68,7 @@ fn container_script(name: &str) -> String {
          i=$(ctr -n k8s.io containers ls -q \"labels.\\\"io.kubernetes.container.name\\\"=={name}\" 2>/dev/null)\n\
          r=no\n\
          for c in $i; do ctr -n k8s.io tasks ls 2>/dev/null | grep -q \"^$c .*RUNNING\" && r=yes; done\n\
-         echo \"starts $n\"; echo \"running $r\"; echo\n\
+         echo \"starts $n\"; echo \"running $r\"\n{files}echo\n\
          tail -n 1 \"$d/$n.log\" 2>/dev/null | head -c {LINE}\n\
          fi\ntrue\n"
     )
@@ -83,6 +87,7 @@ fn container_report(text: &str) -> ContainerReport {
         running: Some(running),
         exits: if running { last } else { last.saturating_add(1) },
         last_line: line.trim().to_owned(),
+        files: value("files ").and_then(|bytes| bytes.trim().parse().ok()),
     }
 }
 
@@ -104,9 +109,14 @@ mod tests {
 
     #[test]
     fn a_container_is_read_from_its_log_files() {
-        let text = "starts 2\nrunning no\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
-        let expected =
-            ContainerReport { running: Some(false), exits: 3, last_line: "unknown flag: --bogus".to_owned() };
+        let text =
+            "starts 2\nrunning no\nfiles 4711\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
+        let expected = ContainerReport {
+            running: Some(false),
+            exits: 3,
+            last_line: "unknown flag: --bogus".to_owned(),
+            files: Some(4711),
+        };
         assert_eq!(container_report(text), expected);
         let running = container_report("starts 0\nrunning yes\n\n2026-11-21T22:00:00.1Z stderr F ready\n");
         assert_eq!((running.running, running.exits), (Some(true), 0));

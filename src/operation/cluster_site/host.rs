@@ -64,6 +64,14 @@ impl ClusterSite {
         self.run("etcd-data:set aside", script).await
     }
 
+    /// Looks once more whether there is data: with its static pod gone, none can come any more.
+    pub(super) async fn remove_member_manifest(&self) -> Result<Returned, EffectError> {
+        let script = "if test -d /var/lib/etcd/member/wal; then \
+            echo '/var/lib/etcd/member/wal exists: the member has its data' >&2; exit 1; fi\n\
+            rm -f /etc/kubernetes/manifests/etcd.yaml\n";
+        self.run("static_pod:etcd", script).await
+    }
+
     pub(super) async fn restart_kubelet(&self) -> Result<Returned, EffectError> {
         self.run("service:kubelet", "systemctl restart kubelet.service\n").await
     }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::ClusterSite;
 use super::ports::EtcdPort;
-use crate::etcd::act::perform;
+use crate::etcd::act::{perform, withdraw};
 use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdConnector, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::goal::client_url;
+use crate::operation::parts::etcd::OwnLearner;
 use crate::operation::site::EffectError;
 
 impl ClusterSite {
@@ -45,5 +46,13 @@ impl ClusterSite {
         let lease = held.as_ref().ok_or(EffectError::NoLease)?;
         lease.run(perform(&access, observed, change)).await??;
         Ok(Returned { changed: 1, observed: Vec::new() })
+    }
+
+    pub(super) async fn withdraw_learner(&self, learner: &OwnLearner) -> Result<Returned, EffectError> {
+        let access = self.etcd(learner.endpoints.iter().cloned())?;
+        let held = self.lease.lock().await;
+        let lease = held.as_ref().ok_or(EffectError::NoLease)?;
+        let removed = lease.run(withdraw(&access, &learner.peer_url)).await??;
+        Ok(Returned { changed: usize::from(removed), observed: Vec::new() })
     }
 }

@@ -13,6 +13,9 @@ use crate::operation::effect::{Observation, Returned};
 /// How long an API server or etcd may be away: a change of its own members makes it so.
 const OUTAGE: Duration = Duration::from_secs(60);
 
+/// How long a run that ends tries to let go of one thing.
+const LET_GO: Duration = Duration::from_secs(15);
+
 /// Why an effect failed, as far as deciding goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setback {
@@ -78,6 +81,10 @@ pub fn settle<O: Operation>(
             }
         }
         Err(setback) if memory.ending.is_some() => {
+            let letting_go = memory.let_go.contains(&flight.sentence);
+            if letting_go && may_let_go_later(memory, &flight.sentence, &setback, now) {
+                return notes;
+            }
             notes.push(Note::Warned { what: flight.sentence, reason: setback.reason });
         }
         Err(setback) => {
@@ -99,6 +106,19 @@ fn without_answer(work: &EffectKind, setback: &Setback) -> Option<Observation> {
         EffectKind::Look(look) => look.without_answer(&setback.reason),
         EffectKind::Act(action) => action.without_answer(&setback.reason),
     }
+}
+
+/// Whether what could not be let go of is tried again. A member of etcd that is elected takes seconds.
+fn may_let_go_later<B>(memory: &mut Memory<B>, sentence: &str, setback: &Setback, now: Duration) -> bool {
+    let new = Outage { since: now, patience: Patience::NEW, retry_at: now };
+    let outage = memory.outages.entry(sentence.to_owned()).or_insert(new);
+    let elapsed = now.saturating_sub(outage.since);
+    if !setback.passes || elapsed > LET_GO {
+        return false;
+    }
+    outage.retry_at = now + outage.patience.once_more(elapsed).0;
+    memory.let_go.remove(sentence);
+    true
 }
 
 /// A setback that may pass is waited out; any other ends the run.

@@ -222,6 +222,7 @@ impl<'a, O: Operation> Turn<'a, O> {
     }
 
     fn start_act(&mut self, title: &str, action: Action) {
+        self.memory.begun.attempt(&action);
         let disturbs = action.disturbs();
         for flight in self.memory.flight.values_mut() {
             if let InFlightKind::Look { key, disturbed, .. } = &mut flight.kind {
@@ -248,16 +249,31 @@ impl<'a, O: Operation> Turn<'a, O> {
         self.step.effects.retain(|effect| matches!(effect.work, EffectKind::Act(_)));
         self.step.wake = None;
         if self.memory.flight.is_empty() {
-            for action in self.memory.begun.let_go() {
-                let sentence = action.sentence();
-                if self.memory.let_go.insert(sentence.clone()) {
-                    self.step.notes.push(Note::Acted { phase: String::new(), sentence });
-                    self.start_act("", action);
-                }
-            }
+            self.let_go();
         }
-        if self.memory.flight.is_empty() {
+        if self.memory.flight.is_empty() && self.step.wake.is_none() {
             self.end();
+        }
+    }
+
+    /// What failed in a manner that may pass is tried again, and what comes after it on the same target waits.
+    fn let_go(&mut self) {
+        let mut waiting: Vec<Target> = Vec::new();
+        for action in self.memory.begun.let_go() {
+            let (sentence, target) = (action.sentence(), action.target());
+            if self.memory.let_go.contains(&sentence) || self.is_in_use(&target) || waiting.contains(&target)
+            {
+                continue;
+            }
+            if self.is_out(&sentence) {
+                waiting.push(target);
+                continue;
+            }
+            self.memory.let_go.insert(sentence.clone());
+            if !self.memory.outages.contains_key(&sentence) {
+                self.step.notes.push(Note::Acted { phase: String::new(), sentence });
+            }
+            self.start_act("", action);
         }
     }
 

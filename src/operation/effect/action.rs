@@ -20,6 +20,7 @@ use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
 use crate::operation::observed::proxy::ProxyView;
+use crate::operation::parts::etcd::OwnLearner;
 use crate::operation::resource_change::ResourceChange;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,6 +32,8 @@ pub enum Action {
     Apply(Layer, Arc<HostPlan>),
     /// Move the data of a removed member out of the data directory, and its static pod away.
     SetAsideMemberData,
+    /// Remove the static pod of an etcd member that has no data, so that it cannot start again.
+    RemoveMemberManifest,
     /// Restart the kubelet, which would request its certificate again only after its back-off.
     RestartKubelet,
     /// Create the token with which the kubelet requests its first certificate.
@@ -64,10 +67,14 @@ pub enum Action {
     ReleaseLease,
     /// Change etcd membership, through a member of this list.
     ChangeMembership(MembershipChange, Arc<Membership>),
+    /// Remove the node's own learner, if there is one: the run ends before it votes.
+    WithdrawLearner(OwnLearner),
     /// Carry out a plan for the proxy of another node.
     UpdateProxy(String, Arc<HostPlan>),
     /// Create these files: CAs and keys, and what they issue to this machine.
     CreateTrust(BTreeSet<String>),
+    /// Remove the mark of a cluster that has yet to begin: etcd has begun.
+    RemoveNewClusterMark,
     /// Load these images into the registry.
     LoadImages(BTreeSet<String>),
     /// Create or update these objects of the cluster, rendered from the inputs.
@@ -89,6 +96,7 @@ impl Action {
         match self {
             Self::Apply(layer, _) => format!("apply {}", layer.title()),
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
+            Self::RemoveMemberManifest => "remove the static pod of an etcd member without data".to_owned(),
             Self::RestartKubelet => "restart the kubelet".to_owned(),
             Self::CreateJoinToken => "create a join token".to_owned(),
             Self::DeleteJoinTokens => "delete the join token".to_owned(),
@@ -110,8 +118,18 @@ impl Action {
             Self::ChangeMembership(MembershipChange::Remove { id, why }, _) => {
                 format!("remove etcd member {}: it {why}", member_id(*id))
             }
+            Self::ChangeMembership(MembershipChange::Evict { id, why }, _) => {
+                format!("remove abandoned etcd learner {}: {why}", member_id(*id))
+            }
+            Self::ChangeMembership(MembershipChange::Replace { id, .. }, _) => {
+                format!("remove etcd member {}, whose data is lost, to add it again", member_id(*id))
+            }
+            Self::WithdrawLearner(learner) => {
+                format!("remove {} from etcd: it has no vote yet", learner.peer_url)
+            }
             Self::UpdateProxy(node, _) => format!("update the API server proxy of {node}"),
             Self::CreateTrust(_) => "create the CAs and the certificates of this machine".to_owned(),
+            Self::RemoveNewClusterMark => "record that the etcd cluster has begun".to_owned(),
             Self::LoadImages(_) => "load images into the registry".to_owned(),
             Self::ApplyObjects(..) => "apply access rules and CoreDNS".to_owned(),
         }
@@ -126,6 +144,7 @@ impl Action {
                 | Self::DeleteJoinTokens
                 | Self::TakeLease
                 | Self::ReleaseLease
+                | Self::WithdrawLearner(_)
                 | Self::StartReachabilityPod
                 | Self::DeleteReachabilityPod
         )
@@ -134,7 +153,10 @@ impl Action {
     /// What it changes.
     pub fn target(&self) -> Target {
         match self {
-            Self::Apply(..) | Self::SetAsideMemberData | Self::RestartKubelet => Target::Host,
+            Self::Apply(..)
+            | Self::SetAsideMemberData
+            | Self::RemoveMemberManifest
+            | Self::RestartKubelet => Target::Host,
             Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
             Self::SetCapacity(_)
             | Self::RecordAddresses { .. }
@@ -142,9 +164,11 @@ impl Action {
             | Self::MarkApiServerReady
             | Self::RegisterNode(_) => Target::Node,
             Self::StartReachabilityPod | Self::DeleteReachabilityPod => Target::ReachabilityPod,
-            Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(..) => Target::Etcd,
+            Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(..) | Self::WithdrawLearner(_) => {
+                Target::Etcd
+            }
             Self::UpdateProxy(node, _) => Target::Peer(node.clone()),
-            Self::CreateTrust(_) => Target::Trust,
+            Self::CreateTrust(_) | Self::RemoveNewClusterMark => Target::Trust,
             Self::LoadImages(_) => Target::Registry,
             Self::ApplyObjects(..) => Target::Objects,
         }
@@ -166,8 +190,8 @@ impl Action {
                 vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
             }
             Self::TakeLease | Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
-            Self::ChangeMembership(..) => vec![LookKey::Membership],
-            Self::SetAsideMemberData => {
+            Self::ChangeMembership(..) | Self::WithdrawLearner(_) => vec![LookKey::Membership],
+            Self::SetAsideMemberData | Self::RemoveMemberManifest => {
                 vec![
                     LookKey::Survey,
                     LookKey::Pods,
@@ -181,7 +205,9 @@ impl Action {
             Self::MarkApiServerReady | Self::RegisterNode(_) => {
                 vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy)]
             }
-            Self::CreateTrust(_) => vec![LookKey::Trust],
+            Self::CreateTrust(_) => vec![LookKey::Trust, LookKey::NewClusterMark],
+            // Whether the data is there is decided by what is seen after the mark is gone.
+            Self::RemoveNewClusterMark => vec![LookKey::NewClusterMark, LookKey::Survey],
             Self::LoadImages(_) => vec![LookKey::Images],
             Self::ApplyObjects(..) => vec![LookKey::Objects],
             Self::RestartKubelet => vec![LookKey::Survey],
@@ -198,7 +224,7 @@ impl Action {
     pub fn deadline(&self) -> Duration {
         match self {
             Self::Apply(..) | Self::LoadImages(_) => 3600 * SECOND,
-            Self::SetAsideMemberData | Self::RestartKubelet => 120 * SECOND,
+            Self::SetAsideMemberData | Self::RemoveMemberManifest | Self::RestartKubelet => 120 * SECOND,
             Self::UpdateProxy(..) => 120 * SECOND,
             Self::CreateTrust(_) | Self::ApplyObjects(..) => 120 * SECOND,
             _ => 30 * SECOND,
@@ -209,7 +235,9 @@ impl Action {
     pub fn class(&self) -> FailureClass {
         match self.target() {
             Target::Host | Target::Peer(_) | Target::Registry => FailureClass::Host,
-            Target::Etcd if matches!(self, Self::ChangeMembership(..)) => FailureClass::Etcd,
+            Target::Etcd if matches!(self, Self::ChangeMembership(..) | Self::WithdrawLearner(_)) => {
+                FailureClass::Etcd
+            }
             Target::Trust => FailureClass::Configuration,
             _ => FailureClass::Api,
         }

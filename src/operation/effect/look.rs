@@ -48,6 +48,8 @@ pub enum Look {
     Proxy(String, Arc<BTreeMap<String, Peer>>),
     /// Which files of the CAs, and of what they issued to this machine, are missing.
     Trust,
+    /// Whether the cluster's first etcd member has yet to begin.
+    NewClusterMark,
     /// Whether `metalform serve` accepts connections.
     PackageService,
     /// Whether the registry accepts connections.
@@ -77,6 +79,7 @@ impl Look {
             Self::Api => LookKey::Api,
             Self::Proxy(node, _) => LookKey::Proxy(node.clone()),
             Self::Trust => LookKey::Trust,
+            Self::NewClusterMark => LookKey::NewClusterMark,
             Self::PackageService => LookKey::PackageService,
             Self::Registry => LookKey::Registry,
             Self::Images => LookKey::Images,
@@ -102,6 +105,7 @@ impl Look {
             Self::Api => "check the API server".to_owned(),
             Self::Proxy(node, _) => format!("plan the API server proxy of {node}"),
             Self::Trust => "check the CA files".to_owned(),
+            Self::NewClusterMark => "check whether the cluster is new".to_owned(),
             Self::PackageService => "connect to metalform serve".to_owned(),
             Self::Registry => "connect to the image registry".to_owned(),
             Self::Images => "list the images of the registry".to_owned(),
@@ -132,7 +136,7 @@ impl Look {
             | Self::Container(_)
             | Self::Proxy(..) => FailureClass::Ssh,
             Self::Membership(_) => FailureClass::Etcd,
-            Self::Trust => FailureClass::Configuration,
+            Self::Trust | Self::NewClusterMark => FailureClass::Configuration,
             Self::PackageService | Self::Registry | Self::Images => FailureClass::Host,
             _ => FailureClass::Api,
         }

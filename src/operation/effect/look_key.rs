@@ -25,6 +25,7 @@ pub enum LookKey {
     Api,
     Proxy(String),
     Trust,
+    NewClusterMark,
     PackageService,
     Registry,
     Images,

@@ -35,6 +35,7 @@ pub enum Observation {
     Api(Option<String>),
     Proxy(String, ProxyView),
     Trust(BTreeSet<String>),
+    NewClusterMark(bool),
     /// Why it does not accept connections.
     PackageService(Option<String>),
     /// Why it does not accept connections.

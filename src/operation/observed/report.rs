@@ -29,6 +29,8 @@ pub struct ContainerReport {
     pub exits: u32,
     /// The last line of its log.
     pub last_line: String,
+    /// Of etcd: the size of its files, bytes.
+    pub files: Option<u64>,
 }
 
 impl UnitReport {
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn a_container_is_given_up_after_its_third_exit() {
         let mut container =
-            ContainerReport { running: Some(false), exits: 2, last_line: "bad flag".to_owned() };
+            ContainerReport { running: Some(false), exits: 2, last_line: "bad flag".to_owned(), files: None };
         let complaint = "container etcd is not running, it exited 2 times: bad flag";
         assert_eq!(container.complaint("etcd").as_deref(), Some(complaint));
         assert_eq!(container.hopeless("etcd"), None);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::etcd::learner_watch::LearnerWatch;
 use crate::etcd::member::{Health, Member, Membership, Status};
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Action, LookKey, Observation, PREDICTED_MEMBER};
@@ -24,10 +25,30 @@ pub struct EtcdPart {
 pub struct EtcdBegun {
     /// Whether this run holds the lease.
     pub lease: bool,
-    /// When this run first observed the node's member without a vote.
-    pub learner_since: Option<Duration>,
+    /// The node's own learner, while it is in the list.
+    pub learner: Option<LearnerWatch>,
+    /// The learner of another node, while there is one.
+    pub other_learner: Option<LearnerWatch>,
+    /// The learner that this run added, or may have added, or resumed: it must not outlive the run without a vote.
+    pub own_learner: Option<OwnLearner>,
     /// Why this run removed the learner of the node, if it did.
     pub learner_removed: Option<String>,
+}
+
+/// How to remove the node's own learner, whether or not its id is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnLearner {
+    /// Of the learner.
+    pub peer_url: String,
+    /// Client URLs of the voters.
+    pub endpoints: Vec<String>,
+}
+
+impl OwnLearner {
+    fn new(peer_url: &str, observed: &Membership) -> Self {
+        let endpoints = observed.voters().flat_map(|voter| voter.client_urls.iter().cloned()).collect();
+        Self { peer_url: peer_url.to_owned(), endpoints }
+    }
 }
 
 impl EtcdPart {
@@ -41,11 +62,13 @@ impl EtcdPart {
     ) {
         match observation {
             Observation::Membership(membership) => {
-                let ours =
-                    |member: &Member| member.peer_urls.iter().any(|url| Some(url.as_str()) == peer_url);
-                let learner = membership.members.iter().any(|member| member.is_learner && ours(member));
-                begun.learner_since = learner.then(|| begun.learner_since.unwrap_or(now));
+                begun.watch(membership, peer_url, now);
                 self.membership = Some(membership.clone());
+            }
+            Observation::Container(name, container) if name == "etcd" => {
+                if let (Some(learner), Some(bytes)) = (&mut begun.learner, container.files) {
+                    learner.has_files(bytes, now);
+                }
             }
             Observation::Lease(lease) => {
                 begun.lease = *lease == LeaseView::Ours;
@@ -78,7 +101,12 @@ impl EtcdPart {
                     member.is_learner = false;
                 }
             }
-            Action::ChangeMembership(MembershipChange::Remove { id, .. }, _) => {
+            Action::ChangeMembership(
+                MembershipChange::Remove { id, .. }
+                | MembershipChange::Evict { id, .. }
+                | MembershipChange::Replace { id, .. },
+                _,
+            ) => {
                 if let Some(membership) = &mut self.membership {
                     membership.members.retain(|member| member.id != *id);
                 }
@@ -138,19 +166,101 @@ fn first_member(name: &str, peer_url: &str) -> Membership {
 }
 
 impl EtcdBegun {
+    /// Takes in that an action is about to be done: whether it is done or not, its answer may be lost.
+    pub fn attempt(&mut self, action: &Action) {
+        if let Action::ChangeMembership(MembershipChange::AddLearner { peer_url }, observed) = action {
+            self.own_learner = Some(OwnLearner::new(peer_url, observed));
+        }
+    }
+
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
         match action {
             Action::ReleaseLease => self.lease = false,
             Action::ChangeMembership(MembershipChange::Remove { why, .. }, _) => {
                 self.learner_removed = Some(why.clone());
+                self.own_learner = None;
             }
+            Action::WithdrawLearner(_) => self.own_learner = None,
             _ => {}
         }
     }
 
-    /// What must not remain: other operations wait for the lease.
+    /// What must not remain, in this order: a learner without a run keeps every other node from joining, and only the
+    /// holder of the lease may remove it; other operations wait for the lease.
     pub fn let_go(&self) -> Vec<Action> {
-        if self.lease { vec![Action::ReleaseLease] } else { Vec::new() }
+        if !self.lease {
+            return Vec::new();
+        }
+        let learner = self.own_learner.clone().map(Action::WithdrawLearner);
+        learner.into_iter().chain([Action::ReleaseLease]).collect()
+    }
+
+    /// Watches learners. `peer_url` is that of the node's own member.
+    fn watch(&mut self, membership: &Membership, peer_url: Option<&str>, now: Duration) {
+        let ours = |member: &&Member| member.peer_urls.iter().any(|url| Some(url.as_str()) == peer_url);
+        let own = membership.members.iter().find(ours);
+        let other = membership.members.iter().find(|member| member.is_learner && !ours(member));
+        let learner = own.filter(|member| member.is_learner);
+        let watched = |before, member| LearnerWatch::observed(before, membership, member, now);
+        self.learner = learner.map(|member| watched(self.learner.take(), member));
+        self.other_learner = other.map(|member| watched(self.other_learner.take(), member));
+        match (learner, own, peer_url) {
+            (Some(_), _, Some(peer_url)) => self.own_learner = Some(OwnLearner::new(peer_url, membership)),
+            // It votes.
+            (None, Some(_), _) => self.own_learner = None,
+            // One that was added without an answer may be in the list later.
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::etcd::simulation::{leading, learner, membership, peer_url, voter};
+
+    fn seen(begun: &mut EtcdBegun, members: Vec<Member>) {
+        let observation = Observation::Membership(membership(members));
+        EtcdPart::default().put(begun, &observation, Some(&peer_url("n")), Duration::ZERO);
+    }
+
+    fn sentences(begun: &EtcdBegun) -> Vec<String> {
+        begun.let_go().iter().map(Action::sentence).collect()
+    }
+
+    #[test]
+    fn a_run_takes_its_learner_out_before_it_releases_the_lease() {
+        let first = || leading(voter(1, "a"));
+        let release = Action::ReleaseLease.sentence();
+        let mut begun = EtcdBegun::default();
+        assert_eq!(sentences(&begun), [""; 0]);
+        begun.lease = true;
+        assert_eq!(sentences(&begun), [release.clone()], "nothing was added yet");
+
+        let add = MembershipChange::AddLearner { peer_url: peer_url("n") };
+        begun.attempt(&Action::ChangeMembership(add, Arc::new(membership(vec![first()]))));
+        let withdraw = "remove https://n:2380 from etcd: it has no vote yet".to_owned();
+        let both = [withdraw.clone(), release.clone()];
+        assert_eq!(sentences(&begun), both, "added, and the answer is not here yet");
+        seen(&mut begun, vec![first()]);
+        assert_eq!(sentences(&begun), both, "it may be in the list later");
+        seen(&mut begun, vec![first(), learner(9, "n")]);
+        assert_eq!(sentences(&begun), both);
+        seen(&mut begun, vec![first(), voter(9, "n")]);
+        assert_eq!(sentences(&begun), [release.clone()], "it votes");
+
+        seen(&mut begun, vec![first(), learner(9, "n")]);
+        assert_eq!(sentences(&begun), both, "resumed from an earlier run");
+        begun.lease = false;
+        assert_eq!(sentences(&begun), [""; 0], "without the lease nothing is removed");
+        begun.lease = true;
+        begun.remember(&Action::WithdrawLearner(OwnLearner {
+            peer_url: peer_url("n"),
+            endpoints: Vec::new(),
+        }));
+        assert_eq!(sentences(&begun), [release]);
     }
 }

@@ -91,7 +91,7 @@ impl HostPart {
                     ]));
                 }
             }
-            Action::SetAsideMemberData => {
+            Action::SetAsideMemberData | Action::RemoveMemberManifest => {
                 if let Some(survey) = &mut self.survey {
                     (survey.etcd_data, survey.etcd_flags) = (false, None);
                 }
@@ -128,12 +128,17 @@ impl HostBegun {
                 let ids = plan.changes().into_iter().map(|change| change.id);
                 self.changed.entry(layer.clone()).or_default().extend(ids);
             }
-            Action::SetAsideMemberData => {
+            Action::SetAsideMemberData | Action::RemoveMemberManifest => {
                 self.changed.retain(|layer, _| !matches!(layer, Layer::EtcdMember { .. }));
             }
             Action::RestartKubelet => self.kubelet_restarted = true,
             _ => {}
         }
+    }
+
+    /// Whether this run made the etcd member start for the first time: what was seen of its data may be of before.
+    pub fn began_member(&self) -> bool {
+        self.changed.keys().any(Layer::is_first_start)
     }
 
     /// Whether this run has changed a resource of this layer already.

@@ -88,9 +88,7 @@ fn voting<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
         return Ok(());
     }
     let (membership, goal) = (members(scene)?, member_goal(scene)?);
-    let progress =
-        LearnerProgress { started: true, waited: Duration::ZERO, limit: Duration::MAX, hopeless: None };
-    let decided = next(&goal, membership, progress);
+    let decided = next(&goal, membership, LearnerProgress::STARTED);
     if decided == Move::Holds {
         return Ok(());
     }

@@ -9,16 +9,19 @@ use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Scene};
 use crate::operation::effect::{LookKey, member_id};
 
-/// How long a learner may take to start and catch up before it is removed.
+/// How long a learner may make no progress before it is removed.
 pub(super) const LEARNER_LIMIT: Duration = Duration::from_secs(300);
+/// How long a learner may take to start and catch up in all, as long as it makes progress.
+const COPY_LIMIT: Duration = Duration::from_secs(12 * 3600);
 /// How long operations on other nodes may take with theirs.
 pub(super) const QUEUE_LIMIT: Duration = Duration::from_secs(900);
 
 pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Condition {
     let name = &scene.node_goal().name;
-    // A learner is removed at its limit; the wait ends only if that does not succeed.
-    let learner_limit = LEARNER_LIMIT + Duration::from_secs(30);
-    let is_learner = scene.etcd_begun().learner_since.is_some();
+    let is_learner = scene.etcd_begun().learner.is_some();
+    // A learner is removed when it makes no progress; the wait ends only if that does not succeed.
+    let start_limit = LEARNER_LIMIT + Duration::from_secs(30);
+    let learner_limit = if is_learner { COPY_LIMIT } else { start_limit };
     let condition = |sentence: String, last_seen: String, limit: Duration| Condition {
         sentence,
         class: FailureClass::Etcd,
@@ -52,11 +55,13 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
         Move::WaitForVoters { complaints } => condition(
             "every voting member of etcd to be healthy".to_owned(),
             complaints.join("; "),
-            if is_learner { learner_limit } else { Duration::from_secs(120) },
+            if is_learner { start_limit } else { Duration::from_secs(120) },
         ),
-        Move::WaitForLearner { learner } => {
-            condition("no other learner in etcd".to_owned(), format!("{learner} is one"), QUEUE_LIMIT)
-        }
+        // Whether the run that added it still exists, its lease shows.
+        Move::WaitForLearner { learner } => Condition {
+            looks: vec![LookKey::Membership, LookKey::Lease],
+            ..condition("no other learner in etcd".to_owned(), format!("{learner} is one"), QUEUE_LIMIT)
+        },
         Move::StartLearner { id, .. } => condition(
             format!("etcd on {name} to start as member {}", member_id(*id)),
             "its static pod was written".to_owned(),
@@ -77,6 +82,8 @@ pub(super) fn describe(decided: &Move) -> String {
         Move::Change(MembershipChange::AddLearner { .. }) => "it is not a member".to_owned(),
         Move::Change(MembershipChange::Promote { .. }) => "it is a learner".to_owned(),
         Move::Change(MembershipChange::Remove { why, .. }) => format!("it {why}"),
+        Move::Change(MembershipChange::Evict { why, .. }) => why.clone(),
+        Move::Change(MembershipChange::Replace { .. }) => "its data is lost".to_owned(),
         Move::StartLearner { .. } => "it has not started".to_owned(),
         Move::WaitForStart { reason, .. } => reason.clone(),
         Move::WaitForSync { behind } => format!("it is {behind} log entries behind"),

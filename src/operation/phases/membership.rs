@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::layer_applied::{address, applied};
 use super::member_wait::{LEARNER_LIMIT, QUEUE_LIMIT, wait};
 use crate::etcd::member::Membership;
-use crate::etcd::membership::{LearnerProgress, MemberGoal, MembershipChange, Move, initial_cluster, next};
+use crate::etcd::membership::{
+    LearnerProgress, MemberData, MemberGoal, MembershipChange, Move, initial_cluster, next,
+};
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
@@ -76,17 +78,24 @@ fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseS
     let goal = member_goal(scene)?;
     let causes = [Cause::kubelet(), Cause::container("etcd")];
     let hopeless = scene.host().hopeless(&causes).map(|why| format!("does not start: {why}"));
-    let waited = begun.learner_since.map_or(Duration::ZERO, |since| scene.now.saturating_sub(since));
-    let unstarted =
-        LearnerProgress { started: false, waited, limit: LEARNER_LIMIT, hopeless: hopeless.as_deref() };
+    let since = begun.learner.as_ref().map(|learner| learner.since);
+    let unstarted = LearnerProgress {
+        started: false,
+        waited: since.map_or(Duration::ZERO, |since| scene.now.saturating_sub(since)),
+        limit: LEARNER_LIMIT,
+        hopeless: hopeless.as_deref(),
+        data: member_data(scene, survey),
+        abandoned: abandoned(scene),
+    };
     let mut decided = next(&goal, membership, unstarted);
     let mut started = is_listed(&goal, membership);
     if let Move::StartLearner { id, initial_cluster } = &decided {
         let layer = Layer::EtcdMember {
             initial_cluster: initial_cluster.clone(),
             initial_cluster_state: "existing".to_owned(),
+            first_start: has_never_started(membership, *id),
         };
-        start(scene, is_leftover(survey, membership, *id), layer)?;
+        start(scene, survey.etcd_data && has_never_started(membership, *id), layer)?;
         decided = next(&goal, membership, LearnerProgress { started: true, ..unstarted });
     } else if matches!(decided, Move::Change(MembershipChange::AddLearner { .. })) {
         started = false;
@@ -98,6 +107,23 @@ fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseS
         status if started => MemberStatus::Started(status),
         status => MemberStatus::NotStarted(status),
     })
+}
+
+/// Of a member that this run started, what was seen of its data may be of before.
+fn member_data<O: NodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> MemberData {
+    if survey.etcd_data || scene.host_begun().began_member() {
+        MemberData::Present
+    } else {
+        MemberData::Lost { replace: scene.node_goal().replace_member }
+    }
+}
+
+/// The learner of another node that made no progress for its limit, while no other process holds the lease: the run
+/// that added it is gone.
+fn abandoned<O: NodeOperation>(scene: &Scene<'_, O>) -> Option<u64> {
+    let held_elsewhere = !matches!(scene.etcd().lease, Some(LeaseView::Free | LeaseView::Ours));
+    let learner = scene.etcd_begun().other_learner.as_ref().filter(|_| !held_elsewhere)?;
+    (scene.now.saturating_sub(learner.since) >= LEARNER_LIMIT).then_some(learner.id)
 }
 
 fn is_listed(goal: &MemberGoal, membership: &Membership) -> bool {
@@ -122,11 +148,16 @@ fn act_on<O: NodeOperation>(
             PhaseStatus::Holds
         }
         Move::Blocked(obstacle) => PhaseStatus::Blocked(Blocker::Etcd(obstacle)),
+        Move::WaitForLearner { .. } if scene.etcd().lease.is_none() => PhaseStatus::Look(Look::Lease),
         Move::WaitForLearner { .. } => PhaseStatus::wait(wait(scene, &decided)),
         _ if !lease_held => return Err(lease(scene)),
         // The data is of a member that is not in the list any more, and cannot become one that is.
         Move::Change(MembershipChange::AddLearner { .. }) if survey.has_member() => {
             PhaseStatus::Act(Action::SetAsideMemberData)
+        }
+        // Without data it cannot be started any more before it is added again.
+        Move::Change(MembershipChange::Replace { .. }) if survey.etcd_flags.is_some() => {
+            PhaseStatus::Act(Action::RemoveMemberManifest)
         }
         Move::Change(change) => {
             PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
@@ -171,10 +202,9 @@ fn removed(lease: bool, survey: &Survey, why: &str) -> PhaseStatus {
     }
 }
 
-/// Whether data on the host is of another member than this one, which has never started.
-fn is_leftover(survey: &Survey, membership: &Membership, id: u64) -> bool {
-    let never_started = membership.members.iter().any(|member| member.id == id && member.name.is_empty());
-    never_started && survey.etcd_data
+/// Whether this member of the list has never started: data on the host is of another one.
+fn has_never_started(membership: &Membership, id: u64) -> bool {
+    membership.members.iter().any(|member| member.id == id && member.name.is_empty())
 }
 
 /// The static pod is on the host with these flags, on no other member's data; it is written under the lease.
@@ -186,11 +216,13 @@ fn start<O: NodeOperation>(scene: &Scene<'_, O>, leftover: bool, layer: Layer) -
     }
 }
 
-/// The flags that a member began with mean nothing after that, but changing them would restart it.
+/// The flags that a member began with mean nothing after that, but changing them would restart it. `new` is never left
+/// on a host.
 fn as_it_started(survey: &Survey, goal: &MemberGoal, membership: &Membership) -> Layer {
     let flag = |name: &str| survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned();
     Layer::EtcdMember {
         initial_cluster: flag("initial-cluster").unwrap_or_else(|| initial_cluster(goal, membership)),
-        initial_cluster_state: flag("initial-cluster-state").unwrap_or_else(|| "existing".to_owned()),
+        initial_cluster_state: "existing".to_owned(),
+        first_start: false,
     }
 }

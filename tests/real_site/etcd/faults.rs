@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use metalform::engine::wait::{WaitStatus, wait_for};
-use metalform::etcd::act::perform;
+use metalform::etcd::act::{perform, withdraw};
 use metalform::etcd::member::Membership;
 use metalform::etcd::membership::{LearnerProgress, MemberGoal, MembershipChange, Move, next};
 use tokio::time::{Instant as Time, sleep, timeout};
@@ -209,24 +209,23 @@ impl Run<'_> {
         let _lease = self.cluster.lease.lock().await;
         let peer_url = EtcdProcesses::peer_url(self.number);
         let goal = MemberGoal { name: format!("n{}", self.number), peer_url };
-        let (mut started, began) = (false, Time::now());
+        let mut started = false;
         loop {
             let seen = self.cluster.observe().await;
-            let progress =
-                LearnerProgress { started, waited: began.elapsed(), limit: 5 * LIMIT, hopeless: None };
+            let progress = LearnerProgress { started, ..LearnerProgress::STARTED };
             let decided = next(&goal, &seen, progress);
             let step = match &decided {
                 Move::Holds => return true,
                 Move::Change(MembershipChange::AddLearner { .. }) => Step::Add,
                 Move::Change(MembershipChange::Promote { .. }) => Step::Promote,
                 Move::StartLearner { .. } => Step::Start,
-                Move::Change(MembershipChange::Remove { .. }) | Move::Blocked(_) => panic!("{decided:?}"),
+                Move::Change(_) | Move::Blocked(_) => panic!("{decided:?}"),
                 _ => {
                     sleep(PAUSE).await;
                     continue;
                 }
             };
-            if self.strikes(step, Instant::Before, &seen) {
+            if self.strikes(step, Instant::Before, &seen).await {
                 return false;
             }
             let patience = match self.fault {
@@ -244,6 +243,11 @@ impl Run<'_> {
 
     async fn perform(&self, seen: &Membership, decided: &Move) -> bool {
         match decided {
+            Move::Change(change @ MembershipChange::AddLearner { .. }) => {
+                // Data that is there is of a member that was taken out.
+                self.cluster.set_aside(self.number);
+                self.cluster.change(seen, change).await
+            }
             Move::Change(change) => self.cluster.change(seen, change).await,
             Move::StartLearner { initial_cluster, .. } => {
                 let manifest = (initial_cluster.clone(), "existing");
@@ -256,7 +260,7 @@ impl Run<'_> {
     }
 
     /// Whether it ends the run.
-    fn strikes(&mut self, step: Step, instant: Instant, seen: &Membership) -> bool {
+    async fn strikes(&mut self, step: Step, instant: Instant, seen: &Membership) -> bool {
         let Some((victim, ..)) = self.fault.take_if(|fault| (fault.1, fault.2) == (step, instant)) else {
             return false;
         };
@@ -265,6 +269,7 @@ impl Run<'_> {
             Victim::Joiner => {
                 *self.cluster.off.lock().unwrap() = Some(self.number);
                 self.cluster.kill(self.number);
+                self.cluster.withdraw(self.number).await;
             }
             Victim::Leader => {
                 let leader = seen.leader().unwrap().0.name.trim_start_matches('n').parse().unwrap();

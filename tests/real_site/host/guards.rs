@@ -126,6 +126,10 @@ impl ScriptedHost {
             }
             return true;
         }
+        if script.starts_with("if test -d /var/lib/etcd/member/wal; then ") {
+            self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
+            return !self.tree.is_directory("/var/lib/etcd/member/wal");
+        }
         match KnownGuard::of(script) {
             Some(KnownGuard::OtherSources { patterns, own }) => {
                 for path in self.others(&patterns, &own) {

@@ -7,6 +7,7 @@ import time
 
 from checks import Failed, Final, expect_equal, until
 from cluster import BOOTSTRAP, LAB, on
+from processes import descendants, send
 
 # `Base system   7.80 s  44 changed`, or with the offset of its start before the duration.
 _ROW = re.compile(r"^(\S.*?) {2,}((?:\+?[0-9.]+ s *)+)(?: ([0-9]+) changed)?")
@@ -69,6 +70,10 @@ class Deployment:
 
     def signal(self, name):
         on(BOOTSTRAP, "kill", f"-{name}", self._pid)
+
+    def kill(self):
+        """SIGKILL within milliseconds: no command has to be started for it."""
+        send(descendants(self._process.pid))
 
     def finish(self, seconds=180):
         """Waits for its end; returns its exit code."""

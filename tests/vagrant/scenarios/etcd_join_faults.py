@@ -5,7 +5,7 @@ import random
 import time
 
 from checks import Failed, expect, expect_equal, until
-from cluster import BOOTSTRAP, address, delete_node, discard, lab, metalform, on, shell, succeed, with_role
+from cluster import BOOTSTRAP, address, delete_node, discard, lab, metalform, on, power_off, shell, succeed, with_role
 from control_plane_node import ETCD, introduce, member_of, members, remove_member
 from deployment import Deployment
 from sampling import SEED
@@ -50,7 +50,7 @@ def clear(node):
 
 def kill_metalform(action):
     with _run_until(action) as running:
-        running.signal("KILL")
+        running.kill()
         code = running.finish(10)
     expect(code in (-9, 137), f"exit {code}:\n{running.stderr}")
     settle()
@@ -58,7 +58,7 @@ def kill_metalform(action):
 
 def cut_power(action):
     with _run_until(action) as running:
-        lab("power-off", NODE)
+        power_off(NODE)
         expect(running.finish(SSH_PATIENCE) != 0, f"it succeeds although the host has no power:\n{running.stdout}")
         _show(running)
     expect_voters()
@@ -71,7 +71,7 @@ def _run_until(action):
     begin()
     if ACTIONS[action].startswith("set aside"):
         with _strike("promotes the learner") as running:
-            running.signal("KILL")
+            running.kill()
         remove_member(NODE)
     return _strike(action)
 
@@ -126,7 +126,7 @@ def kill_leader(writer):
     """100 MB at 20 Mbit/s take 40 s."""
     begin()
     writer.fill(100)
-    with _strike("adds the learner") as running:
+    with _strike("prepares the member") as running:
         lab("slow", NODE, "--line", "20")
         running.until("etcd on the joiner has data", lambda: on(NODE, "test", "-d", f"{DATA}/member/snap").returncode == 0)
         leader = _leader()

@@ -1,4 +1,4 @@
-"""Ctrl-C during deploy-node: what runs is finished, the lease is released, and the same command resumes."""
+"""Ctrl-C during deploy-node: what runs is finished, a learner is taken out, the lease is released, and the same command resumes."""
 
 from checks import check, expect, expect_equal, until
 from cluster import get, kubectl, metalform, on, ready
@@ -29,13 +29,14 @@ def during_packages():
     expect_equal("dpkg --audit", on(NODE, "dpkg", "--audit").stdout, "")
 
 
-@check("interrupted while its etcd member is a learner: the lease is released at once")
+@check("interrupted while its etcd member is a learner: it is taken out, and the lease is released")
 def during_learner():
     with Deployment(NODE) as running:
         running.until("its member is a learner", _is_learner)
         expect(_holder(), "nothing holds the lease while there is a learner")
         running.signal("INT")
         _expect_interrupted(running, PATIENCE)
+    expect_equal("its etcd member", member_of(NODE), None)
     expect_equal("the holder of the lease", _holder(), "")
     expect_equal("join tokens", _tokens(), "")
 
