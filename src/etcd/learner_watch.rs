@@ -53,7 +53,7 @@ impl LearnerWatch {
 
     /// Takes in the size of its files, bytes.
     pub fn has_files(&mut self, bytes: u64, now: Duration) {
-        // The first size says nothing: it may be that of an hour ago.
+        // The first size is no progress: the files may be an hour old.
         if bytes > self.bytes && self.bytes > 0 && !self.caught_up {
             self.since = now;
         }

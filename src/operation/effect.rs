@@ -6,6 +6,7 @@ mod look;
 mod look_key;
 mod member_id;
 mod observation;
+mod own_learner;
 mod target;
 
 pub use self::action::{Action, Returned};
@@ -13,4 +14,5 @@ pub use self::look::Look;
 pub use self::look_key::LookKey;
 pub use self::member_id::{PREDICTED_MEMBER, member_id};
 pub use self::observation::Observation;
+pub use self::own_learner::OwnLearner;
 pub use self::target::Target;

@@ -340,12 +340,11 @@ fn a_cluster_is_new_only_where_all_its_keys_were_created_together() {
     node.create().unwrap();
     assert!(!mark(&node));
     let mut restored = Node::bare();
-    for (certificate, key) in [ca_files(&node.layout, Ca::Etcd)] {
-        for path in [certificate, key] {
-            let to = restored.root.path().join(path.strip_prefix(node.root.path()).unwrap());
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(&path, &to).unwrap();
-        }
+    let (certificate, key) = ca_files(&node.layout, Ca::Etcd);
+    for path in [certificate, key] {
+        let to = restored.root.path().join(path.strip_prefix(node.root.path()).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(&path, &to).unwrap();
     }
     restored.create().unwrap();
     assert!(!mark(&restored), "the keys of an etcd cluster were there already");

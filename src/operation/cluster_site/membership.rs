@@ -8,9 +8,8 @@ use crate::etcd::act::{perform, withdraw};
 use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdConnector, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
-use crate::operation::effect::{Observation, Returned};
+use crate::operation::effect::{Observation, OwnLearner, Returned};
 use crate::operation::goal::client_url;
-use crate::operation::parts::etcd::OwnLearner;
 use crate::operation::site::EffectError;
 
 impl ClusterSite {

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::NodeAddress;
 use super::look_key::LookKey;
 use super::member_id::member_id;
 use super::observation::Observation;
+use super::own_learner::OwnLearner;
 use super::target::Target;
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
@@ -20,7 +21,6 @@ use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
 use crate::operation::observed::proxy::ProxyView;
-use crate::operation::parts::etcd::OwnLearner;
 use crate::operation::resource_change::ResourceChange;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::etcd::learner_watch::LearnerWatch;
 use crate::etcd::member::{Health, Member, Membership, Status};
 use crate::etcd::membership::MembershipChange;
-use crate::operation::effect::{Action, LookKey, Observation, PREDICTED_MEMBER};
+use crate::operation::effect::{Action, LookKey, Observation, OwnLearner, PREDICTED_MEMBER};
 use crate::operation::layer::Layer;
 use crate::operation::observed::lease::LeaseView;
 
@@ -33,22 +33,6 @@ pub struct EtcdBegun {
     pub own_learner: Option<OwnLearner>,
     /// Why this run removed the learner of the node, if it did.
     pub learner_removed: Option<String>,
-}
-
-/// How to remove the node's own learner, whether or not its id is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnLearner {
-    /// Of the learner.
-    pub peer_url: String,
-    /// Client URLs of the voters.
-    pub endpoints: Vec<String>,
-}
-
-impl OwnLearner {
-    fn new(peer_url: &str, observed: &Membership) -> Self {
-        let endpoints = observed.voters().flat_map(|voter| voter.client_urls.iter().cloned()).collect();
-        Self { peer_url: peer_url.to_owned(), endpoints }
-    }
 }
 
 impl EtcdPart {

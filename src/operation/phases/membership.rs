@@ -97,7 +97,11 @@ fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseS
         };
         start(scene, survey.etcd_data && has_never_started(membership, *id), layer)?;
         decided = next(&goal, membership, LearnerProgress { started: true, ..unstarted });
-    } else if matches!(decided, Move::Change(MembershipChange::AddLearner { .. })) {
+    } else if matches!(
+        decided,
+        Move::Change(MembershipChange::AddLearner { .. } | MembershipChange::Replace { .. })
+            | Move::Blocked(_)
+    ) {
         started = false;
     }
     let votes = decided == Move::Holds;

@@ -167,7 +167,7 @@ impl PbClusterService for MemberServer {
 
     async fn member_remove(&self, request: Request<PbMemberRemoveRequest>) -> Answer<PbMemberRemoveResponse> {
         let id = request.into_inner().id;
-        // etcd removes whatever it is told to.
+        // etcd removes any member.
         let observed = self.change(&MembershipChange::Replace { id, voter: true })?;
         let header = self.header(&observed)?;
         Ok(Response::new(PbMemberRemoveResponse { header, members: members(&observed) }))
