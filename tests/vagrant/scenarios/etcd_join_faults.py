@@ -123,15 +123,15 @@ def cut_link_for_good():
 
 
 def kill_leader(writer):
-    """100 MB at 20 Mbit/s take 40 s."""
+    """100 MB at 10 Mbit/s take 80 s."""
     begin()
     writer.fill(100)
+    leader = _leader()
     with _strike("prepares the member") as running:
-        lab("slow", NODE, "--line", "20")
+        lab("slow", NODE, "--line", "10")
         running.until("etcd on the joiner has data", lambda: on(NODE, "test", "-d", f"{DATA}/member/snap").returncode == 0)
-        leader = _leader()
-        expect(not _votes(NODE), "the learner has copied everything already")
         shell(leader, 'kill -KILL "$(pgrep -x etcd)"')
+        expect(not _votes(NODE), "the learner has copied everything already")
         running.finish(JOIN)
         print(f"# SIGKILL to etcd on {leader}", flush=True)
         _show(running)
