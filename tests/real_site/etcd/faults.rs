@@ -160,12 +160,26 @@ impl Cluster {
         let url = EtcdProcesses::peer_url(number);
         loop {
             let seen = self.observe().await;
-            let Some(id) = seen.members.iter().find(|one| one.peer_urls.contains(&url)).map(|one| one.id)
-            else {
-                break;
-            };
-            self.change(&seen, &MembershipChange::Remove { id, why: "is removed".to_owned() }).await;
+            let Some(member) = seen.members.iter().find(|one| one.peer_urls.contains(&url)) else { break };
+            let change = MembershipChange::Replace { id: member.id, voter: !member.is_learner };
+            self.change(&seen, &change).await;
         }
+        self.set_aside(number);
+    }
+
+    /// As a run does that ends without its host.
+    async fn withdraw(&self, number: usize) {
+        let access = self.processes.lock().unwrap().access(&VOTERS);
+        let waited = wait_for("the learner to be withdrawn", LIMIT, || async {
+            match withdraw(&access, &EtcdProcesses::peer_url(number)).await {
+                Ok(_) => WaitStatus::Holds(()),
+                Err(error) => WaitStatus::NotYet(error.to_string()),
+            }
+        });
+        waited.await.unwrap();
+    }
+
+    fn set_aside(&self, number: usize) {
         self.manifests.lock().unwrap().remove(&number);
         let mut processes = self.processes.lock().unwrap();
         processes.kill(number);
@@ -234,7 +248,8 @@ impl Run<'_> {
             };
             let done = timeout(patience, self.perform(&seen, &decided)).await.unwrap_or(false);
             started |= done && step == Step::Start;
-            if self.strikes(step, Instant::Midway, &seen) || done && self.strikes(step, Instant::After, &seen)
+            if self.strikes(step, Instant::Midway, &seen).await
+                || done && self.strikes(step, Instant::After, &seen).await
             {
                 return false;
             }
