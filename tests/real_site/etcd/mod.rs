@@ -4,6 +4,9 @@
 pub mod certificates;
 pub mod process;
 pub mod server;
+pub mod writer;
 
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod tests;

@@ -70,11 +70,16 @@ pub struct EtcdProcesses {
 }
 
 impl EtcdProcesses {
-    /// # Errors
-    /// When there is no binary.
-    pub fn new() -> Result<Self, String> {
+    /// None where there is no binary, as before the first bundle of a machine; `make real-etcd` requires one.
+    pub fn find() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        Ok(Self { binary: binary(directory.path())?, directory, ca: EtcdCa::new(), running: Vec::new() })
+        match binary(directory.path()) {
+            Ok(binary) => Some(Self { binary, directory, ca: EtcdCa::new(), running: Vec::new() }),
+            Err(reason) => {
+                assert!(std::env::var_os("METALFORM_REQUIRE_ETCD").is_none(), "{reason}");
+                None
+            }
+        }
     }
 
     /// 127.x.y.N: a network of this process's own, so that tests side by side do not meet.
@@ -153,6 +158,20 @@ impl EtcdProcesses {
             end(child);
         }
         self.running.retain(|(running, _)| *running != number);
+    }
+
+    /// Whether its process has not ended.
+    pub fn runs(&mut self, number: usize) -> bool {
+        let mut running = self.running.iter_mut().filter(|(running, _)| *running == number);
+        running.any(|(_, child)| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Removes the data of a member that does not run, if there is any.
+    pub fn wipe(&self, number: usize) {
+        let data = self.data(number).join("data");
+        if data.exists() {
+            fs::remove_dir_all(data).unwrap();
+        }
     }
 
     /// What a member printed last.

@@ -83,8 +83,8 @@ def expect_equal(what, seen, expected):
     expect(seen == expected, f"{what}: got {seen!r}, expected {expected!r}")
 
 
-def until(sentence, seconds, probe):
-    """Waits for a named condition; returns what `probe` returned once it was true.
+def until(sentence, seconds, probe, pause=_PAUSE):
+    """Waits for a named condition, with a pause between two probes; returns what `probe` returned once it was true.
 
     What a probe's `Failed` contains is what was last seen.
     """
@@ -100,4 +100,4 @@ def until(sentence, seconds, probe):
             seen = failure
         if time.monotonic() > deadline:
             raise Failed(f"not within {seconds} s: {sentence}; last seen: {seen}")
-        time.sleep(_PAUSE)
+        time.sleep(pause)

@@ -52,7 +52,7 @@ def forget(node):
 
 def members():
     """etcd's members as etcdctl lists them."""
-    return json.loads(_etcdctl("member", "list", "-w", "json"))["members"]
+    return json.loads(etcdctl("member", "list", "-w", "json"))["members"]
 
 
 def member_of(node):
@@ -64,15 +64,14 @@ def member_of(node):
 def remove_member(node):
     member = member_of(node)
     if member:
-        _etcdctl("member", "remove", f"{member['ID']:x}")
+        etcdctl("member", "remove", f"{member['ID']:x}")
 
 
-
-
-def _etcdctl(*words):
+def etcdctl(*words, endpoint="https://127.0.0.1:2379"):
+    """Run in the etcd pod of the bootstrap node."""
     credentials = [f"--cacert={_PKI}/ca.crt", f"--cert={_PKI}/server.crt", f"--key={_PKI}/server.key"]
     pod = ["exec", "--namespace=kube-system", f"etcd-{BOOTSTRAP}", "--", "/usr/local/bin/etcdctl"]
-    return kubectl(*pod, "--endpoints=https://127.0.0.1:2379", *credentials, *words)
+    return kubectl(*pod, f"--endpoints={endpoint}", *credentials, *words)
 
 
 def _endpoints_are_right():

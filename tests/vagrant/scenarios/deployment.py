@@ -7,6 +7,7 @@ import time
 
 from checks import Failed, Final, expect_equal, until
 from cluster import BOOTSTRAP, LAB, on
+from processes import descendants, send
 
 # `Base system   7.80 s  44 changed`, or with the offset of its start before the duration.
 _ROW = re.compile(r"^(\S.*?) {2,}((?:\+?[0-9.]+ s *)+)(?: ([0-9]+) changed)?")
@@ -51,11 +52,11 @@ class Deployment:
     def stderr(self):
         return "".join(self._err)
 
-    def until_line(self, pattern, seconds=120):
+    def until_line(self, pattern, seconds=120, **how):
         """Waits until standard error has a line that matches."""
-        self.until(f"a line that matches {pattern!r}", lambda: re.search(pattern, self.stderr, re.M), seconds)
+        self.until(f"a line that matches {pattern!r}", lambda: re.search(pattern, self.stderr, re.M), seconds, **how)
 
-    def until(self, sentence, probe, seconds=120):
+    def until(self, sentence, probe, seconds=120, **how):
         """Waits for a condition that must come true before the run ends."""
 
         def probed():
@@ -65,10 +66,14 @@ class Deployment:
                 raise Final(f"deploy-node ended with {self._process.returncode} before that:\n{self.stdout}{self.stderr}")
             return seen
 
-        until(sentence, seconds, probed)
+        until(sentence, seconds, probed, **how)
 
     def signal(self, name):
         on(BOOTSTRAP, "kill", f"-{name}", self._pid)
+
+    def kill(self):
+        """SIGKILL within milliseconds: no command has to be started for it."""
+        send(descendants(self._process.pid))
 
     def finish(self, seconds=180):
         """Waits for its end; returns its exit code."""

@@ -18,18 +18,28 @@ def _parents():
     return parents
 
 
-def sessions(host):
-    """Every SSH session: the pid that sshd made for it, and all pids below that."""
-    parents = _parents()
+def _children(parents):
     children = {}
     for pid, (parent, _) in parents.items():
         children.setdefault(parent, []).append(pid)
+    return children
 
-    def below(pid):
-        return [pid, *(other for child in children.get(pid, []) for other in below(child))]
 
-    listeners = [pid for pid in below(lab_host.running_init(host))[1:] if _is_listener(parents, pid)]
-    return [(session, below(session)[1:]) for listener in listeners for session in children.get(listener, [])]
+def _below(children, pid):
+    return [pid, *(other for child in children.get(pid, []) for other in _below(children, child))]
+
+
+def descendants(pid):
+    """All processes below one of this machine, in a host or not."""
+    return _below(_children(_parents()), pid)[1:]
+
+
+def sessions(host):
+    """Every SSH session: the pid that sshd made for it, and all pids below that."""
+    parents = _parents()
+    children = _children(parents)
+    listeners = [pid for pid in _below(children, lab_host.running_init(host))[1:] if _is_listener(parents, pid)]
+    return [(session, _below(children, session)[1:]) for listener in listeners for session in children.get(listener, [])]
 
 
 def _is_listener(parents, pid):
