@@ -1,7 +1,7 @@
 //! Whether a kubelet's certificate request is signed, and the certificate that it gets. Pure.
 //!
 //! A kubelet writes its request, and may be hostile: its requests, its Node's status and every annotation that the
-//! admission policy does not guard ([`crate::kube_api::node_policy`]) prove nothing.
+//! admission policy does not guard ([`crate::kube_api::node_policy`]) are not trusted.
 //!
 //! What each signer permits:
 //! <https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#kubernetes-signers>

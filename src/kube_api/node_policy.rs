@@ -100,7 +100,7 @@ mod tests {
         {
             let expected =
                 format!("cannot patch node/n1 in a dry run as system:node:n1: forbidden: {message}");
-            assert_eq!(asked(403, message).await.0, expected, "another refusal proves nothing");
+            assert_eq!(asked(403, message).await.0, expected, "another refusal does not count");
         }
     }
 

@@ -202,7 +202,7 @@ fn recorded() -> Value {
 
 /// Whether n1, whose Node has these annotations and addresses of its status, is issued a certificate for the name or
 /// address.
-fn is_issued(annotations: &Value, status: &[&str], wanted: &str) -> Result<(), String> {
+fn is_issued(annotations: &Value, status: &[&str], requested: &str) -> Result<(), String> {
     let addresses: Vec<Value> =
         status.iter().map(|address| json!({ "type": "InternalIP", "address": address })).collect();
     let node: Node = serde_json::from_value(json!({
@@ -211,14 +211,14 @@ fn is_issued(annotations: &Value, status: &[&str], wanted: &str) -> Result<(), S
     .unwrap();
     let mut records = records(&[("n1", &[]), ("n2", &["192.0.2.12", "198.51.100.12"])]);
     records.nodes.insert(node.name_any().parse().unwrap(), recorded_addresses(node.annotations()));
-    let csr = match wanted.parse::<IpAddr>() {
-        Ok(_) => parsed("n1", &[], &[wanted]),
-        Err(_) => parsed("n1", &[wanted], &[]),
+    let csr = match requested.parse::<IpAddr>() {
+        Ok(_) => parsed("n1", &[], &[requested]),
+        Err(_) => parsed("n1", &[requested], &[]),
     };
     let case = Case { user: "system:node:n1", csr, records, ..serving_case() };
     match case.verdict() {
         CsrVerdict::Sign(leaf) => {
-            assert_eq!(leaf.names, [wanted]);
+            assert_eq!(leaf.names, [requested]);
             Ok(())
         }
         CsrVerdict::Deny { reason } => Err(reason),
@@ -227,8 +227,8 @@ fn is_issued(annotations: &Value, status: &[&str], wanted: &str) -> Result<(), S
 
 #[test]
 fn a_serving_certificate_has_the_recorded_addresses() {
-    for wanted in ["192.0.2.11", "198.51.100.11", "2001:db8::11", "n1"] {
-        assert_eq!(is_issued(&recorded(), &[], wanted), Ok(()), "{wanted}");
+    for requested in ["192.0.2.11", "198.51.100.11", "2001:db8::11", "n1"] {
+        assert_eq!(is_issued(&recorded(), &[], requested), Ok(()), "{requested}");
     }
 }
 
@@ -257,8 +257,8 @@ fn what_a_kubelet_writes_to_its_node_gets_no_certificate() {
         (&json!({ "metalform.dev/addresses": "192.0.2.11,10.96.0.1" }), &[], "10.96.0.1"),
         (&json!({ "metalform.dev/control-plane-ip": "192.0.2.12" }), &[], "192.0.2.12"),
     ];
-    let reasons = attempts.map(|(annotations, status, wanted)| {
-        is_issued(annotations, status, wanted).expect_err(&format!("{annotations} {status:?} {wanted}"))
+    let reasons = attempts.map(|(annotations, status, requested)| {
+        is_issued(annotations, status, requested).expect_err(&format!("{annotations} {status:?} {requested}"))
     });
     insta::assert_snapshot!(reasons.join("\n"), @r"
     127.0.0.1 is not an address that one host alone can have
