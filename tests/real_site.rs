@@ -35,6 +35,7 @@ mod script;
 mod scripts;
 #[path = "real_site/stage.rs"]
 mod stage;
+#[expect(dead_code, reason = "tests/simulation.rs uses the rest")]
 mod support;
 
 use support::etcd as simulated_etcd;
