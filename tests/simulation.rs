@@ -56,24 +56,29 @@ fn a_seed_is_played_the_same_way_each_time() {
 }
 
 /// The model finds what it is there for.
-fn is_found(defect: Defect, by: &str) {
+fn is_found(defect: Defect, by: &[&str]) {
     let failures = play_all(first(), FOUND, Some(defect), 1);
     let failure = failures.first().unwrap_or_else(|| panic!("{defect:?} is not found in {FOUND} seeds"));
     eprintln!("{defect:?} is found by seed {}: {}", failure.seed, failure.complaint);
-    assert!(failure.complaint.contains(by), "seed {}: {}", failure.seed, failure.complaint);
+    assert!(
+        by.iter().any(|by| failure.complaint.contains(by)),
+        "seed {}: {}",
+        failure.seed,
+        failure.complaint
+    );
 }
 
 #[test]
 fn a_change_while_a_voter_is_down_is_found() {
-    is_found(Defect::GateDropped, "not well");
+    is_found(Defect::GateDropped, &["not well"]);
 }
 
 #[test]
 fn a_change_without_the_lease_is_found() {
-    is_found(Defect::LeaseNotChecked, "without the lease");
+    is_found(Defect::LeaseNotChecked, &["without the lease"]);
 }
 
 #[test]
 fn a_learner_that_stays_is_found() {
-    is_found(Defect::LearnerNotEvicted, "leaves its learner");
+    is_found(Defect::LearnerNotEvicted, &["leaves its learner", "was set aside"]);
 }

@@ -162,7 +162,7 @@ impl Play {
             world: self.world.clone(),
             dice: self.dice.split(),
             names: self.names(),
-            until: Instant::now() + Duration::from_secs(20) + self.dice.within(Duration::from_secs(500)),
+            until: Instant::now() + Duration::from_secs(20) + self.dice.within(Duration::from_secs(280)),
             killing,
             story: self.story.clone(),
             began: self.began,

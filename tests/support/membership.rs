@@ -47,6 +47,9 @@ impl ModelSite {
             return Ok(());
         }
         if let Some(late) = late {
+            if change.removes().is_some() {
+                cluster.etcd.precede(change, now).map_err(EffectError::EtcdAct)?;
+            }
             cluster.etcd.send_late(change.clone(), now + late);
             return Err(EffectError::EtcdAct(unconfirmed()));
         }

@@ -22,7 +22,7 @@ impl Etcd {
         if self.is_led() {
             self.replicate(now - before);
         }
-        self.arrive(now);
+        self.arrive(now, false);
     }
 
     /// The leader; where nothing has happened yet, the first that could be.
@@ -121,17 +121,19 @@ impl Etcd {
         }
     }
 
-    /// Sends a change that nobody waits for any more.
+    /// Sends a change that nobody waits for any more. It is behind those that were sent before.
     pub fn send_late(&mut self, change: MembershipChange, at: Instant) {
+        let at = self.late.last().map_or(at, |last| last.at.max(at));
         self.late.push(Late { change, at });
     }
 
-    fn arrive(&mut self, now: Instant) {
+    /// What is late and due is committed; all of it, where another entry is behind it.
+    pub(super) fn arrive(&mut self, now: Instant, all: bool) {
         if !self.commits() {
             return;
         }
         let (due, later): (Vec<Late>, Vec<Late>) =
-            std::mem::take(&mut self.late).into_iter().partition(|late| late.at <= now);
+            std::mem::take(&mut self.late).into_iter().partition(|late| all || late.at <= now);
         self.late = later;
         for late in due {
             // It is refused, or not: its sender does not learn of it.

@@ -29,24 +29,28 @@ pub fn unconfirmed() -> ActError {
 
 impl Etcd {
     pub fn change(&mut self, change: &MembershipChange, now: Instant) -> Result<(), ActError> {
+        self.precede(change, now)?;
+        self.apply(change, now)
+    }
+
+    /// What comes before a change is committed. The requests that are late are at the leader, and go first. Before a
+    /// removal `metalform::etcd::act` waits for an entry behind them, and looks at the list after it.
+    pub fn precede(&mut self, change: &MembershipChange, now: Instant) -> Result<(), ActError> {
         if !self.is_led() {
             return Err(not_yet("no leader"));
         }
         if !self.commits() {
-            // It is in the leader's log, and is committed once enough members store it. Before a removal, metalform
-            // waits for another entry.
+            // It is in the leader's log, and is committed once enough members store it.
             if change.removes().is_none() {
                 self.send_late(change.clone(), now);
             }
             return Err(unconfirmed());
         }
-        // As `metalform::etcd::act` looks before it removes.
-        if let Some((id, true)) = change.removes()
-            && self.voters().any(|voter| voter.id == id)
-        {
-            return Err(overtaken("it is a voter"));
+        self.arrive(now, true);
+        match change.removes() {
+            Some((id, true)) if self.voters().any(|voter| voter.id == id) => Err(overtaken("it is a voter")),
+            _ => Ok(()),
         }
-        self.apply(change, now)
     }
 
     /// A request arrives at a member that can commit it.
