@@ -96,8 +96,8 @@ impl Disturbance {
         }
     }
 
-    /// Whether people could still repair it. Most voters keep their data; that of the first node is replaced through
-    /// another API server.
+    /// Whether `--replace-member` repairs it: every other voter has its data (of two that lost theirs, each keeps the
+    /// other from being replaced: seed 50517), most of all have, and another API server has a voter.
     fn is_repairable(self, cluster: &Cluster, name: &str) -> bool {
         if !matches!(self, Self::DataLost | Self::Reinstalled) {
             return true;
@@ -117,7 +117,9 @@ impl Disturbance {
                 && node.annotations.contains_key(API_SERVER)
                 && voters.iter().any(|voter| voter.name == *other)
         };
-        !votes && !first || kept.count() > voters.len() / 2 && cluster.nodes.iter().any(serves)
+        let kept = kept.count();
+        let one = kept + usize::from(votes) == voters.len() && kept > voters.len() / 2;
+        !votes && !first || one && cluster.nodes.iter().any(serves)
     }
 }
 

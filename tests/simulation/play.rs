@@ -94,7 +94,7 @@ impl Play {
     pub async fn play(&mut self) -> Result<(), String> {
         self.began = Some(Instant::now());
         let mut missing = self.begin().await?;
-        for round in 0..=self.dice.roll(3) {
+        for round in 0..=self.dice.roll(2) {
             let (one, other): (Vec<&str>, Vec<&str>) = missing.iter().partition(|_| self.dice.one_in(2));
             for mut group in [one, other] {
                 // What holds already is deployed again, now and then.
