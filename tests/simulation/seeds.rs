@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use crate::play::Play;
 use crate::support::defect::Defect;
@@ -24,10 +24,7 @@ pub fn number(variable: &str) -> Option<u64> {
 
 /// `METALFORM_SEED`, or another one for each run.
 pub fn first() -> u64 {
-    number("METALFORM_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        u64::try_from(now.as_nanos() % 1_000_000_007).unwrap()
-    })
+    number("METALFORM_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()))
 }
 
 /// The whole of one seed.
