@@ -16,7 +16,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit real-etcd deny fresh vagrant-check bundle lab-up lab-down \
+.PHONY: help demo test test-long check format lint unit simulation real-etcd deny fresh vagrant-check bundle lab-up lab-down \
     scenarios adversity bench-engines bench-down prerequisites clean
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make check          format, lints, unit and integration tests, licences; needs neither root nor the lab'
 	@echo 'make test           check, fresh, the lab, adversity, the demo twice, its scenarios; long tests are sampled (root)'
 	@echo 'make test-long      the same with every long test whole, and vagrant-check (root)'
+	@echo 'make simulation     10,000 seeds of the simulation; METALFORM_SEED repeats a run'
 	@echo 'make fresh          compile on a new Debian machine: SUITE=bookworm, trixie or both; default: by seed (root)'
 	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
@@ -59,6 +60,9 @@ unit:
 # On a new machine `unit` has found no etcd: the first bundle brings it.
 real-etcd:
 	METALFORM_REQUIRE_ETCD=1 cargo test --locked --test real_site etcd::
+
+simulation:
+	METALFORM_SEEDS=10000 cargo test --locked --test simulation a_cluster_grows -- --nocapture
 
 deny: $(CARGO_DENY)
 	cargo deny --locked check licenses bans sources

@@ -9,6 +9,7 @@
 
 #[path = "expansion/script.rs"]
 mod script;
+#[expect(dead_code, reason = "tests/simulation.rs uses the rest")]
 mod support;
 
 use std::path::{Path, PathBuf};

@@ -37,6 +37,7 @@ mod script;
 mod scripts;
 #[path = "real_site/stage.rs"]
 mod stage;
+#[expect(dead_code, reason = "tests/simulation.rs uses the rest")]
 mod support;
 #[path = "real_site/transcript.rs"]
 mod transcript;

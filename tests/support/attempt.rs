@@ -14,7 +14,9 @@ use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
 use metalform::operation::site::Site;
 use tokio::sync::Notify;
 
+use super::defect::Defect;
 use super::fault::Faults;
+use super::luck::Luck;
 use super::site::{ModelSite, Shared};
 use super::{given, values};
 
@@ -44,8 +46,19 @@ pub struct Attempt<'a> {
     pub seen: &'a Mutex<Vec<String>>,
 }
 
+/// What a run meets.
+pub struct Circumstances {
+    pub faults: Faults,
+    pub luck: Luck,
+    pub defect: Option<Defect>,
+}
+
 impl Attempt<'_> {
     pub async fn run(self, faults: Faults) -> Ended {
+        self.run_in(Circumstances { faults, luck: Luck::default(), defect: None }).await
+    }
+
+    pub async fn run_in(self, Circumstances { faults, luck, defect }: Circumstances) -> Ended {
         let mut goal = {
             let cluster = self.world.lock().unwrap();
             let mut goal = given::goal(self.name, &cluster.hosts[self.name].roles);
@@ -65,6 +78,12 @@ impl Attempt<'_> {
             fit: fit.clone(),
             given: values::cluster(),
             count: AtomicUsize::new(0),
+            luck: luck.clone(),
+            defect,
+            stalled: Mutex::new(None),
+            uncertain: AtomicBool::new(false),
+            added: AtomicBool::new(false),
+            bases: Mutex::new(Vec::new()),
         };
         let waited = Mutex::new(BTreeSet::new());
         let report = |event: Event| {
@@ -82,8 +101,10 @@ impl Attempt<'_> {
             BootstrapGoal { node: goal.clone(), images: BTreeSet::new(), objects: BTreeSet::new() };
         let running = async {
             match self.recipe {
-                Recipe::Bootstrap => remembered::<BootstrapOperation>(&bootstrap, &site, context).await,
-                Recipe::Deploy => remembered::<DeployOperation>(&goal, &site, context).await,
+                Recipe::Bootstrap => {
+                    remembered::<BootstrapOperation>(&bootstrap, &site, context, &luck).await
+                }
+                Recipe::Deploy => remembered::<DeployOperation>(&goal, &site, context, &luck).await,
             }
         };
         tokio::select! {
@@ -97,14 +118,18 @@ impl Attempt<'_> {
     }
 }
 
-/// Runs an operation whose memory is written down and read back after every step.
+/// Runs an operation whose memory is written down and read back after its steps: after every one without dice.
 async fn remembered<O: Operation>(
     goal: &O::Goal,
     site: &dyn Site,
     context: RunContext<'_>,
+    luck: &Luck,
 ) -> Result<RunSummary, RunError> {
     let mut run = Run::<O>::new(goal, site, context);
     while !run.turn().await {
+        if !luck.writes_down() {
+            continue;
+        }
         let written = serde_json::to_string(&run.memory).unwrap();
         run.memory = serde_json::from_str(&written).unwrap();
     }

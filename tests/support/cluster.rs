@@ -11,20 +11,13 @@ use metalform::operation::observed::node::{NodeView, Peer, Reachability};
 use metalform::operation::observed::report::ContainerReport;
 use tokio::time::Instant;
 
-use super::etcd::Etcd;
+use super::etcd::{Etcd, Link, SimulatedMember};
 use super::given;
 use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN, address};
+use super::lease::Lease;
 
 /// How long anything takes that starts.
 const START: Duration = Duration::from_millis(400);
-/// As `metalform::kube_api::lease::EXPIRY`.
-const EXPIRY: Duration = Duration::from_secs(30);
-
-pub struct Lease {
-    pub holder: String,
-    /// Set when nobody renews it any more.
-    pub expires: Option<Instant>,
-}
 
 /// A pod for the proof of reachability.
 pub enum ReachPod {
@@ -51,6 +44,8 @@ pub struct Cluster {
     pub away_after_change: Duration,
     /// What must never happen, and did.
     pub violations: Vec<String>,
+    /// When something last happened to a machine.
+    pub disturbed: Option<Instant>,
     seen_without_network: BTreeMap<String, Instant>,
     complaints: BTreeMap<String, &'static str>,
 }
@@ -78,22 +73,44 @@ impl Cluster {
     pub fn pass(&mut self, now: Instant) {
         self.run_etcd(now);
         self.etcd.copy(now);
+        self.violations.append(&mut self.etcd.violations);
         let up = self.api(now).is_ok();
         if up {
             self.allocate_networks(now);
             self.run_kubelets(now);
         }
         for (name, node) in &mut self.nodes {
-            node.ready &= self.hosts[name].on || !up;
+            node.ready &= self.hosts[name].is_connected() || !up;
         }
-        if self.lease.as_ref().and_then(|lease| lease.expires).is_some_and(|expires| now >= expires) {
-            self.lease = None;
+        let writable = up && self.etcd.full.is_none();
+        if let Some(lease) = &mut self.lease {
+            lease.pass(now, writable);
+            if lease.is_expired(now) && !lease.has_keeper() {
+                self.lease = None;
+            }
         }
     }
 
+    /// Whether metalform, on the first of the hosts, reaches another at all.
+    pub fn is_near(&self, name: &str) -> bool {
+        let host = &self.hosts[name];
+        let first = self.hosts.values().find(|host| host.number == 1);
+        host.on && (host.number == 1 || !host.cut && first.is_none_or(|first| !first.cut))
+    }
+
+    /// Whether SSH reaches it.
+    pub fn reaches(&self, name: &str) -> bool {
+        self.hosts[name].reached && self.is_near(name)
+    }
+
     fn run_etcd(&mut self, now: Instant) {
-        for (name, host) in &mut self.hosts {
+        let near: Vec<bool> = self.hosts.keys().map(|name| self.is_near(name)).collect();
+        for ((name, host), answers) in self.hosts.iter_mut().zip(near) {
             let url = format!("https://{}:2380", address(host.number));
+            if let Some(member) = self.etcd.members.iter_mut().find(|member| member.peer_url == url) {
+                let side = if host.cut || host.peers_cut { host.number } else { 0 };
+                member.link = Link { side, answers, lags: host.lags, speed: host.speed };
+            }
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
             let wanted = host.starts_etcd() && host.etcd_works && !host.etcd_crashes;
             if running && !wanted {
@@ -126,7 +143,7 @@ impl Cluster {
         if self.away_until.is_some_and(|until| now < until) {
             return Err("connection refused".to_owned());
         }
-        if self.hosts.values().any(|host| self.serves(host, now)) {
+        if self.hosts.iter().any(|(name, host)| self.is_near(name) && self.serves(host, now)) {
             Ok(())
         } else {
             Err("no API server".to_owned())
@@ -138,9 +155,12 @@ impl Cluster {
         let endpoints = host.things.get(APISERVER).map(String::as_str).unwrap_or_default();
         let lives = |endpoint: &str| {
             let url = endpoint.replace(":2379", ":2380");
-            self.etcd.members.iter().any(|member| member.peer_url == url && member.running && !member.learner)
+            let here = url.ends_with(&format!("{}:2380", address(host.number)));
+            let leads = |member: &SimulatedMember| self.etcd.takes_part(member) && !member.learner;
+            let found = self.etcd.members.iter().find(|member| member.peer_url == url);
+            found.is_some_and(|member| leads(member) && (here || !host.cut && member.link.answers))
         };
-        host.runs(APISERVER) && settled && self.etcd.has_quorum() && endpoints.split(' ').any(lives)
+        host.runs(APISERVER) && settled && self.etcd.is_led() && endpoints.split(' ').any(lives)
     }
 
     fn allocate_networks(&mut self, now: Instant) {
@@ -158,7 +178,7 @@ impl Cluster {
     fn run_kubelets(&mut self, now: Instant) {
         for (name, host) in &mut self.hosts {
             let knows_an_api_server = host.things.get(PROXY).is_some_and(|masters| !masters.is_empty());
-            if !host.runs(KUBELET) || !knows_an_api_server {
+            if !host.runs(KUBELET) || !host.is_connected() || !knows_an_api_server {
                 continue;
             }
             let token = host.things.get(TOKEN).and_then(|token| self.tokens.get(token));
@@ -235,14 +255,15 @@ impl Cluster {
             ETCD => self.etcd.members.iter().any(|member| member.name == of && member.running),
             _ => settled,
         };
-        host.container(name, running)
+        let files = self.etcd.files(of).filter(|_| running && id == ETCD);
+        ContainerReport { files, ..host.container(name, running) }
     }
 
     pub fn reach(&self, name: &str, now: Instant) -> Reachability {
         match self.reach_pods.get(name) {
             None => Reachability::Ended("the pod is gone".to_owned()),
             Some(ReachPod::Ended) => Reachability::Ended("the pod has ended".to_owned()),
-            Some(ReachPod::Since(since)) if now >= *since + START && self.hosts[name].on => {
+            Some(ReachPod::Since(since)) if now >= *since + START && self.is_near(name) => {
                 Reachability::Reached
             }
             Some(ReachPod::Since(_)) => Reachability::NotYet("the pod has no address yet".to_owned()),
@@ -250,9 +271,9 @@ impl Cluster {
     }
 
     /// Whoever renewed it is gone.
-    pub fn abandon_lease(&mut self, holder: &str, now: Instant) {
+    pub fn abandon_lease(&mut self, holder: &str) {
         if let Some(lease) = self.lease.as_mut().filter(|lease| lease.holder == holder) {
-            lease.expires = Some(now + EXPIRY);
+            lease.abandon();
         }
     }
 
@@ -267,8 +288,8 @@ impl Cluster {
         }
         match &self.lease {
             None => lines.push("lease: free".to_owned()),
-            Some(Lease { holder, expires: None }) => lines.push(format!("lease: held by {holder}")),
-            Some(Lease { holder, expires: Some(_) }) => lines.push(format!("lease: abandoned by {holder}")),
+            Some(lease) if lease.has_keeper() => lines.push(format!("lease: held by {}", lease.holder)),
+            Some(lease) => lines.push(format!("lease: abandoned by {}", lease.holder)),
         }
         for (name, host) in self.hosts.iter().filter(|(_, host)| !host.things.is_empty()) {
             let proxy = host.things.get(PROXY).map_or("-", String::as_str);

@@ -1,5 +1,7 @@
 //! What actions do to the simulated cluster.
 
+use std::time::Duration;
+
 use metalform::etcd::membership::MembershipChange;
 use metalform::kube_api::node_addresses::address_annotations;
 use metalform::model::api_contract::API_SERVER;
@@ -9,13 +11,19 @@ use metalform::operation::observed::layer_plan::LayerPlan;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
-use super::cluster::{Lease, ReachPod};
+use super::cluster::ReachPod;
 use super::fault::{full_peer, lost_peer};
 use super::host::ETCD;
 use super::site::ModelSite;
 
 impl ModelSite {
-    pub fn effect(&self, action: &Action, midway: bool) -> Result<Returned, EffectError> {
+    /// `late`: when a request for a change of members arrives, if not now.
+    pub fn effect(
+        &self,
+        action: &Action,
+        midway: bool,
+        late: Option<Duration>,
+    ) -> Result<Returned, EffectError> {
         let now = Instant::now();
         match action {
             Action::Apply(..)
@@ -27,7 +35,7 @@ impl ModelSite {
             | Action::LoadImages(_)
             | Action::ChangeMembership(..)
             | Action::WithdrawLearner(_) => {}
-            _ => self.api("change")?,
+            _ => self.write()?,
         }
         let name = self.name().to_owned();
         let mut cluster = self.lock();
@@ -49,31 +57,15 @@ impl ModelSite {
                     cluster.tokens.remove(&token);
                 }
             }
-            Action::TakeLease => {
-                if cluster.lease.is_none() {
-                    cluster.lease = Some(Lease { holder: self.run.clone(), expires: None });
-                }
-                observed.push(Observation::Lease(self.lease(&cluster)));
-            }
+            Action::TakeLease => observed.push(Observation::Lease(self.take_lease(&mut cluster, now))),
             Action::ReleaseLease => {
+                self.check_leaving(&mut cluster, now);
                 if cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run) {
                     cluster.lease = None;
                 }
             }
-            Action::ChangeMembership(change, _) => {
-                if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
-                    cluster.violations.push(format!("{} without the lease", action.sentence()));
-                }
-                let voters = cluster.etcd.voters().count();
-                cluster.etcd.change(change, now).map_err(EffectError::EtcdAct)?;
-                // A voter that lost its data is none of those that quorum needs.
-                let replaced = usize::from(matches!(change, MembershipChange::Replace { voter: true, .. }));
-                if !cluster.etcd.has_quorum() || cluster.etcd.voters().count() + replaced < voters {
-                    cluster.violations.push(format!("{} cost a vote", action.sentence()));
-                }
-                if !cluster.away_after_change.is_zero() {
-                    cluster.away_until = Some(now + cluster.away_after_change);
-                }
+            Action::ChangeMembership(change, seen) => {
+                self.change_membership(&mut cluster, change, seen, late)?;
             }
             Action::SetAsideMemberData => {
                 let data = cluster.host(&name).lose_data();
@@ -112,10 +104,8 @@ impl ModelSite {
                 cluster.host(&name).things.remove(ETCD);
             }
             Action::WithdrawLearner(learner) => {
-                if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
-                    cluster.violations.push(format!("{} without the lease", action.sentence()));
-                }
-                changed = cluster.etcd.withdraw(&learner.peer_url).map_err(EffectError::EtcdAct)?;
+                changed =
+                    self.withdraw_learner(&mut cluster, (&learner.peer_url, &learner.endpoints), late)?;
             }
             Action::CreateTrust(_) => {
                 cluster.new_cluster |= !cluster.trust;
@@ -126,14 +116,13 @@ impl ModelSite {
             Action::ApplyObjects(..) => cluster.objects = true,
             Action::RestartKubelet => {}
             Action::UpdateProxy(node, plan) => {
-                let host = cluster.host(node);
-                if !host.on || !host.reached {
+                if !cluster.reaches(node) {
                     return Err(lost_peer(node));
                 }
-                if host.full {
+                if cluster.host(node).full {
                     return Err(full_peer(node));
                 }
-                changed = host.apply(plan, None, now);
+                changed = cluster.host(node).apply(plan, None, now);
             }
             Action::StartReachabilityPod => {
                 cluster.reach_pods.entry(name).or_insert(ReachPod::Since(now));

@@ -1,20 +1,21 @@
-//! etcd's rules for its members, as its documentation and `server/etcdserver` have them.
+//! etcd's rules for its members, as its documentation and `server/etcdserver` have them. Each member has a log, a side
+//! of the network and a view of the list of its own; [`raft`] lets time pass, [`reconfiguration`] changes members.
+
+mod raft;
+mod reconfiguration;
+
+pub use self::reconfiguration::unconfirmed;
 
 use std::time::Duration;
 
-use metalform::etcd::act::ActError;
 use metalform::etcd::client::ClientError;
-use metalform::etcd::member::{Health, Member, Membership, Status};
+use metalform::etcd::member::{Alarm, AlarmKind, Health, Member, Membership, Status};
 use metalform::etcd::membership::MembershipChange;
 use metalform::etcd::quorum::quorum;
 use tokio::time::Instant;
 
 /// Entries of a log that is long enough to take its time.
 const LOG: u64 = 20_000;
-/// What a learner copies in a second.
-const SPEED: u64 = 20_000;
-/// etcd's `HealthInterval`: members that have not known each other for this long are not trusted with a change.
-const ACQUAINTANCE: Duration = Duration::from_secs(5);
 
 pub struct SimulatedMember {
     pub id: u64,
@@ -22,7 +23,49 @@ pub struct SimulatedMember {
     pub peer_url: String,
     pub learner: bool,
     pub running: bool,
-    applied: u64,
+    pub link: Link,
+    /// The last entry of its log.
+    stored: u64,
+    /// What of the leader's snapshot has not arrived, in bytes. Until then it serves no client and has no name.
+    snapshot: u64,
+    /// The name that it takes then.
+    called: String,
+    /// Since when its peers reach it.
+    connected: Option<Instant>,
+    /// The term in which the leader last heard of its log.
+    acknowledged: u64,
+}
+
+/// How a member is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Members on different sides do not reach each other.
+    pub side: usize,
+    /// Whether clients reach it.
+    pub answers: bool,
+    /// Whether it receives no entries, although it is connected.
+    pub lags: bool,
+    /// What it receives of a snapshot in a second, in bytes.
+    pub speed: u64,
+}
+
+/// What differs from one cluster to another.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Load {
+    /// Entries in a second.
+    pub writes: u64,
+    /// Bytes of a snapshot.
+    pub database: u64,
+    /// How long there is no leader after one was lost.
+    pub election: Duration,
+    /// How long a learner has run before it may be promoted.
+    pub maturing: Duration,
+}
+
+/// A request that its sender has given up, and that arrives all the same.
+struct Late {
+    change: MembershipChange,
+    at: Instant,
 }
 
 #[derive(Default)]
@@ -32,9 +75,62 @@ pub struct Etcd {
     pub begun: usize,
     /// Whether a member that had started before started without its data: it has forgotten what it has confirmed.
     pub forgot: bool,
+    pub load: Load,
+    /// The member whose database has reached its quota.
+    pub full: Option<u64>,
+    /// What must never happen, and did.
+    pub violations: Vec<String>,
     next_id: u64,
-    trusted_at: Option<Instant>,
+    committed: u64,
+    /// Every list of members, with the entry that made it.
+    lists: Vec<(u64, Vec<Member>)>,
+    late: Vec<Late>,
+    leader: Option<u64>,
+    term: u64,
+    /// When the present leader was elected.
+    elected: Option<Instant>,
     copied_at: Option<Instant>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { side: 0, answers: true, lags: false, speed: u64::MAX }
+    }
+}
+
+impl SimulatedMember {
+    fn new(id: u64, name: &str, peer_url: &str) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            peer_url: peer_url.to_owned(),
+            learner: false,
+            running: false,
+            link: Link::default(),
+            stored: 0,
+            snapshot: 0,
+            called: name.to_owned(),
+            connected: None,
+            acknowledged: 0,
+        }
+    }
+
+    pub fn client_url(&self) -> String {
+        self.peer_url.replace(":2380", ":2379")
+    }
+
+    fn listed(&self) -> Member {
+        let started = !self.name.is_empty();
+        let reason = if started { "no answer" } else { "has not started" };
+        Member {
+            id: self.id,
+            name: self.name.clone(),
+            peer_urls: vec![self.peer_url.clone()],
+            client_urls: if started { vec![self.client_url()] } else { Vec::new() },
+            is_learner: self.learner,
+            health: Health::Unknown { reason: reason.to_owned() },
+        }
+    }
 }
 
 impl Etcd {
@@ -42,9 +138,42 @@ impl Etcd {
         self.members.iter().filter(|member| !member.learner)
     }
 
+    /// The side on which most voters run.
+    fn side(&self) -> Option<usize> {
+        let running = || self.voters().filter(|voter| voter.running);
+        let needed = quorum(self.voters().count());
+        let holds = |side: &usize| running().filter(|voter| voter.link.side == *side).count() >= needed;
+        running().map(|voter| voter.link.side).find(holds)
+    }
+
     pub fn has_quorum(&self) -> bool {
-        let voters = self.voters().count();
-        voters > 0 && self.voters().filter(|voter| voter.running).count() >= quorum(voters)
+        self.side().is_some()
+    }
+
+    /// Whether requests are served.
+    pub fn is_led(&self) -> bool {
+        let elected = |at: Instant| self.copied_at.is_none_or(|now| now >= at + self.load.election);
+        self.has_quorum() && self.elected.is_none_or(elected)
+    }
+
+    /// Whether a member runs where most voters do.
+    pub fn takes_part(&self, member: &SimulatedMember) -> bool {
+        member.running && self.side() == Some(member.link.side)
+    }
+
+    /// Whether a client finds nothing wrong with it.
+    pub fn is_well(&self, member: &SimulatedMember) -> bool {
+        self.takes_part(member)
+            && member.link.answers
+            && !member.name.is_empty()
+            && self.is_led()
+            && self.full != Some(member.id)
+    }
+
+    /// The size of a member's files, bytes.
+    pub fn files(&self, of: &str) -> Option<u64> {
+        let member = self.members.iter().find(|member| member.called == of)?;
+        Some(self.load.database.saturating_sub(member.snapshot))
     }
 
     fn id(&mut self) -> u64 {
@@ -65,7 +194,6 @@ impl Etcd {
             let member = self.members.iter_mut().find(|member| member.id == id);
             let member = member.ok_or("the member has been permanently removed from the cluster")?;
             member.running = true;
-            member.name = name.to_owned();
             return Ok(());
         }
         if flags.1 == "new" {
@@ -75,20 +203,19 @@ impl Etcd {
             }
             let id = self.id();
             self.members.push(SimulatedMember {
-                id,
-                name: name.to_owned(),
-                peer_url: peer_url.to_owned(),
-                learner: false,
                 running: true,
-                applied: LOG,
+                stored: LOG,
+                ..SimulatedMember::new(id, name, peer_url)
             });
             *data = Some(id);
+            self.record_list();
             return Ok(());
         }
         if flags.1 != "existing" {
             return Err("invalid value for flag -initial-cluster-state");
         }
-        if !self.has_quorum() {
+        let reaches = self.members.iter().find(|member| member.peer_url == peer_url);
+        if self.side().is_none_or(|side| reaches.is_some_and(|member| member.link.side != side)) {
             return Err("cannot fetch cluster info from peer urls");
         }
         let listed = |member: &SimulatedMember| {
@@ -100,124 +227,87 @@ impl Etcd {
         if expected.join(",") != flags.0 {
             return Err("member count is unequal");
         }
+        let (term, database) = (self.term, self.load.database);
         let ours = self.members.iter_mut().find(|member| member.peer_url == peer_url);
         let ours = ours.ok_or("couldn't find local name in the initial cluster configuration")?;
         self.forgot |= !ours.name.is_empty();
-        ours.running = true;
-        ours.name = name.to_owned();
+        if ours.stored > 0 && ours.acknowledged == term {
+            // The leader counts on entries that are gone; another leader would begin from nothing.
+            return Err("tocommit is out of range [lastIndex(0)]");
+        }
+        (ours.running, ours.stored, ours.snapshot) = (true, 0, database);
+        ours.called = name.to_owned();
+        if database == 0 {
+            ours.name = name.to_owned();
+        }
         *data = Some(ours.id);
+        self.record_list();
         Ok(())
     }
 
-    pub fn copy(&mut self, now: Instant) {
-        let before = self.copied_at.replace(now).unwrap_or(now);
-        if self.has_quorum() {
-            let entries = u64::try_from((now - before).as_millis()).unwrap() * SPEED / 1000;
-            for member in self.members.iter_mut().filter(|member| member.running) {
-                member.applied = LOG.min(member.applied + entries);
-            }
-        }
-    }
-
-    /// Removes the learner at a peer URL; how many that were.
-    pub fn withdraw(&mut self, peer_url: &str) -> Result<usize, ActError> {
-        if !self.has_quorum() {
-            return Err(ActError::NotYet { message: "etcdserver: no leader".to_owned() });
-        }
-        let before = self.members.len();
-        self.members.retain(|member| !member.learner || member.peer_url != peer_url);
-        Ok(before - self.members.len())
-    }
-
+    /// What quorum lists, and the health of each, through any member.
     pub fn observe(&self) -> Result<Membership, ClientError> {
-        if !self.has_quorum() {
-            return Err(ClientError::NoAnswer { tried: vec!["nobody leads".to_owned()] });
+        let endpoints: Vec<String> = self.members.iter().map(SimulatedMember::client_url).collect();
+        self.observe_through(&endpoints, true)
+    }
+
+    /// Through the first of these that answers. A read that is linearizable waits until its member has every entry.
+    pub fn observe_through(
+        &self,
+        endpoints: &[String],
+        linearizable: bool,
+    ) -> Result<Membership, ClientError> {
+        let asked = |url: &String| self.members.iter().find(|member| member.client_url() == *url);
+        let current = |member: &&SimulatedMember| {
+            !member.learner && self.is_led() && self.takes_part(member) && !self.is_behind(member)
+        };
+        let answers =
+            |member: &&SimulatedMember| member.running && member.link.answers && !member.name.is_empty();
+        let through = endpoints
+            .iter()
+            .filter_map(asked)
+            .filter(answers)
+            .find(|member| !linearizable || current(member))
+            .ok_or_else(|| ClientError::NoAnswer { tried: vec!["nobody leads".to_owned()] })?;
+        let mut members = if linearizable { self.list() } else { self.view(through) };
+        for member in &mut members {
+            if let Some(known) = self.members.iter().find(|known| known.id == member.id) {
+                member.health = self.health(known);
+            }
         }
-        let leader = self.voters().find(|voter| voter.running).map(|voter| voter.id);
-        let mut members: Vec<Member> = self.members.iter().map(|member| seen(member, leader)).collect();
         members.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
-        Ok(Membership { cluster_id: 1, members, alarms: Vec::new() })
+        let alarms = self.full.map(|member| Alarm { member, kind: AlarmKind::NoSpace });
+        Ok(Membership { cluster_id: 1, members, alarms: alarms.into_iter().collect() })
     }
 
-    pub fn change(&mut self, change: &MembershipChange, now: Instant) -> Result<(), ActError> {
-        let not_yet = |said: &str| ActError::NotYet { message: format!("etcdserver: {said}") };
-        let overtaken = |said: &str| ActError::Overtaken { message: format!("etcdserver: {said}") };
-        if !self.has_quorum() {
-            return Err(not_yet("no leader"));
-        }
-        match change {
-            MembershipChange::AddLearner { peer_url } => {
-                if self.members.iter().any(|member| member.peer_url == *peer_url) {
-                    return Err(overtaken("Peer URLs already exists"));
-                }
-                if self.members.iter().any(|member| member.learner) {
-                    return Err(not_yet("too many learner members in cluster"));
-                }
-                if self.trusted_at.is_some_and(|at| now < at) {
-                    return Err(not_yet("unhealthy cluster"));
-                }
-                let id = self.id();
-                self.members.push(SimulatedMember {
-                    id,
-                    name: String::new(),
-                    peer_url: peer_url.clone(),
-                    learner: true,
-                    running: false,
-                    applied: 0,
-                });
-            }
-            MembershipChange::Promote { id } => {
-                let member = self.members.iter_mut().find(|member| member.id == *id);
-                let member = member.ok_or_else(|| overtaken("member not found"))?;
-                if !member.learner {
-                    return Err(overtaken("can only promote a learner member"));
-                }
-                if !member.running || member.applied * 10 < LOG * 9 {
-                    return Err(not_yet("can only promote a learner member which is in sync with leader"));
-                }
-                member.learner = false;
-                self.trusted_at = Some(now + ACQUAINTANCE);
-            }
-            MembershipChange::Remove { id, .. }
-            | MembershipChange::Evict { id, .. }
-            | MembershipChange::Replace { id, .. } => {
-                // As `metalform::etcd::act` looks before it removes.
-                let learner_only = change.removes().is_some_and(|(_, learner_only)| learner_only);
-                if learner_only && self.voters().any(|voter| voter.id == *id) {
-                    return Err(overtaken("it is a voter"));
-                }
-                let before = self.members.len();
-                self.members.retain(|member| member.id != *id);
-                if self.members.len() == before {
-                    return Err(overtaken("member not found"));
-                }
-            }
-        }
-        Ok(())
+    fn list(&self) -> Vec<Member> {
+        self.members.iter().map(SimulatedMember::listed).collect()
     }
-}
 
-fn seen(member: &SimulatedMember, leader: Option<u64>) -> Member {
-    let started = !member.name.is_empty();
-    let health = if member.running {
+    /// The list as one member has it.
+    fn view(&self, of: &SimulatedMember) -> Vec<Member> {
+        let known = self.lists.iter().rev().find(|(entry, _)| *entry <= of.stored);
+        known.or(self.lists.first()).map(|(_, list)| list.clone()).unwrap_or_default()
+    }
+
+    fn health(&self, member: &SimulatedMember) -> Health {
+        if !member.running || !member.link.answers || member.name.is_empty() {
+            return member.listed().health;
+        }
+        if !self.is_led() || !self.takes_part(member) {
+            return Health::Unhealthy { reason: "has no leader".to_owned() };
+        }
+        if self.full == Some(member.id) {
+            return Health::Unhealthy { reason: format!("memberID:{} alarm:NOSPACE", member.id) };
+        }
         Health::Healthy(Status {
-            leader: Some(member.id) == leader,
-            raft_index: member.applied,
-            raft_applied: member.applied,
+            leader: Some(member.id) == self.leader(),
+            raft_index: member.stored,
+            raft_applied: member.stored,
             db_size: 20 << 20,
             revision: 8000,
             version: "3.6.16".to_owned(),
             latency: Duration::from_millis(1),
         })
-    } else {
-        Health::Unknown { reason: if started { "no answer" } else { "has not started" }.to_owned() }
-    };
-    Member {
-        id: member.id,
-        name: member.name.clone(),
-        peer_urls: vec![member.peer_url.clone()],
-        client_urls: if started { vec![member.peer_url.replace(":2380", ":2379")] } else { Vec::new() },
-        is_learner: member.learner,
-        health,
     }
 }

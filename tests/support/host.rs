@@ -33,6 +33,9 @@ pub const PROXY: &str = "template:haproxy.cfg";
 pub const NETWORK: &str = "template:bird.conf";
 const AUTHORITY: &str = "file:ca.crt";
 
+/// A gigabit, in bytes a second.
+pub const SPEED: u64 = 100 << 20;
+
 /// The address on the control plane.
 pub fn address(number: usize) -> IpAddr {
     format!("192.0.2.{}", 10 + number).parse().unwrap()
@@ -51,6 +54,14 @@ pub struct Host {
     pub slowness: u32,
     /// Whether nothing can be written to it.
     pub full: bool,
+    /// Whether no other host reaches it.
+    pub cut: bool,
+    /// Whether its etcd member does not reach any other.
+    pub peers_cut: bool,
+    /// Whether its disk is too slow for etcd's entries.
+    pub lags: bool,
+    /// What it receives in a second, in bytes.
+    pub speed: u64,
     /// Whether etcd starts on it at all.
     pub etcd_works: bool,
     /// Whether it exits at once whenever it is started.
@@ -107,6 +118,10 @@ impl Host {
             reached: true,
             slowness: 1,
             full: false,
+            cut: false,
+            peers_cut: false,
+            lags: false,
+            speed: SPEED,
             etcd_works: true,
             etcd_crashes: false,
             etcd_data: None,
@@ -116,6 +131,11 @@ impl Host {
             since: BTreeMap::new(),
             states,
         }
+    }
+
+    /// Whether it is there for other hosts.
+    pub fn is_connected(&self) -> bool {
+        self.on && !self.cut
     }
 
     pub fn survey(&self) -> Survey {
@@ -152,6 +172,14 @@ impl Host {
     pub fn lose_data(&mut self) -> Option<u64> {
         self.things.remove(MEMBER);
         self.etcd_data.take()
+    }
+
+    /// Another machine has its place.
+    pub fn reinstall(&mut self) {
+        self.lose_data();
+        self.things.clear();
+        self.joined = false;
+        self.facts.machine_id.push_str(" again");
     }
 
     /// Since when a thing is as it is.

@@ -2,10 +2,15 @@
 
 pub mod attempt;
 pub mod cluster;
+pub mod defect;
+pub mod dice;
 pub mod effect;
 pub mod etcd;
 pub mod fault;
 pub mod given;
 pub mod host;
+pub mod lease;
+pub mod luck;
+pub mod membership;
 pub mod site;
 pub mod values;

@@ -7,13 +7,15 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use metalform::etcd::client::{ClientError, DEADLINE};
+use metalform::etcd::member::Membership;
 use metalform::kube_api::client::{ApiCall, ApiError};
 use metalform::model::api_contract::SSH_HOST;
 use metalform::model::cluster;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::values::Values;
-use metalform::operation::effect::{Action, Look, Observation, Returned};
-use metalform::operation::goal::NodeGoal;
+use metalform::operation::effect::{Action, Look, Observation, Returned, Target};
+use metalform::operation::goal::{NodeGoal, client_url};
 use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::layer_plan::LayerPlan;
@@ -23,12 +25,15 @@ use metalform::operation::observed::proxy::ProxyView;
 use metalform::operation::site::{EffectError, Site};
 use metalform::operation::values::{ClusterInputs, values};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::Cluster;
+use super::defect::{Defect, without_complaints};
 use super::fault::{Fault, Faults, failing, lost, lost_peer};
 use super::given;
-use super::host::{PROXY, api_servers};
+use super::host::{PROXY, address, api_servers};
+use super::lease::Lease;
+use super::luck::Luck;
 
 pub type Shared = Arc<Mutex<Cluster>>;
 
@@ -48,7 +53,30 @@ pub struct ModelSite {
     pub fit: Arc<AtomicBool>,
     pub given: cluster::Cluster,
     pub count: AtomicUsize,
+    pub luck: Luck,
+    pub defect: Option<Defect>,
+    /// Its process stands still until then.
+    pub stalled: Mutex<Option<Instant>>,
+    /// Whether it does not know what became of a request of its own to etcd or for the lease.
+    pub uncertain: AtomicBool,
+    /// Whether it has added a learner.
+    pub added: AtomicBool,
+    /// What this run has seen of etcd lately.
+    pub bases: Mutex<Vec<Basis>>,
 }
+
+/// What a list of members was like in truth when it was observed.
+#[derive(Clone)]
+pub struct Basis {
+    seen: Membership,
+    pub at: Instant,
+    /// Voters with which something was wrong.
+    pub unwell: Vec<u64>,
+    pub full: bool,
+}
+
+/// The looks that a run has in mind at most.
+const BASES: usize = 16;
 
 /// How long an action takes.
 pub fn duration(action: &Action) -> Duration {
@@ -96,10 +124,19 @@ impl ModelSite {
         })
     }
 
+    /// A change of objects of the API, which are written to etcd.
+    pub fn write(&self) -> Result<(), EffectError> {
+        self.api("change")?;
+        if self.lock().etcd.full.is_none() {
+            return Ok(());
+        }
+        let call = ApiCall { verb: "change", object: "it".to_owned() };
+        let message = "etcdserver: mvcc: database space exceeded".to_owned();
+        Err(EffectError::Api(ApiError::NotReady { call, message }))
+    }
+
     pub fn ssh(&self) -> Result<(), EffectError> {
-        let cluster = self.lock();
-        let host = &cluster.hosts[self.name()];
-        if host.on && host.reached { Ok(()) } else { Err(lost(self.name())) }
+        if self.lock().reaches(self.name()) { Ok(()) } else { Err(lost(self.name())) }
     }
 
     fn values<'a>(
@@ -115,7 +152,7 @@ impl ModelSite {
     fn proxy(&self, node: &str, nodes: &BTreeMap<String, Peer>) -> Result<ProxyView, EffectError> {
         let cluster = self.lock();
         let host = &cluster.hosts[node];
-        if !host.on || !host.reached {
+        if !cluster.reaches(node) {
             return Err(lost_peer(node));
         }
         let goal = given::goal(node, &host.roles);
@@ -127,11 +164,99 @@ impl ModelSite {
         })
     }
 
-    pub fn lease(&self, cluster: &Cluster) -> LeaseView {
+    /// What a look at the lease shows: its own, too, can be taken again.
+    fn lease(&self, cluster: &Cluster, now: Instant) -> LeaseView {
         match &cluster.lease {
-            None => LeaseView::Free,
-            Some(lease) if lease.holder == self.run => LeaseView::Ours,
-            Some(lease) => LeaseView::Held { holder: lease.holder.clone(), renewed: Duration::ZERO },
+            Some(lease) if lease.holder != self.run && !lease.is_expired(now) => {
+                LeaseView::Held { holder: lease.holder.clone(), renewed: lease.age(now) }
+            }
+            _ => LeaseView::Free,
+        }
+    }
+
+    /// One attempt to take it.
+    pub fn take_lease(&self, cluster: &mut Cluster, now: Instant) -> LeaseView {
+        if self.defect == Some(Defect::LeaseNotChecked) {
+            return LeaseView::Ours;
+        }
+        let view = self.lease(cluster, now);
+        if view != LeaseView::Free {
+            return view;
+        }
+        cluster.lease = Some(Lease::taken(&self.run, now));
+        LeaseView::Ours
+    }
+
+    /// Through the endpoints that the run knows, and through the member of the first host.
+    pub fn membership(
+        &self,
+        cluster: &Cluster,
+        endpoints: &[String],
+        now: Instant,
+    ) -> Result<Membership, ClientError> {
+        let mut known: Vec<String> = endpoints.iter().cloned().chain([client_url(address(1))]).collect();
+        // Any of them may be the first to answer.
+        let first = self.luck.first_of(known.len());
+        known.rotate_left(first);
+        let seen = cluster.etcd.observe_through(&known, self.defect != Some(Defect::StaleList))?;
+        let unwell = cluster.etcd.voters().filter(|voter| !cluster.etcd.is_well(voter)).map(|voter| voter.id);
+        let unwell = unwell.collect();
+        let seen = if self.defect == Some(Defect::GateDropped) { without_complaints(seen) } else { seen };
+        let mut bases = self.bases.lock().unwrap();
+        bases.insert(0, Basis { seen: seen.clone(), at: now, unwell, full: cluster.etcd.full.is_some() });
+        bases.truncate(BASES);
+        Ok(seen)
+    }
+
+    /// What was so when this list was observed.
+    pub fn basis(&self, seen: &Membership) -> Option<Basis> {
+        self.bases.lock().unwrap().iter().find(|basis| basis.seen == *seen).cloned()
+    }
+
+    /// Everything takes its time, and a process may stand still or end meanwhile.
+    async fn pass(&self, time: Duration) {
+        if let Some(stall) = self.luck.stall() {
+            let until = Instant::now() + stall;
+            let mut stalled = self.stalled.lock().unwrap();
+            *stalled = Some(stalled.map_or(until, |before| before.max(until)));
+            if let Some(lease) = self.lock().lease.as_mut().filter(|lease| lease.holder == self.run) {
+                lease.stall(until);
+            }
+        }
+        sleep(time).await;
+        while let Some(until) = self.stalled_until() {
+            sleep_until(until).await;
+        }
+        if self.luck.is_killed() {
+            self.die().await
+        }
+    }
+
+    fn stalled_until(&self) -> Option<Instant> {
+        self.stalled.lock().unwrap().filter(|until| Instant::now() < *until)
+    }
+
+    /// The answer is on its way.
+    async fn answer(&self) {
+        if let Some(time) = self.luck.after() {
+            self.pass(time).await;
+        }
+    }
+
+    /// What a look that finds nothing out fails with.
+    fn blind(&self, look: &Look) -> EffectError {
+        match look {
+            Look::Facts | Look::Survey | Look::Plan(..) | Look::Unit(_) | Look::Container(_) => {
+                lost(self.name())
+            }
+            Look::Proxy(node, _) => lost_peer(node),
+            Look::Membership(_) => EffectError::EtcdClient(ClientError::NoAnswer {
+                tried: vec!["no answer in 2000 ms".to_owned()],
+            }),
+            _ => {
+                let call = ApiCall { verb: "get", object: "it".to_owned() };
+                EffectError::Api(ApiError::Unreachable { call, reason: "the connection broke".to_owned() })
+            }
         }
     }
 
@@ -148,17 +273,7 @@ impl ModelSite {
         }
     }
 
-    fn count(&self, what: &str) {
-        let count = self.count.fetch_add(1, Ordering::Relaxed);
-        assert!(count < ENDLESS, "the run of {} does not end: {what}", self.name());
-    }
-}
-
-#[async_trait]
-impl Site for ModelSite {
-    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
-        self.count(&look.sentence());
-        sleep(LOOK).await;
+    fn observe(&self, look: &Look) -> Result<Observation, EffectError> {
         let now = Instant::now();
         match look {
             Look::Facts | Look::Survey | Look::Plan(..) | Look::Unit(_) | Look::Container(_) => self.ssh()?,
@@ -194,10 +309,10 @@ impl Site for ModelSite {
             Look::Container(pod) => Observation::Container(pod.clone(), cluster.container(name, pod, now)),
             Look::Node => Observation::Node(cluster.nodes.get(name).cloned()),
             Look::Peers => Observation::Peers(cluster.peers(name)),
-            Look::Membership(_) => {
-                Observation::Membership(cluster.etcd.observe().map_err(EffectError::EtcdClient)?)
+            Look::Membership(endpoints) => {
+                Observation::Membership(self.membership(&cluster, endpoints, now)?)
             }
-            Look::Lease => Observation::Lease(self.lease(&cluster)),
+            Look::Lease => Observation::Lease(self.lease(&cluster, now)),
             Look::Pods(_) => Observation::Pods(cluster.missing_pods(name, now)),
             Look::Api => Observation::Api(cluster.api(now).err()),
             Look::NewClusterMark => Observation::NewClusterMark(cluster.new_cluster),
@@ -212,6 +327,22 @@ impl Site for ModelSite {
         })
     }
 
+    fn count(&self, what: &str) {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        assert!(count < ENDLESS, "the run of {} does not end: {what}", self.name());
+    }
+}
+
+#[async_trait]
+impl Site for ModelSite {
+    async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
+        self.count(&look.sentence());
+        self.pass(self.luck.before(LOOK)).await;
+        let seen = if self.luck.is_blind() { Err(self.blind(look)) } else { self.observe(look) };
+        self.answer().await;
+        seen
+    }
+
     async fn act(&self, action: &Action) -> Result<Returned, EffectError> {
         self.count(&action.sentence());
         if !self.fit.load(Ordering::Relaxed) {
@@ -220,28 +351,48 @@ impl Site for ModelSite {
         let fault = (self.faults.lock().unwrap())(action);
         match fault {
             Fault::KilledBefore => self.die().await,
-            Fault::FailsBefore => return Err(failing(action, self.name())),
+            Fault::FailsBefore => {
+                self.uncertain.fetch_or(action.target() == Target::Etcd, Ordering::Relaxed);
+                self.answer().await;
+                return Err(failing(action, self.name()));
+            }
             _ => {}
         }
         let slowness = match action {
             Action::Apply(..) => self.lock().hosts[self.name()].slowness,
             _ => 1,
         };
-        sleep(duration(action) * slowness).await;
-        let done = self.effect(action, fault == Fault::KilledMidway);
+        self.pass(self.luck.before(duration(action)) * slowness).await;
+        let late = self
+            .luck
+            .late()
+            .filter(|_| matches!(action, Action::ChangeMembership(..) | Action::WithdrawLearner(_)));
+        let done = self.effect(action, fault == Fault::KilledMidway, late);
+        let of_etcd = action.target() == Target::Etcd;
+        if of_etcd && (late.is_some() || fault != Fault::None || done.is_err()) {
+            self.uncertain.store(true, Ordering::Relaxed);
+        }
         self.check();
         match fault {
             Fault::KilledMidway | Fault::KilledAfter => self.die().await,
-            Fault::FailsAfter => Err(failing(action, self.name())),
-            _ => done,
+            _ if late.is_some() => sleep(DEADLINE).await,
+            _ => self.answer().await,
         }
+        if fault == Fault::FailsAfter {
+            // A lease of which its holder does not know is not renewed.
+            if matches!(action, Action::TakeLease) {
+                self.lock().abandon_lease(&self.run);
+            }
+            return Err(failing(action, self.name()));
+        }
+        done
     }
 }
 
 impl Drop for ModelSite {
     fn drop(&mut self) {
         if let Ok(mut cluster) = self.world.lock() {
-            cluster.abandon_lease(&self.run, Instant::now());
+            cluster.abandon_lease(&self.run);
         }
     }
 }

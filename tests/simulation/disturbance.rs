@@ -1,0 +1,156 @@
+//! What happens to machines, networks and databases while nobody asks for it.
+
+use std::time::Duration;
+
+use metalform::model::api_contract::API_SERVER;
+use metalform::operation::observed::node::NodeView;
+use tokio::time::Instant;
+
+use crate::support::cluster::{Cluster, ReachPod};
+use crate::support::dice::Dice;
+use crate::support::etcd::SimulatedMember;
+use crate::support::host::Host;
+
+/// What one host meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disturbance {
+    /// No power.
+    Off,
+    /// No network.
+    Cut,
+    /// No SSH.
+    Unreachable,
+    /// Its etcd member is alone.
+    Parted,
+    /// Its etcd member stores nothing more.
+    Lags,
+    /// Two megabytes a second.
+    Slow,
+    /// etcd does not start, or ends.
+    NoEtcd,
+    /// etcd exits as often as it starts.
+    Crashes,
+    /// The API is away after each change of etcd's members.
+    Stutters,
+    /// The API is away.
+    Away,
+    /// Its database has reached its quota.
+    Full,
+    /// The pod of a run that failed long ago is there.
+    OldPod,
+    /// The data of its etcd member is gone.
+    DataLost,
+    /// Another machine has its place.
+    Reinstalled,
+}
+
+const ALL: [Disturbance; 14] = [
+    Disturbance::Off,
+    Disturbance::Cut,
+    Disturbance::Unreachable,
+    Disturbance::Parted,
+    Disturbance::Lags,
+    Disturbance::Slow,
+    Disturbance::NoEtcd,
+    Disturbance::Crashes,
+    Disturbance::Stutters,
+    Disturbance::Away,
+    Disturbance::Full,
+    Disturbance::OldPod,
+    Disturbance::DataLost,
+    Disturbance::Reinstalled,
+];
+
+impl Disturbance {
+    /// Whether it may take a vote away for a while.
+    fn is_of_votes(self) -> bool {
+        matches!(self, Self::Off | Self::Cut | Self::Parted | Self::Lags | Self::NoEtcd | Self::Crashes)
+    }
+
+    fn befall(self, cluster: &mut Cluster, name: &str, dice: &Dice, now: Instant) {
+        match self {
+            Self::Off => cluster.host(name).on = false,
+            Self::Cut => cluster.host(name).cut = true,
+            Self::Unreachable => cluster.host(name).reached = false,
+            Self::Parted => cluster.host(name).peers_cut = true,
+            Self::Lags => cluster.host(name).lags = true,
+            Self::Slow => cluster.host(name).speed = 2 << 20,
+            Self::NoEtcd => cluster.host(name).etcd_works = false,
+            Self::Crashes => cluster.host(name).etcd_crashes = true,
+            Self::Stutters => cluster.away_after_change = Duration::from_secs(20),
+            Self::Away => cluster.away_until = Some(now + dice.within(Duration::from_secs(50))),
+            Self::Full => {
+                let members: Vec<u64> = cluster.etcd.members.iter().map(|member| member.id).collect();
+                cluster.etcd.full = (!members.is_empty()).then(|| *dice.pick(&members));
+            }
+            Self::OldPod => {
+                cluster.reach_pods.insert(name.to_owned(), ReachPod::Ended);
+            }
+            Self::DataLost => drop(cluster.host(name).lose_data()),
+            Self::Reinstalled => {
+                cluster.host(name).reinstall();
+                if let Some(node) = cluster.nodes.get_mut(name) {
+                    node.ready = false;
+                }
+            }
+        }
+    }
+
+    /// Whether `--replace-member` repairs it: every other voter has its data (of two that lost theirs, each keeps the
+    /// other from being replaced: seed 50517), most of all have, and another API server has a voter.
+    fn is_repairable(self, cluster: &Cluster, name: &str) -> bool {
+        if !matches!(self, Self::DataLost | Self::Reinstalled) {
+            return true;
+        }
+        let first = cluster.hosts[name].number == 1;
+        if first && self == Self::Reinstalled {
+            return false;
+        }
+        let has_data = |host: &Host, id: u64| host.etcd_data == Some(id);
+        let voters: Vec<&SimulatedMember> = cluster.etcd.voters().collect();
+        let kept = voters.iter().filter(|voter| {
+            voter.name != name && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
+        });
+        let votes = voters.iter().any(|voter| voter.name == name);
+        let serves = |(other, node): (&String, &NodeView)| {
+            other != name
+                && node.annotations.contains_key(API_SERVER)
+                && voters.iter().any(|voter| voter.name == *other)
+        };
+        let kept = kept.count();
+        let one = kept + usize::from(votes) == voters.len() && kept > voters.len() / 2;
+        !votes && !first || one && cluster.nodes.iter().any(serves)
+    }
+}
+
+/// Something happens to one of these hosts, or passes; the answer is what, for people. That etcd has no quorum is rare.
+pub fn disturb(cluster: &mut Cluster, names: &[&'static str], dice: &Dice, now: Instant) -> String {
+    cluster.pass(now);
+    cluster.disturbed = Some(now);
+    let (name, what) = (*dice.pick(names), *dice.pick(&ALL));
+    if dice.roll(2) == 0 {
+        heal(cluster, name);
+        return format!("{name} is well again");
+    }
+    let voters = cluster.etcd.voters().count();
+    let able = cluster.etcd.voters().filter(|voter| cluster.etcd.is_well(voter)).count();
+    let votes = cluster.etcd.voters().any(|voter| voter.name == name);
+    if what.is_of_votes() && votes && able <= voters / 2 + 1 && dice.roll(4) > 0 {
+        return format!("{name} is spared");
+    }
+    if !what.is_repairable(cluster, name) {
+        return format!("{name} is spared");
+    }
+    what.befall(cluster, name, dice, now);
+    cluster.pass(now);
+    format!("{name}: {what:?}")
+}
+
+/// Nothing is wrong with a host, nor with the cluster as a whole.
+pub fn heal(cluster: &mut Cluster, name: &str) {
+    let host = cluster.host(name);
+    (host.on, host.reached, host.cut, host.peers_cut) = (true, true, false, false);
+    (host.etcd_works, host.etcd_crashes, host.lags) = (true, false, false);
+    host.speed = crate::support::host::SPEED;
+    (cluster.away_after_change, cluster.away_until, cluster.etcd.full) = (Duration::ZERO, None, None);
+}

@@ -1,0 +1,27 @@
+//! A site that does one thing wrong, to see that the model finds it.
+
+use metalform::etcd::member::{Health, Membership};
+
+/// What is done wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// Every voter is reported as healthy.
+    GateDropped,
+    /// The lease is granted whoever holds it.
+    LeaseNotChecked,
+    /// A learner that is removed stays.
+    LearnerNotEvicted,
+    /// The list of members is read without quorum.
+    StaleList,
+}
+
+/// Every voter as healthy as the healthiest.
+pub fn without_complaints(mut observed: Membership) -> Membership {
+    let healthy = observed.leader().map(|(_, status)| Health::Healthy(status.clone()));
+    for voter in observed.members.iter_mut().filter(|member| !member.is_learner) {
+        if let (Some(healthy), Some(_)) = (&healthy, voter.health.complaint()) {
+            voter.health = healthy.clone();
+        }
+    }
+    observed
+}
