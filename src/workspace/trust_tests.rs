@@ -158,7 +158,7 @@ fn the_files_that_are_pending_are_those_that_are_written() {
         .filter(|(_, (mode, _))| mode & 0o170_000 == 0o100_000)
         .map(|(name, _)| name)
         // The mark is gone when the first member has started.
-        .filter(|name| *name != node.name(&node.layout.new_cluster()))
+        .filter(|name| *name != node.name(&node.layout.new_cluster_mark()))
         .collect();
     assert_eq!(written, expected.into_iter().collect());
     for file in listed {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use metalform::etcd::membership::MembershipChange;
 use metalform::kube_api::node_addresses::address_annotations;
 use metalform::model::api_contract::API_SERVER;
 use metalform::operation::effect::{Action, Observation, Returned};
