@@ -164,7 +164,7 @@ fn serving(
     } else {
         Err(format!(
             "the API server does not enforce the admission policy {}, without which recorded addresses are not \
-             trusted; run metalform bootstrap",
+             trusted; run `metalform bootstrap`",
             node_policy::NAME
         ))
     }

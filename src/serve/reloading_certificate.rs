@@ -99,7 +99,7 @@ impl ReloadingCertificate {
         {
             loaded.reported = Some(now);
             let path = self.certificate.display();
-            tracing::warn!(certificate = %path, expires = %end, "certificate expires; run metalform bootstrap");
+            tracing::warn!(certificate = %path, expires = %end, "certificate expires; run `metalform bootstrap`");
         }
         Arc::clone(&loaded.pair)
     }

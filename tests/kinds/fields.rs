@@ -69,7 +69,7 @@ fn whole(kind: Kind) -> (&'static str, Value) {
         Kind::Service => json!({
             "enabled": true, "running": true, "masked": false, "restart_when_changed": ["file:/a"], "reload_when_changed": ["file:/b"],
         }),
-        Kind::StaticPod => json!({"content": "text"}),
+        Kind::StaticPod => json!({"content": "<config-digest>", "restart_when_changed": ["file:/a"]}),
         Kind::Unit => json!({"content": "text", "verify": false}),
         Kind::Wait => json!({"http": "https://a.example/", "status": 200, "ca": "/ca", "deadline": 5}),
         Kind::Symlink => json!({"target": "b"}),

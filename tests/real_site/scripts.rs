@@ -388,6 +388,8 @@ const NOT_YET: &[(&str, &str)] = &[
         "api-away-for-good",
         "all steps are the same; but the model's lease does not expire while the API is away, and the real one does",
     ),
+    ("disk-not-mounted", "the member of the stage does not vote at the instant at which its disk is mounted"),
+    ("replacement-refused", "a member of the stage whose host is powered on is not well again within 1 s"),
     ("failing-peer", "a disk of the stage cannot be full by a script yet"),
     ("worker-beside-a-master", "a host of the stage cannot be slow by a script yet"),
 ];

@@ -11,7 +11,7 @@ use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
 use super::cluster::ReachPod;
-use super::fault::{full_peer, lost_peer};
+use super::fault::{failing, full_peer, lost_peer};
 use super::host::ETCD;
 use super::site::ModelSite;
 
@@ -98,7 +98,8 @@ impl ModelSite {
             }
             Action::RemoveMemberManifest => {
                 if cluster.host(&name).etcd_data.is_some() {
-                    cluster.violations.push("the static pod of a member with data was removed".to_owned());
+                    // The script looks for the data itself.
+                    return Err(failing(action, &name));
                 }
                 cluster.host(&name).things.remove(ETCD);
             }

@@ -187,7 +187,7 @@ fn everything_else_is_denied_with_its_reason() {
     a serving certificate needs an alternative name
     the usage "client auth" is not allowed by this signer
     node n1.rack-2 does not exist
-    the API server does not enforce the admission policy metalform-node-identities, without which recorded addresses are not trusted; run metalform bootstrap
+    the API server does not enforce the admission policy metalform-node-identities, without which recorded addresses are not trusted; run `metalform bootstrap`
     "#);
 }
 

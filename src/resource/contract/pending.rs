@@ -39,19 +39,19 @@ pub struct Pending {
 
 /// Why a resource reacts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cause<'a> {
+pub struct ReactionCause<'a> {
     id: &'a ResourceId,
     earlier: bool,
 }
 
-impl Cause<'_> {
+impl ReactionCause<'_> {
     /// Whether the change was one of an earlier run.
     pub fn is_earlier(&self) -> bool {
         self.earlier
     }
 }
 
-impl fmt::Display for Cause<'_> {
+impl fmt::Display for ReactionCause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.id, if self.earlier { "changed in an earlier run" } else { "changes" })
     }
@@ -162,12 +162,12 @@ impl Pending {
 
     /// The first of these resources that has a change, or had one that is owed a reaction: what `only_if_changed` of
     /// any kind depends on.
-    pub fn first_of<'a>(&self, ids: &'a [ResourceId]) -> Option<Cause<'a>> {
+    pub fn first_of<'a>(&self, ids: &'a [ResourceId]) -> Option<ReactionCause<'a>> {
         let changes = ids.iter().find(|id| self.resources.contains_key(id));
         let changed = || ids.iter().find(|id| self.owed.contains(id));
         changes
-            .map(|id| Cause { id, earlier: false })
-            .or_else(|| changed().map(|id| Cause { id, earlier: true }))
+            .map(|id| ReactionCause { id, earlier: false })
+            .or_else(|| changed().map(|id| ReactionCause { id, earlier: true }))
     }
 
     /// Whether any resource changes.

@@ -30,7 +30,7 @@ def _place(node, local):
     planes = {address(node): "control plane", address(node, "workload-plane"): "workload plane", "127.0.0.1": "loopback"}
     if local in planes:
         return planes[local]
-    if re.match(r"\[?(fe80|ff02):.*%eth1", local):
+    if re.match(r"\[?(fe80|ff02)?:.*%eth1", local):
         return "workload plane"
     return "all" if local in ("*", "0.0.0.0", "[::]") else local
 
