@@ -1,10 +1,6 @@
 //! `metalform serve` as a process: with more clients than it has file descriptors for, and when it is terminated.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "all of it is test code; clippy knows only test functions"
-)]
+#![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
 #[path = "serve/clients.rs"]
 mod clients;

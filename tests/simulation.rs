@@ -23,7 +23,7 @@ use seeds::{Failure, first, number, play, play_all};
 use support::defect::Defect;
 
 /// Seeds of `make check`; `make test` plays more.
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = 500;
 /// Seeds within which a defect must be found.
 const FOUND: u64 = 500;
 

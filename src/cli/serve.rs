@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::clock;
 use super::failure::{Exit, Failure};
 use super::invocation::Invocation;
 use crate::engine::cancel::CancelLevel;
@@ -47,6 +48,7 @@ impl Serve {
             bundle: self.bundle.clone(),
             overlay: self.indexes.clone(),
             registry: REGISTRY,
+            clock: clock::now,
         };
         let server = HttpServer::bind(&config).await.map_err(|error| {
             let failure = Failure::from_error(Exit::Host, &error);

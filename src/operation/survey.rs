@@ -32,8 +32,6 @@ pub struct Survey {
     pub etcd_flags: Option<BTreeMap<String, String>>,
     /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
-    /// Whether an etcd process runs that was started to begin a cluster.
-    pub etcd_begins: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
@@ -57,7 +55,6 @@ pub fn probes() -> BTreeSet<Probe> {
         Probe::Content { path: ETCD_MANIFEST.to_owned() },
         guard_joined(),
         guard_etcd_data(),
-        guard_etcd_begins(),
         guard_openssl(),
     ]);
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
@@ -82,11 +79,6 @@ fn guard_joined() -> Probe {
 
 fn guard_etcd_data() -> Probe {
     guard("test -d /var/lib/etcd/member/wal".to_owned())
-}
-
-/// The bracket keeps the pattern from matching the process that looks for it.
-fn guard_etcd_begins() -> Probe {
-    guard("cat /proc/[0-9]*/cmdline 2>/dev/null | grep -aq -e '--initial-cluster-state=ne[w]'".to_owned())
 }
 
 fn guard_openssl() -> Probe {
@@ -127,7 +119,6 @@ pub fn read(observed: &Observed) -> Survey {
         joined: held(guard_joined()),
         etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),
         etcd_data: held(guard_etcd_data()),
-        etcd_begins: held(guard_etcd_begins()),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
     }
@@ -155,30 +146,6 @@ mod tests {
         let manifest = "command:\n  - etcd\n  - --name=a\n  - --initial-cluster=a=https://192.0.2.1:2380\n";
         assert_eq!(flags(manifest)["initial-cluster"], "a=https://192.0.2.1:2380");
         assert_eq!(flags(manifest).len(), 2);
-    }
-
-    #[test]
-    fn an_etcd_that_was_started_to_begin_a_cluster_is_seen_among_the_processes() {
-        use crate::engine::shells::run;
-        use crate::transport::Program;
-
-        let Probe::Guard { script } = guard_etcd_begins() else { panic!("it is a guard") };
-        let status = || run("sh", &Program { script: script.clone(), payload: Vec::new() }).status;
-        let etcd = |state: &str| {
-            let flag = format!("--initial-cluster-state={state}");
-            let mut command = std::process::Command::new("sh");
-            command.args(["-c", "read line", "etcd", &flag]).stdin(std::process::Stdio::piped());
-            command.spawn().unwrap()
-        };
-        let mut existing = etcd("existing");
-        assert_eq!(status(), 1);
-        let mut new = etcd("new");
-        assert_eq!(status(), 0);
-        for process in [&mut existing, &mut new] {
-            process.kill().unwrap();
-            process.wait().unwrap();
-        }
-        assert_eq!(status(), 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
+use jiff::Timestamp;
 use std::fs;
 use std::future::Future;
 use std::io;
@@ -16,6 +17,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio_rustls::rustls::{self, ServerConfig};
 use tower_http::services::ServeDir;
@@ -42,6 +44,8 @@ pub struct HttpConfig {
     pub overlay: PathBuf,
     /// The distribution registry on the loopback interface, which accepts no writes.
     pub registry: SocketAddr,
+    /// The present time, by which the end of the certificate is reported.
+    pub clock: fn() -> Timestamp,
 }
 
 /// Why the server does not start.
@@ -119,7 +123,7 @@ fn check_bundle(bundle: &Path) -> Result<(), HttpError> {
 }
 
 fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
-    let certificate = ReloadingCertificate::load(&config.certificate, &config.key)?;
+    let certificate = ReloadingCertificate::load(&config.certificate, &config.key, config.clock)?;
     let mut tls = ServerConfig::builder_with_provider(tls_provider())
         .with_safe_default_protocol_versions()
         .map_err(HttpError::Tls)?
@@ -208,6 +212,7 @@ mod tests {
                 bundle: at("bundle"),
                 overlay: at("overlay"),
                 registry,
+                clock: || Timestamp::UNIX_EPOCH,
             })
             .await
             .unwrap();

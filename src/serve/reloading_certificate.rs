@@ -50,6 +50,7 @@ pub enum CertificateError {
 pub(super) struct ReloadingCertificate {
     certificate: PathBuf,
     key: PathBuf,
+    clock: fn() -> Timestamp,
     loaded: Mutex<Loaded>,
 }
 
@@ -67,13 +68,18 @@ impl ReloadingCertificate {
     ///
     /// # Errors
     /// When they cannot be used.
-    pub(super) fn load(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
+    pub(super) fn load(
+        certificate: &Path,
+        key: &Path,
+        clock: fn() -> Timestamp,
+    ) -> Result<Self, CertificateError> {
         // The version first: files that are replaced while they are read are read again.
         let version = FileVersion::of(&[certificate, key]);
         let pair = Arc::new(read(certificate, key)?);
         Ok(Self {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
+            clock,
             loaded: Mutex::new(Loaded { version, pair, reported: None }),
         })
     }
@@ -93,7 +99,7 @@ impl ReloadingCertificate {
                 Err(error) => tracing::warn!(%error, "certificate not reloaded"),
             }
         }
-        let now = Timestamp::now();
+        let now = (self.clock)();
         if let Some(end) = loaded.pair.cert.first().and_then(|certificate| validity::not_after(certificate))
             && is_due(end, loaded.reported, now)
         {
@@ -152,7 +158,9 @@ mod tests {
         let files = Files(tempfile::tempdir().unwrap());
         files.replace("crt", &old.cert.pem());
         files.replace("key", &old.signing_key.serialize_pem());
-        let served = ReloadingCertificate::load(&files.path("crt"), &files.path("key")).unwrap();
+        let served =
+            ReloadingCertificate::load(&files.path("crt"), &files.path("key"), || Timestamp::UNIX_EPOCH)
+                .unwrap();
         assert_eq!(served.current().cert[0], *old.cert.der());
 
         files.replace("key", &new.signing_key.serialize_pem());
@@ -190,7 +198,8 @@ mod tests {
         let files = Files(tempfile::tempdir().unwrap());
         files.replace("crt", &pair().cert.pem());
         files.replace("key", &pair().signing_key.serialize_pem());
-        let refused = ReloadingCertificate::load(&files.path("crt"), &files.path("key"));
+        let refused =
+            ReloadingCertificate::load(&files.path("crt"), &files.path("key"), || Timestamp::UNIX_EPOCH);
         assert!(matches!(refused, Err(CertificateError::Pair { .. })));
     }
 }

@@ -195,7 +195,7 @@ impl Play {
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }
             ["deploy", name, "--replace-member"] => {
-                return Ok(self.operate_with(name, false, faults(how), Cancel::never(), true).await);
+                return Ok(self.operate_with((name, true), false, faults(how), Cancel::never()).await);
             }
             ["deploy", one, "and", other] => {
                 let deploy = |name| self.operate(name, false, no_faults(), Cancel::never());
@@ -220,16 +220,15 @@ impl Play {
     }
 
     async fn operate(&self, name: &str, bootstrap: bool, faults: Faults, cancel: Cancel) -> Lines {
-        self.operate_with(name, bootstrap, faults, cancel, false).await
+        self.operate_with((name, false), bootstrap, faults, cancel).await
     }
 
     async fn operate_with(
         &self,
-        name: &str,
+        (name, replace_member): (&str, bool),
         bootstrap: bool,
         faults: Faults,
         cancel: Cancel,
-        replace_member: bool,
     ) -> Lines {
         let spec = match self.stage.api.lock().store.get("nodes", name) {
             Some(node) if !bootstrap => node.clone(),

@@ -151,10 +151,7 @@ impl Machines {
             for path in host.tree.glob(&format!("{MANIFESTS}/*.yaml")) {
                 let pod = path[MANIFESTS.len() + 1..].trim_end_matches(".yaml").to_owned();
                 let key = format!("{name}/{pod}");
-                if !runs {
-                    self.since.remove(&key);
-                    host.starting.insert(pod);
-                } else if pod == "etcd" && !host.tree.is_directory(DIRECTORY) {
+                if !runs || (pod == "etcd" && !host.tree.is_directory(DIRECTORY)) {
                     self.since.remove(&key);
                     host.starting.insert(pod);
                 } else if now < *self.since.entry(key).or_insert(now) + START {

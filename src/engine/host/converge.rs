@@ -64,7 +64,7 @@ impl HostSession<'_> {
                 unchanged: plan.unchanged(),
             });
             let callbacks = Callbacks { signer, events };
-            let fresh = self.apply_and_observe(&plan, &reactions, &stale, packages, callbacks).await?;
+            let fresh = self.apply_and_observe(&plan, (&reactions, &stale), packages, callbacks).await?;
             observed.0.extend(fresh.0);
             changed.extend(changes);
         }

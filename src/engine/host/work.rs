@@ -44,7 +44,7 @@ impl HostSession<'_> {
         events: EventSink<'_>,
     ) -> Result<(), HostError> {
         let callbacks = Callbacks { signer, events };
-        self.apply_and_observe(plan, &[], &BTreeSet::new(), packages, callbacks).await.map(drop)
+        self.apply_and_observe(plan, (&[], &BTreeSet::new()), packages, callbacks).await.map(drop)
     }
 
     /// The same, followed by an observation of `probes` in the same program. Of `reactions`, those that are owed are kept
@@ -55,8 +55,7 @@ impl HostSession<'_> {
     pub(super) async fn apply_and_observe(
         &self,
         plan: &Plan,
-        reactions: &[Owed],
-        probes: &BTreeSet<Probe>,
+        (reactions, probes): (&[Owed], &BTreeSet<Probe>),
         packages: PackageManager,
         Callbacks { signer, events }: Callbacks<'_>,
     ) -> Result<Observed, HostError> {

@@ -144,7 +144,7 @@ mod tests {
             }
             let script = line_script(log.path().to_str().unwrap());
             for shell in shells() {
-                let output = run(&shell, &plain(script.clone()));
+                let output = run(shell, &plain(script.clone()));
                 let text = format!("starts 0\nrunning no\n\n{}", String::from_utf8_lossy(&output.stdout));
                 assert_eq!(container_report(&text).last_line, expected, "{shell}: {lines:?}");
             }

@@ -222,7 +222,7 @@ mod tests {
         let mut begun = EtcdBegun::default();
         assert_eq!(sentences(&begun), [""; 0]);
         begun.lease = true;
-        assert_eq!(sentences(&begun), [release.clone()], "nothing was added yet");
+        assert_eq!(sentences(&begun), std::slice::from_ref(&release), "nothing was added yet");
 
         let add = MembershipChange::AddLearner { peer_url: peer_url("n") };
         begun.attempt(&Action::ChangeMembership(add, Arc::new(membership(vec![first()]))));
@@ -234,7 +234,7 @@ mod tests {
         seen(&mut begun, vec![first(), learner(9, "n")]);
         assert_eq!(sentences(&begun), both);
         seen(&mut begun, vec![first(), voter(9, "n")]);
-        assert_eq!(sentences(&begun), [release.clone()], "it votes");
+        assert_eq!(sentences(&begun), std::slice::from_ref(&release), "it votes");
 
         seen(&mut begun, vec![first(), learner(9, "n")]);
         assert_eq!(sentences(&begun), both, "resumed from an earlier run");

@@ -109,27 +109,8 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
         }
         vec![Layer::Etcd, Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: false }]
     };
-    layers.push(Layer::ControlPlaneFiles);
-    layers.into_iter().try_for_each(|layer| applied(scene, layer))?;
-    if survey.etcd_begins {
-        return Err(restart(scene));
-    }
-    applied(scene, Layer::ControlPlane)
-}
-
-/// The API server is not started beside an etcd that is about to end: a kubelet that is restarted meanwhile would start
-/// the new member while the old one still has its ports, and wait 10 s before it tries again.
-fn restart<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
-    let condition = Condition {
-        sentence: format!("the kubelet to restart etcd on {}", scene.node_goal().name),
-        class: FailureClass::Etcd,
-        last_seen: "the process with --initial-cluster-state=new still runs".to_owned(),
-        limit: Duration::from_secs(120),
-        looks: vec![LookKey::Survey],
-        causes: Vec::new(),
-        hopeless: None,
-    };
-    PhaseStatus::wait(condition.caused_by(scene.host(), vec![Cause::kubelet()]))
+    layers.extend([Layer::ControlPlaneFiles, Layer::ControlPlane]);
+    layers.into_iter().try_for_each(|layer| applied(scene, layer))
 }
 
 /// A cluster begins with its first member alone.

@@ -8,8 +8,6 @@ use super::ScriptedHost;
 pub enum KnownGuard {
     /// `test -d PATH`.
     Directory(String),
-    /// Whether a process with such arguments runs.
-    Process,
     /// `command -v NAME`.
     Command(String),
     /// Whether something listens on a TCP port.
@@ -17,25 +15,13 @@ pub enum KnownGuard {
     /// Whether a module is loaded or loadable.
     Module(String),
     /// Whether a certificate is of a CA (first path) and has not expired.
-    Verified {
-        ca: String,
-        certificate: String,
-    },
+    Verified { ca: String, certificate: String },
     /// Whether a file was written after a unit's last start or reload.
-    Owed {
-        unit: String,
-        reload: bool,
-        patterns: Vec<String>,
-    },
+    Owed { unit: String, reload: bool, patterns: Vec<String> },
     /// Whether there are other package sources than one's own.
-    OtherSources {
-        patterns: Vec<String>,
-        own: String,
-    },
+    OtherSources { patterns: Vec<String>, own: String },
     /// Whether there are disabled package sources.
-    DisabledSources {
-        patterns: Vec<String>,
-    },
+    DisabledSources { patterns: Vec<String> },
 }
 
 impl KnownGuard {
@@ -44,9 +30,6 @@ impl KnownGuard {
         let word = |position: usize| words.get(position).cloned();
         if words.len() == 3 && script.starts_with("test -d ") {
             return Some(Self::Directory(word(2)?));
-        }
-        if script.starts_with("cat /proc/[0-9]*/cmdline ") {
-            return Some(Self::Process);
         }
         if script.starts_with("command -v ") {
             return Some(Self::Command(word(2)?));
@@ -88,8 +71,6 @@ impl ScriptedHost {
         let holds = match KnownGuard::of(script) {
             None => return self.guards.get(script).copied(),
             Some(KnownGuard::Directory(path)) => self.tree.is_directory(&path),
-            // Members of the stage are no processes.
-            Some(KnownGuard::Process) => false,
             Some(KnownGuard::Command(name)) => self.commands.contains(&name),
             Some(KnownGuard::Port(port)) => self.listening.contains(&port),
             Some(KnownGuard::Module(name)) => {

@@ -47,9 +47,9 @@ def takes_nothing(node):
     expect_equal("routes", _routes(node), expected)
 
 
-@check("the key on {} is readable by root and BIRD alone", each=NODES)
+@check("the key on {} is readable by BIRD and root alone", each=NODES)
 def key(node):
-    expect_equal("mode", succeed(node, "stat", "-c", "%a %U %G", "/etc/bird/bird.conf").strip(), "640 root bird")
+    expect_equal("mode", succeed(node, "stat", "-c", "%a %U %G", "/etc/bird/bird.conf").strip(), "640 bird bird")
 
 
 @check("BIRD on {} reports why it drops the messages", each=NODES)

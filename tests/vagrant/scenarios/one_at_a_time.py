@@ -31,7 +31,7 @@ def refused():
 def twice():
     done = metalform("deploy-node", NODE, NODE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
-    expect_equal("rows", sum(line.startswith(NODE) for line in done.stdout.splitlines()), 1)
+    expect_equal(f"deployments\n{done.stdout}", done.stdout.count(f"Summary for {NODE}"), 1)
 
 
 @check("a run that was killed holds nothing")

@@ -60,7 +60,7 @@ def certificates():
 @check("the server has less than 100 MB, and few connections of that peer")
 def bounded():
     pid = succeed(BOOTSTRAP, "systemctl", "show", "-P", "MainPID", "metalform.service").strip()
-    peak = int(shell(BOOTSTRAP, f"sed -n 's/^VmHWM: *\\([0-9]*\\) kB/\\1/p' /proc/{pid}/status"))
+    peak = int(shell(BOOTSTRAP, 'awk "/^VmHWM:/ { print \\$2 }" "/proc/$1/status"', pid))
     expect(peak * 1024 < 100_000_000, f"{peak} kB")
     connections = shell(BOOTSTRAP, "ss -Htn state established 'sport = :8443' dst 10.20.0.250 | wc -l").strip()
     expect(int(connections) <= 32, f"{connections} connections")

@@ -69,8 +69,7 @@ CRASHES = {
 def container_crashes(name):
     _begin(MASTER, *([ETCD] if name == "etcd" else []))
     template, before, code = CRASHES[name]
-    push_tree(TREE, template, before, f"{before}
-        - {FLAG}")
+    push_tree(TREE, template, before, f"{before}\n        - {FLAG}")
     with Deployment(NODE, "--tree", TREE) as running:
         running.until(f"{name} has ended once", lambda: _has_log(name))
         _expect_end(running, code, rf"\b{name}\b", FLAG.lstrip("-"))
