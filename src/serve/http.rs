@@ -3,7 +3,6 @@
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
-use jiff::Timestamp;
 use std::fs;
 use std::future::Future;
 use std::io;
