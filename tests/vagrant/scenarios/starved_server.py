@@ -46,7 +46,7 @@ def images():
     try:
         _soon(lambda: shell(NODE, pull, image, timeout=120))
     finally:
-        shell(NODE, "ctr -n scenario images rm \"$1\"; ctr namespaces rm scenario", image)
+        shell(NODE, "ctr -n scenario images rm --sync \"$1\"", image)
 
 
 @check("a kubelet gets a new serving certificate")
