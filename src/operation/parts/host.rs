@@ -80,6 +80,10 @@ impl HostPart {
         match action {
             Action::Apply(layer, _) => {
                 self.plans.insert(layer.clone(), LayerPlan::Unchanged(0));
+                // They contain it.
+                if matches!(layer, Layer::First { .. } | Layer::Base) {
+                    self.plans.insert(Layer::Proxy, LayerPlan::Unchanged(0));
+                }
                 if let (Layer::Base, Some(survey)) = (layer, &mut self.survey) {
                     survey.joined = true;
                 }
@@ -90,6 +94,10 @@ impl HostPart {
                         ("initial-cluster-state".to_owned(), state.to_owned()),
                     ]));
                 }
+            }
+            // The proxy is to list the new API server.
+            Action::MarkApiServerReady => {
+                self.plans.remove(&Layer::Proxy);
             }
             Action::SetAsideMemberData | Action::RemoveMemberManifest => {
                 if let Some(survey) = &mut self.survey {
