@@ -24,7 +24,7 @@ help:
 	@echo 'make check          format, lints, unit and integration tests, licences; needs neither root nor the lab'
 	@echo 'make test           check, fresh, the lab, adversity, the demo twice, its scenarios; long tests are sampled (root)'
 	@echo 'make test-long      the same with every long test whole, and vagrant-check (root)'
-	@echo 'make simulation     10,000 seeds of the simulation; METALFORM_SEED repeats a run'
+	@echo 'make simulation     2,000 seeds of the simulation; METALFORM_SEED repeats a run'
 	@echo 'make fresh          compile on a new Debian machine: SUITE=bookworm, trixie or both; default: by seed (root)'
 	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
@@ -62,7 +62,7 @@ real-etcd:
 	METALFORM_REQUIRE_ETCD=1 cargo test --locked --test real_site etcd::
 
 simulation:
-	METALFORM_SEEDS=10000 cargo test --locked --test simulation a_cluster_grows -- --nocapture
+	METALFORM_SEEDS=2000 cargo test --locked --test simulation a_cluster_grows -- --nocapture
 
 deny: $(CARGO_DENY)
 	cargo deny --locked check licenses bans sources

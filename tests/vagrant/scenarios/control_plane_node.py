@@ -4,7 +4,7 @@ import copy
 import json
 
 from checks import Failed, until
-from cluster import BOOTSTRAP, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, lab, manifest, metalform, with_role
+from cluster import address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, lab, manifest, metalform, with_role
 
 MASTER, ETCD = "master", "etcd"
 _PKI = "/etc/kubernetes/pki/etcd"
@@ -68,10 +68,18 @@ def remove_member(node):
 
 
 def etcdctl(*words, endpoint="https://127.0.0.1:2379"):
-    """Run in the etcd pod of the bootstrap node."""
+    """Run in an etcd pod that is ready."""
     credentials = [f"--cacert={_PKI}/ca.crt", f"--cert={_PKI}/server.crt", f"--key={_PKI}/server.key"]
-    pod = ["exec", "--namespace=kube-system", f"etcd-{BOOTSTRAP}", "--", "/usr/local/bin/etcdctl"]
+    pod = ["exec", "--namespace=kube-system", _ready_etcd_pod(), "--", "/usr/local/bin/etcdctl"]
     return kubectl(*pod, f"--endpoints={endpoint}", *credentials, *words)
+
+
+def _ready_etcd_pod():
+    for node in with_role(ETCD):
+        conditions = get("pod", f"etcd-{node}", "--namespace=kube-system")["status"].get("conditions", [])
+        if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+            return f"etcd-{node}"
+    raise Failed("no etcd pod is ready")
 
 
 def _endpoints_are_right():
