@@ -84,8 +84,6 @@ pub struct ThisNode {
 pub struct EtcdValues {
     /// `--initial-cluster` of the member's first start.
     pub initial_cluster: String,
-    /// `--initial-cluster-state`: `new` or `existing`.
-    pub initial_cluster_state: String,
     /// Whether the member may start without data: its data directory is created.
     pub first_start: bool,
     /// Client URLs for the node's API server: of the member on the same host where there is one, so that both fail

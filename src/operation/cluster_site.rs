@@ -1,6 +1,7 @@
 //! The real site: a host, etcd and the API as seen from the bootstrap node, and the bootstrap node's files.
 
 mod api;
+mod begin_cluster;
 mod bootstrap;
 mod causes;
 mod host;
@@ -149,6 +150,7 @@ impl Site for ClusterSite {
             Action::Apply(layer, plan) => self.apply(layer, plan).await,
             Action::SetAsideMemberData => self.set_aside_member_data().await,
             Action::RemoveMemberManifest => self.remove_member_manifest().await,
+            Action::BeginCluster(address) => self.begin_cluster(*address).await,
             Action::RestartKubelet => self.restart_kubelet().await,
             Action::CreateJoinToken => self.create_join_token().await,
             Action::DeleteJoinTokens => self.delete_join_tokens().await,

@@ -11,15 +11,8 @@ pub enum Layer {
     Serving,
     /// The registry, and what its package needs.
     Registry,
-    /// The first etcd member, and what it needs.
-    First {
-        /// As etcd takes it.
-        initial_cluster: String,
-        /// `new` only once in a cluster's life, else `existing`.
-        initial_cluster_state: String,
-        /// Whether it may start without data: its data directory is created.
-        first_start: bool,
-    },
+    /// What the first etcd member needs before its cluster begins.
+    First,
     /// Everything of the node but etcd and the control plane.
     Base,
     /// What changes once the kubelet has its certificate.
@@ -30,8 +23,6 @@ pub enum Layer {
     EtcdMember {
         /// As etcd takes it.
         initial_cluster: String,
-        /// `new` or `existing`.
-        initial_cluster_state: String,
         /// Whether it may start without data: its data directory is created.
         first_start: bool,
     },
@@ -49,7 +40,7 @@ impl Layer {
         match self {
             Self::Serving => "package service",
             Self::Registry => "image registry",
-            Self::First { .. } => "first etcd member",
+            Self::First => "prerequisites of the first etcd member",
             Self::Base => "base system",
             Self::Joined => "joined",
             Self::Etcd => "etcd prerequisites",
@@ -66,7 +57,7 @@ impl Layer {
         match self {
             Self::Serving => &[Serving],
             Self::Registry => &[System, Registry],
-            Self::First { .. } => &[System, Proxy, Runtime, Etcd, EtcdMember],
+            Self::First => &[System, Proxy, Runtime, Etcd],
             Self::Base => &[Serving, System, Registry, Proxy, Runtime, Base, Joined],
             Self::Joined => &[Joined],
             Self::Etcd => &[Etcd],
@@ -93,7 +84,7 @@ impl Layer {
             Self::EtcdMember { .. } => &[Stage::System, Stage::Etcd],
             Self::ControlPlane => &[Stage::System, Stage::Proxy, Stage::Etcd, Stage::ControlPlaneFiles],
             Self::Registry
-            | Self::First { .. }
+            | Self::First
             | Self::Base
             | Self::Joined
             | Self::Etcd
@@ -106,20 +97,17 @@ impl Layer {
             .collect()
     }
 
-    /// The flags of the etcd member that this layer starts, if it starts one.
-    pub fn member_flags(&self) -> Option<(&str, &str)> {
+    /// `--initial-cluster` of the etcd member that this layer starts, if it starts one.
+    pub fn initial_cluster(&self) -> Option<&str> {
         match self {
-            Self::First { initial_cluster, initial_cluster_state, .. }
-            | Self::EtcdMember { initial_cluster, initial_cluster_state, .. } => {
-                Some((initial_cluster, initial_cluster_state))
-            }
+            Self::EtcdMember { initial_cluster, .. } => Some(initial_cluster),
             _ => None,
         }
     }
 
     /// Whether the etcd member that this layer starts may start without data.
     pub fn is_first_start(&self) -> bool {
-        matches!(self, Self::First { first_start: true, .. } | Self::EtcdMember { first_start: true, .. })
+        matches!(self, Self::EtcdMember { first_start: true, .. })
     }
 }
 
@@ -128,10 +116,6 @@ mod tests {
     use super::*;
     use crate::state::{Library, Tree};
 
-    fn flags() -> (String, String) {
-        (String::new(), String::new())
-    }
-
     fn all() -> Vec<(Stage, StateName)> {
         let library = Library::read(&Tree::embedded()).unwrap();
         library.staged(&["bootstrap", "etcd", "infra", "master", "node"]).unwrap()
@@ -139,8 +123,7 @@ mod tests {
 
     #[test]
     fn the_layers_of_deploy_node_contain_every_state_once() {
-        let (initial_cluster, initial_cluster_state) = flags();
-        let member = Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: true };
+        let member = Layer::EtcdMember { initial_cluster: String::new(), first_start: true };
         let mut states: Vec<StateName> =
             [Layer::Base, Layer::Etcd, member, Layer::ControlPlaneFiles, Layer::ControlPlane]
                 .iter()
@@ -154,9 +137,7 @@ mod tests {
 
     #[test]
     fn the_first_control_plane_waits_for_no_pod_network() {
-        let (initial_cluster, initial_cluster_state) = flags();
-        let first = Layer::First { initial_cluster, initial_cluster_state, first_start: true };
-        let layers = [first, Layer::ControlPlaneFiles, Layer::ControlPlane];
+        let layers = [Layer::First, Layer::ControlPlaneFiles, Layer::ControlPlane];
         let states: Vec<String> =
             layers.iter().flat_map(|layer| layer.states(&all())).map(|state| state.to_string()).collect();
         assert!(!states.contains(&"pod-network".to_owned()));

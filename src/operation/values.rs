@@ -36,7 +36,7 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
     let NodeInputs { goal, facts, address, .. } = inputs;
     let (workload_plane_interface, workload_plane_ip) =
         address_in(facts, &goal.networks.workload_plane.cidrs).unwrap_or((String::new(), *address));
-    let (initial_cluster, initial_cluster_state) = layer.member_flags().unwrap_or_default();
+    let initial_cluster = layer.initial_cluster().unwrap_or_default();
     Values {
         cluster: given.cluster,
         node: ThisNode {
@@ -59,7 +59,6 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
             join_token: (!inputs.joined).then(|| given.join_token.to_owned()),
             etcd: Some(EtcdValues {
                 initial_cluster: initial_cluster.to_owned(),
-                initial_cluster_state: initial_cluster_state.to_owned(),
                 first_start: layer.is_first_start(),
                 endpoints: etcd_endpoints(inputs),
             }),

@@ -135,16 +135,11 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         peers: BTreeMap::new(),
         membership: None,
     });
-    let (initial_cluster, initial_cluster_state) = (String::new(), "new".to_owned());
-    let member = Layer::EtcdMember {
-        initial_cluster: initial_cluster.clone(),
-        initial_cluster_state: initial_cluster_state.clone(),
-        first_start: true,
-    };
+    let member = Layer::EtcdMember { initial_cluster: String::new(), first_start: true };
     let layers = [
         Layer::Serving,
         Layer::Registry,
-        Layer::First { initial_cluster, initial_cluster_state, first_start: true },
+        Layer::First,
         Layer::Base,
         Layer::Joined,
         Layer::Etcd,

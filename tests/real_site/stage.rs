@@ -23,7 +23,9 @@ const MANIFESTS: &str = "/etc/kubernetes/manifests";
 const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const PROXY: &str = "/etc/haproxy/haproxy.cfg";
 /// Holds the id of the member whose data the directory has.
-const MEMBER: &str = "/var/lib/etcd/member/wal/id";
+pub const MEMBER: &str = "/var/lib/etcd/member/wal/id";
+/// In place of the id, in data of a new cluster.
+pub const BEGUN: &str = "begun";
 /// The static pod of etcd mounts it, and does not start without it.
 const DIRECTORY: &str = "/var/lib/etcd/member";
 
@@ -181,10 +183,12 @@ impl Machines {
                     let (_, rest) = manifest.split_once(&format!("--{name}="))?;
                     rest.split_whitespace().next().map(|value| value.trim_matches(['"', ',', ']']).to_owned())
                 };
-                let (members, state) = (flag("initial-cluster"), flag("initial-cluster-state"));
-                let flags = (members.unwrap_or_default(), state.unwrap_or_default());
-                let mut data = host.tree.text(MEMBER).and_then(|id| id.parse().ok());
-                match etcd.start(name, &url, (&flags.0, &flags.1), &mut data) {
+                let members = flag("initial-cluster").unwrap_or_default();
+                let mut data = host.tree.text(MEMBER).and_then(|id| match id.as_str() {
+                    BEGUN => Some(etcd.begin(name, &url)),
+                    id => id.parse().ok(),
+                });
+                match etcd.start(name, &url, &members, &mut data) {
                     Ok(()) => drop(host.crashing.remove("etcd")),
                     Err(complaint) => {
                         let crash = Crash { status: 1, restarts: 1, last_line: complaint.to_owned() };
@@ -222,14 +226,14 @@ mod tests {
 
     fn master() -> ScriptedHost {
         let mut host = ScriptedHost::new(Facts::examples()[0].clone());
-        let etcd = "- --initial-cluster=n1=https://192.0.2.11:2380\n- --initial-cluster-state=new\n";
+        let etcd = "- --initial-cluster=n1=https://192.0.2.11:2380\n";
         for (path, text) in [
             ("/etc/systemd/system/kubelet.service", "[Service]\n"),
             ("/etc/kubernetes/pki/ca.crt", "CA"),
             ("/etc/cni/net.d/10-metalform.conflist", "{}"),
             ("/etc/haproxy/haproxy.cfg", "server n1 192.0.2.11:6443 check\n"),
             ("/etc/kubernetes/manifests/etcd.yaml", etcd),
-            ("/var/lib/etcd/member/made", ""),
+            (MEMBER, BEGUN),
             ("/etc/kubernetes/manifests/kube-apiserver.yaml", ""),
             ("/etc/kubernetes/manifests/kube-controller-manager.yaml", ""),
         ] {

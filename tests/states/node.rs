@@ -33,23 +33,17 @@ const NODES: [(&str, &[Role]); 6] = [
 
 /// The layers of a node, in the order of its phases, and whether its kubelet has joined by then.
 pub fn layers(first: bool) -> Vec<(Layer, bool)> {
-    let flags = |state: &str| ("node=https://192.0.2.11:2380".to_owned(), state.to_owned());
     let begin = if first {
-        let (initial_cluster, initial_cluster_state) = flags("new");
-        vec![
-            (Layer::Serving, false),
-            (Layer::Registry, false),
-            (Layer::First { initial_cluster, initial_cluster_state, first_start: true }, false),
-        ]
+        vec![(Layer::Serving, false), (Layer::Registry, false), (Layer::First, false)]
     } else {
         Vec::new()
     };
-    let (initial_cluster, initial_cluster_state) = flags("existing");
+    let initial_cluster = "node=https://192.0.2.11:2380".to_owned();
     let deploy = [
         (Layer::Base, false),
         (Layer::Joined, true),
         (Layer::Etcd, true),
-        (Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: true }, true),
+        (Layer::EtcdMember { initial_cluster, first_start: true }, true),
         (Layer::ControlPlaneFiles, true),
         (Layer::ControlPlane, true),
         (Layer::Proxy, true),

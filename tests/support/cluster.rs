@@ -13,7 +13,9 @@ use tokio::time::Instant;
 
 use super::etcd::{Etcd, Link, SimulatedMember};
 use super::given;
-use super::host::{APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, NETWORK, PROXY, TOKEN, address};
+use super::host::{
+    APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, MEMBER, NETWORK, PROXY, TOKEN, address,
+};
 use super::lease::Lease;
 
 /// How long anything takes that starts.
@@ -103,6 +105,15 @@ impl Cluster {
         self.hosts[name].reached && self.is_near(name)
     }
 
+    /// The data of a new cluster is created on this host, unless there is data.
+    pub fn begin_etcd(&mut self, name: &str, peer_url: &str) {
+        let host = self.hosts.get_mut(name).unwrap();
+        if host.etcd_data.is_none() {
+            host.etcd_data = Some(self.etcd.begin(name, peer_url));
+            host.things.insert(MEMBER.to_owned(), String::new());
+        }
+    }
+
     fn run_etcd(&mut self, now: Instant) {
         let near: Vec<bool> = self.hosts.keys().map(|name| self.is_near(name)).collect();
         for ((name, host), answers) in self.hosts.iter_mut().zip(near) {
@@ -122,9 +133,7 @@ impl Cluster {
             }
             let settled = host.since(ETCD).is_some_and(|since| now >= since + START);
             if wanted && !running && settled {
-                let flags = host.things[ETCD].clone();
-                let flags = flags.split_once(' ').unwrap_or((&flags, ""));
-                match self.etcd.start(name, &url, flags, &mut host.etcd_data) {
+                match self.etcd.start(name, &url, &host.things[ETCD], &mut host.etcd_data) {
                     Ok(()) => self.complaints.remove(name),
                     Err(complaint) => self.complaints.insert(name.clone(), complaint),
                 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use metalform::kube_api::node_addresses::address_annotations;
 use metalform::model::api_contract::API_SERVER;
 use metalform::operation::effect::{Action, Observation, Returned};
+use metalform::operation::goal::peer_url;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::layer_plan::LayerPlan;
 use metalform::operation::site::EffectError;
@@ -28,6 +29,7 @@ impl ModelSite {
             Action::Apply(..)
             | Action::SetAsideMemberData
             | Action::RemoveMemberManifest
+            | Action::BeginCluster(_)
             | Action::RestartKubelet => self.ssh()?,
             Action::CreateTrust(_)
             | Action::RemoveNewClusterMark
@@ -111,6 +113,7 @@ impl ModelSite {
                 cluster.new_cluster |= !cluster.trust;
                 cluster.trust = true;
             }
+            Action::BeginCluster(address) => cluster.begin_etcd(&name, &peer_url(*address)),
             Action::RemoveNewClusterMark => cluster.new_cluster = false,
             Action::LoadImages(_) => cluster.images = true,
             Action::ApplyObjects(..) => cluster.objects = true,

@@ -181,13 +181,22 @@ impl Etcd {
         self.next_id
     }
 
-    /// A process starts on a host with these flags. `data` is what its data directory is of. Anything but true
-    /// is what etcd dies of.
+    /// The data of a new cluster is created on a host: that of this member alone.
+    pub fn begin(&mut self, name: &str, peer_url: &str) -> u64 {
+        self.begun += 1;
+        let id = self.id();
+        self.members.push(SimulatedMember { stored: LOG, ..SimulatedMember::new(id, name, peer_url) });
+        self.record_list();
+        id
+    }
+
+    /// A process starts on a host with this `--initial-cluster`, as one of a cluster that exists. `data` is what its
+    /// data directory is of. Anything but true is what etcd dies of.
     pub fn start(
         &mut self,
         name: &str,
         peer_url: &str,
-        flags: (&str, &str),
+        initial_cluster: &str,
         data: &mut Option<u64>,
     ) -> Result<(), &'static str> {
         if let Some(id) = *data {
@@ -195,24 +204,6 @@ impl Etcd {
             let member = member.ok_or("the member has been permanently removed from the cluster")?;
             member.running = true;
             return Ok(());
-        }
-        if flags.1 == "new" {
-            self.begun += 1;
-            if !self.members.is_empty() {
-                return Err("a second cluster has begun");
-            }
-            let id = self.id();
-            self.members.push(SimulatedMember {
-                running: true,
-                stored: LOG,
-                ..SimulatedMember::new(id, name, peer_url)
-            });
-            *data = Some(id);
-            self.record_list();
-            return Ok(());
-        }
-        if flags.1 != "existing" {
-            return Err("invalid value for flag -initial-cluster-state");
         }
         let reaches = self.members.iter().find(|member| member.peer_url == peer_url);
         if self.side().is_none_or(|side| reaches.is_some_and(|member| member.link.side != side)) {
@@ -224,7 +215,7 @@ impl Etcd {
         };
         let mut expected: Vec<String> = self.members.iter().map(listed).collect();
         expected.sort();
-        if expected.join(",") != flags.0 {
+        if expected.join(",") != initial_cluster {
             return Err("member count is unequal");
         }
         let (term, database) = (self.term, self.load.database);

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::given;
 
+/// Its content is `--initial-cluster`.
 pub const ETCD: &str = "static_pod:etcd";
 /// The directory without which the static pod of etcd does not start.
 pub const MEMBER: &str = "directory:/var/lib/etcd/member";
@@ -143,20 +144,13 @@ impl Host {
         Survey {
             authority: authority.or_else(|| self.found.authority.clone()),
             joined: self.joined,
-            etcd_flags: self.flags().map(|(cluster, state)| {
-                BTreeMap::from([
-                    ("initial-cluster".to_owned(), cluster.to_owned()),
-                    ("initial-cluster-state".to_owned(), state.to_owned()),
-                ])
-            }),
+            etcd_flags: self
+                .things
+                .get(ETCD)
+                .map(|cluster| BTreeMap::from([("initial-cluster".to_owned(), cluster.clone())])),
             etcd_data: self.etcd_data.is_some(),
             ..self.found.clone()
         }
-    }
-
-    /// `initial-cluster` and `initial-cluster-state` of its static pod.
-    pub fn flags(&self) -> Option<(&str, &str)> {
-        self.things.get(ETCD)?.split_once(' ')
     }
 
     pub fn runs(&self, thing: &str) -> bool {
@@ -282,8 +276,7 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
         "etcd-member" => {
             let etcd = node.etcd.as_ref().unwrap();
             let directory = etcd.first_start.then(|| thing(MEMBER, ""));
-            let flags = format!("{} {}", etcd.initial_cluster, etcd.initial_cluster_state);
-            directory.into_iter().chain([thing(ETCD, &flags)]).collect()
+            directory.into_iter().chain([thing(ETCD, &etcd.initial_cluster)]).collect()
         }
         "kube-apiserver" => vec![thing(APISERVER, &node.etcd.as_ref().unwrap().endpoints.join(" "))],
         "kube-controller-manager" | "kube-scheduler" => vec![thing(&format!("static_pod:{state}"), "")],

@@ -81,7 +81,8 @@ const BASES: usize = 16;
 /// How long an action takes.
 pub fn duration(action: &Action) -> Duration {
     Duration::from_millis(match action {
-        Action::Apply(Layer::Base | Layer::First { .. } | Layer::Registry, _) => 3000,
+        Action::Apply(Layer::Base | Layer::First | Layer::Registry, _) => 3000,
+        Action::BeginCluster(_) => 1000,
         Action::Apply(Layer::ControlPlaneFiles, _) | Action::LoadImages(_) => 2000,
         Action::Apply(..)
         | Action::UpdateProxy(..)

@@ -79,7 +79,7 @@ impl ClusterSite {
         self.run("service:kubelet", "systemctl restart kubelet.service\n").await
     }
 
-    async fn run(&self, resource: &str, script: &str) -> Result<Returned, EffectError> {
+    pub(super) async fn run(&self, resource: &str, script: &str) -> Result<Returned, EffectError> {
         let program = Program { script: script.to_owned(), payload: Vec::new() };
         let output = self.ports.host.run(&program).await?;
         if output.status == 0 {

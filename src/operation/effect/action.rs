@@ -73,6 +73,8 @@ pub enum Action {
     UpdateProxy(String, Arc<HostPlan>),
     /// Create these files: CAs and keys, and what they issue to this machine.
     CreateTrust(BTreeSet<String>),
+    /// Create the data of a new etcd cluster with one member, at this address, unless there is data.
+    BeginCluster(IpAddr),
     /// Remove the mark of a cluster that has yet to begin: etcd has begun.
     RemoveNewClusterMark,
     /// Load these images into the registry.
@@ -129,6 +131,7 @@ impl Action {
             }
             Self::UpdateProxy(node, _) => format!("update the API server proxy of {node}"),
             Self::CreateTrust(_) => "create the CAs and the certificates of this machine".to_owned(),
+            Self::BeginCluster(_) => "begin the etcd cluster".to_owned(),
             Self::RemoveNewClusterMark => "record that the etcd cluster has begun".to_owned(),
             Self::LoadImages(_) => "load images into the registry".to_owned(),
             Self::ApplyObjects(..) => "apply access rules and CoreDNS".to_owned(),
@@ -156,6 +159,7 @@ impl Action {
             Self::Apply(..)
             | Self::SetAsideMemberData
             | Self::RemoveMemberManifest
+            | Self::BeginCluster(_)
             | Self::RestartKubelet => Target::Host,
             Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
             Self::SetCapacity(_)
@@ -215,7 +219,7 @@ impl Action {
             Self::RemoveNewClusterMark => vec![LookKey::NewClusterMark, LookKey::Survey],
             Self::LoadImages(_) => vec![LookKey::Images],
             Self::ApplyObjects(..) => vec![LookKey::Objects],
-            Self::RestartKubelet => vec![LookKey::Survey],
+            Self::RestartKubelet | Self::BeginCluster(_) => vec![LookKey::Survey],
             Self::UpdateProxy(node, _) => vec![LookKey::Proxy(node.clone()), LookKey::Peers],
             // The verification begins: what was observed before it may be minutes old.
             Self::StartReachabilityPod => {
@@ -236,7 +240,10 @@ impl Action {
     pub fn deadline(&self) -> Duration {
         match self {
             Self::Apply(..) | Self::LoadImages(_) => 3600 * SECOND,
-            Self::SetAsideMemberData | Self::RemoveMemberManifest | Self::RestartKubelet => 120 * SECOND,
+            Self::SetAsideMemberData
+            | Self::RemoveMemberManifest
+            | Self::RestartKubelet
+            | Self::BeginCluster(_) => 120 * SECOND,
             Self::UpdateProxy(..) => 120 * SECOND,
             Self::CreateTrust(_) | Self::ApplyObjects(..) => 120 * SECOND,
             _ => 30 * SECOND,
@@ -272,6 +279,10 @@ impl Action {
             Self::Apply(_, plan) | Self::UpdateProxy(_, plan) => plan.changes(),
             Self::CreateTrust(files) => {
                 files.iter().map(|path| ResourceChange::creation("file", path, vec![path.clone()])).collect()
+            }
+            Self::BeginCluster(_) => {
+                let path = "/var/lib/etcd/member";
+                vec![ResourceChange::creation("directory", path, vec![path.to_owned()])]
             }
             Self::LoadImages(images) => images.iter().map(|image| created("image", image)).collect(),
             Self::ApplyObjects(objects, _) => {

@@ -72,7 +72,7 @@ impl BootstrapPart {
                 self.missing_images = Some(images.clone());
             }
             Action::LoadImages(_) => self.missing_images = Some(BTreeSet::new()),
-            Action::Apply(Layer::First { .. }, _) if !joined => self.missing_objects = Some(objects.clone()),
+            Action::Apply(Layer::First, _) if !joined => self.missing_objects = Some(objects.clone()),
             Action::ApplyObjects(..) => self.missing_objects = Some(BTreeSet::new()),
             _ => {}
         }

@@ -41,7 +41,7 @@ impl ClusterPart {
     /// Takes an action as done.
     pub fn predict(&mut self, action: &Action) {
         match action {
-            Action::Apply(Layer::First { .. } | Layer::ControlPlane, _) => self.api = Some(None),
+            Action::Apply(Layer::First | Layer::ControlPlane, _) => self.api = Some(None),
             Action::UpdateProxy(node, _) => {
                 self.proxies.insert(node.clone(), ProxyView::Current);
             }

@@ -8,6 +8,7 @@ use crate::etcd::learner_watch::LearnerWatch;
 use crate::etcd::member::{Health, Member, Membership, Status};
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Action, LookKey, Observation, OwnLearner, PREDICTED_MEMBER};
+use crate::operation::goal::peer_url;
 use crate::operation::layer::Layer;
 use crate::operation::observed::lease::LeaseView;
 
@@ -95,9 +96,8 @@ impl EtcdPart {
                     membership.members.retain(|member| member.id != *id);
                 }
             }
-            Action::Apply(Layer::First { initial_cluster, .. }, _) if self.membership.is_none() => {
-                let own = initial_cluster.split_once('=').map(|(_, url)| url);
-                self.membership = own.map(|peer_url| first_member(name, peer_url));
+            Action::BeginCluster(address) => {
+                self.membership = Some(first_member(name, &peer_url(*address)));
             }
             Action::Apply(Layer::EtcdMember { .. }, _) => {
                 let leader = self.membership.as_ref().and_then(Membership::leader).map(|(_, status)| status);

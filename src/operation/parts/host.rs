@@ -81,18 +81,21 @@ impl HostPart {
             Action::Apply(layer, _) => {
                 self.plans.insert(layer.clone(), LayerPlan::Unchanged(0));
                 // They contain it.
-                if matches!(layer, Layer::First { .. } | Layer::Base) {
+                if matches!(layer, Layer::First | Layer::Base) {
                     self.plans.insert(Layer::Proxy, LayerPlan::Unchanged(0));
                 }
                 if let (Layer::Base, Some(survey)) = (layer, &mut self.survey) {
                     survey.joined = true;
                 }
-                if let (Some((cluster, state)), Some(survey)) = (layer.member_flags(), &mut self.survey) {
+                if let (Some(cluster), Some(survey)) = (layer.initial_cluster(), &mut self.survey) {
                     survey.etcd_data = true;
-                    survey.etcd_flags = Some(BTreeMap::from([
-                        ("initial-cluster".to_owned(), cluster.to_owned()),
-                        ("initial-cluster-state".to_owned(), state.to_owned()),
-                    ]));
+                    survey.etcd_flags =
+                        Some(BTreeMap::from([("initial-cluster".to_owned(), cluster.to_owned())]));
+                }
+            }
+            Action::BeginCluster(_) => {
+                if let Some(survey) = &mut self.survey {
+                    survey.etcd_data = true;
                 }
             }
             // The proxy is to list the new API server.

@@ -83,7 +83,7 @@ impl NodePart {
                 self.node = Some(Some(node));
             }
             Action::Apply(Layer::Base, _) => self.predict_registered(facts),
-            Action::Apply(Layer::First { .. }, _) => {
+            Action::Apply(Layer::First, _) => {
                 self.node.get_or_insert(None);
                 self.peers.get_or_insert_with(BTreeMap::new);
             }

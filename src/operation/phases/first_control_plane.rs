@@ -2,17 +2,15 @@
 //!
 //! # How an etcd cluster begins
 //! The action that creates the CAs of a new cluster leaves a mark ([`crate::workspace::trust`]). With the mark, and only
-//! with it, the member's data directory is created and its static pod is written with `--initial-cluster-state=new`. As
-//! soon as the member is a healthy voter the mark is removed, and the static pod is written again with `existing`, which
-//! restarts etcd once. The API server is started after that, so whatever was written to a cluster was written when it
-//! could not begin a second time. Each step is decided from what is observed: a run that is killed anywhere resumes.
+//! with it, the data of a new cluster is created, beside the data directory and then moved there as a whole; once it is
+//! there, the mark is removed. The static pod is written after that. As that of every other member it says `existing`:
+//! no file on any host could begin a second cluster. Each step is decided from what is observed: a run that is killed
+//! anywhere resumes.
 
 use std::time::Duration;
 
 use super::layer_applied::{address, applied};
-use super::member_wait::wait;
-use super::membership::{member_goal, members};
-use crate::etcd::membership::{LearnerProgress, Move, Obstacle, next};
+use crate::etcd::membership::Obstacle;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
@@ -60,31 +58,12 @@ impl<O: BootstrapNodeOperation> Phase<O> for FirstControlPlane {
 
 /// The cluster has yet to begin, or has begun a moment ago.
 fn begin<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> Result<(), PhaseStatus> {
-    let first = Layer::First {
-        initial_cluster: own(scene)?,
-        initial_cluster_state: "new".to_owned(),
-        first_start: true,
-    };
-    applied(scene, first)?;
-    // While it starts.
-    applied(scene, Layer::ControlPlaneFiles)?;
-    if !survey.etcd_data {
-        let condition = Condition {
-            sentence: format!("etcd on {} to begin its cluster", scene.node_goal().name),
-            class: FailureClass::Etcd,
-            last_seen: "/var/lib/etcd/member/wal does not exist".to_owned(),
-            limit: Duration::from_secs(300),
-            looks: vec![LookKey::Survey],
-            causes: Vec::new(),
-            hopeless: None,
-        };
-        let causes = vec![Cause::kubelet(), Cause::container("etcd")];
-        return Err(PhaseStatus::wait(condition.caused_by(scene.host(), causes)));
-    }
-    match next(&member_goal(scene)?, members(scene)?, LearnerProgress::STARTED) {
-        Move::Holds => Err(PhaseStatus::Act(Action::RemoveNewClusterMark)),
-        other => Err(PhaseStatus::wait(wait(scene, &other))),
-    }
+    applied(scene, Layer::First)?;
+    Err(PhaseStatus::Act(if survey.etcd_data {
+        Action::RemoveNewClusterMark
+    } else {
+        Action::BeginCluster(address(scene)?)
+    }))
 }
 
 /// The cluster has begun: its first member starts with its data, or not at all.
@@ -96,24 +75,20 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
     let flags = survey.etcd_flags.as_ref();
     let initial_cluster = match flags.and_then(|flags| flags.get("initial-cluster")) {
         Some(flag) => flag.clone(),
-        None => own(scene)?,
+        // A cluster begins with its first member alone.
+        None => format!("{}={}", scene.node_goal().name, peer_url(address(scene)?)),
     };
-    let initial_cluster_state = "existing".to_owned();
     // Once there is a cluster, the proxy must not forget its other API servers. But the API may be away because of
     // what is wrong here: that comes first then.
-    let mut layers = if survey.joined && scene.node().peers.is_some() {
-        vec![Layer::First { initial_cluster, initial_cluster_state, first_start: false }]
+    let prerequisites = if survey.joined && scene.node().peers.is_some() {
+        Layer::First
     } else {
         if survey.joined && scene.cluster().api.as_ref().ok_or(PhaseStatus::Look(Look::Api))?.is_none() {
             return Err(PhaseStatus::Look(Look::Peers));
         }
-        vec![Layer::Etcd, Layer::EtcdMember { initial_cluster, initial_cluster_state, first_start: false }]
+        Layer::Etcd
     };
-    layers.extend([Layer::ControlPlaneFiles, Layer::ControlPlane]);
+    let member = Layer::EtcdMember { initial_cluster, first_start: false };
+    let layers = [prerequisites, member, Layer::ControlPlaneFiles, Layer::ControlPlane];
     layers.into_iter().try_for_each(|layer| applied(scene, layer))
-}
-
-/// A cluster begins with its first member alone.
-fn own<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<String, PhaseStatus> {
-    Ok(format!("{}={}", scene.node_goal().name, peer_url(address(scene)?)))
 }

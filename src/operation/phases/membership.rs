@@ -92,7 +92,6 @@ fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseS
     if let Move::StartLearner { id, initial_cluster } = &decided {
         let layer = Layer::EtcdMember {
             initial_cluster: initial_cluster.clone(),
-            initial_cluster_state: "existing".to_owned(),
             first_start: has_never_started(membership, *id),
         };
         start(scene, survey.etcd_data && has_never_started(membership, *id), layer)?;
@@ -226,7 +225,6 @@ fn as_it_started(survey: &Survey, goal: &MemberGoal, membership: &Membership) ->
     let flag = |name: &str| survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned();
     Layer::EtcdMember {
         initial_cluster: flag("initial-cluster").unwrap_or_else(|| initial_cluster(goal, membership)),
-        initial_cluster_state: "existing".to_owned(),
         first_start: false,
     }
 }

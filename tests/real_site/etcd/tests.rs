@@ -72,7 +72,12 @@ impl Members for Served {
         let name = format!("n{number}");
         let mut data =
             self.etcd.lock().unwrap().members.iter().find(|one| one.name == name).map(|one| one.id);
-        self.etcd.lock().unwrap().start(&name, &peer_url, (initial_cluster, state), &mut data).unwrap();
+        let mut etcd = self.etcd.lock().unwrap();
+        if state == "new" {
+            data = Some(etcd.begin(&name, &peer_url));
+        }
+        etcd.start(&name, &peer_url, initial_cluster, &mut data).unwrap();
+        drop(etcd);
         let address = (EtcdProcesses::address(Self::number(number)), 2379).into();
         let listening = MemberServer::new(&self.etcd, &peer_url).listen(address, &self.ca).await;
         self.listening.push((number, listening));
@@ -212,7 +217,8 @@ async fn a_client_without_a_socket_speaks_the_same_protocol() {
     let url = "https://192.0.2.11:2380";
     let member = MemberServer::new(&etcd, url);
     assert!(member.client().await.is_err(), "it does not run yet");
-    etcd.lock().unwrap().start("n1", url, ("", "new"), &mut None).unwrap();
+    let mut data = Some(etcd.lock().unwrap().begin("n1", url));
+    etcd.lock().unwrap().start("n1", url, "", &mut data).unwrap();
     let mut client = member.client().await.unwrap();
     let learner = etcd_client::MemberAddOptions::new().with_is_learner();
     client.member_add(["https://192.0.2.12:2380"], Some(learner)).await.unwrap();

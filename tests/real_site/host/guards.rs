@@ -2,6 +2,8 @@
 //! A script of a state is answered from a table of the test, or not at all.
 
 use super::ScriptedHost;
+use super::tree::of_root;
+use crate::stage::{BEGUN, MEMBER};
 
 /// A guard that metalform writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +131,12 @@ impl ScriptedHost {
         if script.starts_with("if test -d /var/lib/etcd/member/wal; then ") {
             self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
             return !self.tree.is_directory("/var/lib/etcd/member/wal");
+        }
+        if script.starts_with("set -- ") && script.contains("--initial-cluster-state=new") {
+            if self.tree.get(MEMBER).is_none() {
+                self.tree.write(MEMBER, BEGUN.into(), of_root(0o600), self.clock);
+            }
+            return true;
         }
         match KnownGuard::of(script) {
             Some(KnownGuard::OtherSources { patterns, own }) => {

@@ -27,7 +27,8 @@ def host_is_lost():
         running.until_line(ADDED)
         running.until("it is in the list", lambda: member_of(NODE))
         lab("power-off", NODE)
-        expect_equal(f"exit code\n{running.stderr}", running.finish(), SSH)
+        code = running.finish()
+        expect_equal(f"exit code\n{running.stderr}", code, SSH)
     expect_equal("its member", member_of(NODE), None)
     expect_equal("the holder of the lease", get("lease", LEASE, "--namespace=kube-system")["spec"].get("holderIdentity") or "", "")
 

@@ -66,7 +66,7 @@ def check(name, each=None):
 
     def register(function):
         registered = function.__globals__.setdefault("CHECKS", [])
-        for item in each or [None]:
+        for item in [None] if each is None else each:
             arguments = () if each is None else (item,)
             registered.append(Check(name.format(item), function, arguments))
         return function

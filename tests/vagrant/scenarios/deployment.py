@@ -90,7 +90,8 @@ class Deployment:
         return self._process.returncode
 
     def succeed(self, seconds=180):
-        expect_equal(f"exit code\n{self.stdout}{self._shown()}", self.finish(seconds), 0)
+        code = self.finish(seconds)
+        expect_equal(f"exit code\n{self.stdout}{self._shown()}", code, 0)
         return self
 
     def errors(self):

@@ -9,6 +9,8 @@ from control_plane_node import member_of, members
 
 ETCD_CLASS = 5
 DIRECTORY = "/var/lib/etcd"
+# The directory is a mount of the lab, which stays: what a disk holds is moved out of the way instead.
+AWAY = f"{DIRECTORY}/disk-away"
 MANIFEST = "/etc/kubernetes/manifests/etcd.yaml"
 WITNESS = "scenario-second-cluster"
 _state = State()
@@ -22,8 +24,9 @@ def set_up():
 def tear_down():
     kubectl("delete", "configmap", WITNESS, "--namespace=default", "--ignore-not-found")
     for node in with_role("etcd"):
-        if shell(node, f"test -d {DIRECTORY}.disk && echo put back || true"):
+        if shell(node, f"test -d {AWAY} && echo put back || true"):
             _mount(node)
+        shell(node, f"rm -rf {DIRECTORY}/moved-away")
     _expect_whole()
 
 
@@ -68,7 +71,7 @@ def disk_is_not_mounted(which):
     node = _node(which)
     before = member_of(node)["ID"]
     # As a host boots without its disk: an empty mount point.
-    shell(node, f"mv {DIRECTORY} {DIRECTORY}.disk && mkdir -m 0700 {DIRECTORY}")
+    shell(node, f"mkdir {AWAY} && mv {DIRECTORY}/member {AWAY}")
     _power_cycle(node)
     _expect_down(node)
     _expect_blocked(node, "deploy-node", node)
@@ -80,7 +83,7 @@ def disk_is_not_mounted(which):
 
 
 def _mount(node):
-    shell(node, f"rmdir {DIRECTORY} && mv {DIRECTORY}.disk {DIRECTORY}")
+    shell(node, f"mv {AWAY}/member {DIRECTORY} && rmdir {AWAY}")
 
 
 def _power_cycle(node):
@@ -108,7 +111,7 @@ def _expect_blocked(node, *command):
 def _last_joined():
     """The one whose static pod names every member: it could start again on nothing, were its directory there."""
     count = len(with_role("etcd"))
-    for node in with_role("etcd"):
+    for node in set(with_role("etcd")) - {BOOTSTRAP}:
         flag = re.search(r"--initial-cluster=(\S+)", shell(node, 'cat "$1"', MANIFEST))
         if flag and len(flag[1].split(",")) == count:
             return node

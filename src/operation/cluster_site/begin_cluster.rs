@@ -1,0 +1,26 @@
+//! The first member's data, with which its static pod starts.
+
+use std::net::IpAddr;
+
+use super::ClusterSite;
+use super::rendering::images;
+use crate::model::image_reference::without_tag;
+use crate::model::shell_word::quote_all;
+use crate::operation::effect::Returned;
+use crate::operation::goal::{client_url, peer_url};
+use crate::operation::site::EffectError;
+
+const SCRIPT: &str = include_str!("begin_cluster.sh");
+
+impl ClusterSite {
+    /// Creates the data of a new etcd cluster on the host, unless there is data.
+    pub(super) async fn begin_cluster(&self, address: IpAddr) -> Result<Returned, EffectError> {
+        let images = images(&self.workspace.bundle.images);
+        let image = images.get("etcd").ok_or_else(|| EffectError::States {
+            faults: vec!["no image of etcd in the bundle".to_owned()],
+        })?;
+        let (peer_url, client_url) = (peer_url(address), client_url(address));
+        let arguments = quote_all([self.goal.name.as_str(), &peer_url, &client_url, &without_tag(image)]);
+        self.run("etcd:begin", &format!("set -- {arguments}\n{SCRIPT}")).await
+    }
+}
