@@ -7,6 +7,7 @@ export CARGO_TARGET_DIR ?= $(METALFORM_CACHE)/target
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/go/bin:$(METALFORM_CACHE)/tools/bin
 
 LAB := tests/vagrant
+SEEDS ?= 2000
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(METALFORM_CACHE)/tools/bin/cargo-deny
 
@@ -24,7 +25,7 @@ help:
 	@echo 'make check          format, lints, unit and integration tests, licences; needs neither root nor the lab'
 	@echo 'make test           check, fresh, the lab, adversity, the demo twice, its scenarios; long tests are sampled (root)'
 	@echo 'make test-long      the same with every long test whole, and vagrant-check (root)'
-	@echo 'make simulation     2,000 seeds of the simulation; METALFORM_SEED repeats a run'
+	@echo 'make simulation     2,000 seeds of the simulation, or SEEDS=...; METALFORM_SEED repeats a run'
 	@echo 'make fresh          compile on a new Debian machine: SUITE=bookworm, trixie or both; default: by seed (root)'
 	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
@@ -44,7 +45,7 @@ test:
 test-long:
 	@.ci/test --long
 
-check: format lint unit deny
+check: format lint unit simulation deny
 
 format:
 	@$(LAB)/prerequisites build check
@@ -61,8 +62,9 @@ unit:
 real-etcd:
 	METALFORM_REQUIRE_ETCD=1 cargo test --locked --test real_site etcd::
 
+# With optimization of metalform alone, so that the dependencies are shared with all other tests.
 simulation:
-	METALFORM_SEEDS=2000 cargo test --locked --test simulation a_cluster_grows -- --nocapture
+	CARGO_PROFILE_DEV_OPT_LEVEL=1 METALFORM_SEEDS=$(SEEDS) cargo test --locked --test simulation -- --nocapture
 
 deny: $(CARGO_DENY)
 	cargo deny --locked check licenses bans sources

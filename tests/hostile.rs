@@ -225,8 +225,8 @@ fn observation(host: &Host, shell: &str, probes: BTreeSet<Probe>) -> Observed {
     let nonce = Nonce::new(7);
     let output = host.run(shell, &observe::program(&probes, &nonce));
     host.expect_harmless(MARK, &output.said());
-    let observed =
-        observe::parse(&probes, &nonce, &output.0).unwrap_or_else(|error| panic!("{shell}: {error}"));
+    let observed = observe::parse(&probes, &nonce, &output.0)
+        .unwrap_or_else(|error| panic!("{shell}: {error}\n{}", output.said()));
     let unanswered: Vec<&Probe> = probes.iter().filter(|probe| observed.get(probe).is_none()).collect();
     assert!(unanswered.is_empty(), "{unanswered:?}");
     observed

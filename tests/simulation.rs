@@ -22,7 +22,7 @@ mod support;
 use seeds::{Failure, first, number, play, play_all};
 use support::defect::Defect;
 
-/// Seeds of `make check`; `make test` plays more.
+/// Seeds without `METALFORM_SEEDS`.
 const SEEDS: u64 = 500;
 /// Seeds within which a defect must be found.
 const FOUND: u64 = 500;

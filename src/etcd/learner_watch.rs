@@ -13,6 +13,8 @@ use super::member::{Member, Membership};
 /// A learner is close when it is at most this many log entries behind. etcd itself asks for 90 percent of the leader's
 /// log only (`readyPercentThreshold` in its server), which is far away in an old cluster.
 const CLOSE_ENOUGH: u64 = 1000;
+/// What is smaller or larger by less than this part is as large.
+const PART: u64 = 8;
 
 /// One learner, and when it last made progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,10 @@ pub struct LearnerWatch {
     applied: u64,
     /// The largest size of its files, bytes.
     bytes: u64,
+    /// The last size of its files, bytes.
+    last_bytes: u64,
+    /// Whether its files shrank: a copy failed, and etcd copies again.
+    copies_again: bool,
 }
 
 impl LearnerWatch {
@@ -39,7 +45,16 @@ impl LearnerWatch {
         let applied = learner.status().map_or(0, |status| status.raft_applied);
         let close = is_close(observed, learner);
         let Some(before) = before.filter(|before| before.id == learner.id) else {
-            return Self { id: learner.id, since: now, started, caught_up: close, applied, bytes: 0 };
+            return Self {
+                id: learner.id,
+                since: now,
+                started,
+                caught_up: close,
+                applied,
+                bytes: 0,
+                last_bytes: 0,
+                copies_again: false,
+            };
         };
         let progress = !before.caught_up && (started && !before.started || close || applied > before.applied);
         Self {
@@ -53,11 +68,17 @@ impl LearnerWatch {
 
     /// Takes in the size of its files, bytes.
     pub fn has_files(&mut self, bytes: u64, now: Duration) {
+        self.copies_again |= bytes < self.last_bytes - self.last_bytes / PART;
+        self.last_bytes = bytes;
+        // Of copies that fail again and again, each is seen at a random size, and now and then at the largest so far.
+        let needed = if self.copies_again { self.bytes / PART } else { 0 };
         // The first size is no progress: the files may be an hour old.
-        if bytes > self.bytes && self.bytes > 0 && !self.caught_up {
+        if self.bytes > 0 && bytes > self.bytes + needed && !self.caught_up {
             self.since = now;
         }
-        self.bytes = self.bytes.max(bytes);
+        if self.bytes == 0 || bytes > self.bytes + needed {
+            self.bytes = bytes;
+        }
     }
 }
 
@@ -115,10 +136,23 @@ mod tests {
         let observed = membership(vec![leading(voter(1, "a")), new.clone()]);
         let mut watch = LearnerWatch::observed(None, &observed, &new, seconds(0));
         for (second, bytes, expected) in
-            [(1, 100, 0), (2, 200, 2), (3, 200, 2), (4, 150, 2), (5, 200, 2), (6, 201, 6)]
+            [(1, 1000, 0), (2, 2000, 2), (3, 2000, 2), (4, 1900, 2), (5, 2000, 2), (6, 2001, 6)]
         {
             watch.has_files(bytes, seconds(second));
             assert_eq!(watch.since.as_secs(), expected, "{bytes} bytes in second {second}");
+        }
+        // A copy that fails again and again, on a full disk for example.
+        for (second, bytes, expected) in [
+            (7, 1000, 6),
+            (8, 2002, 6),
+            (9, 800, 6),
+            (10, 2150, 6),
+            (11, 700, 6),
+            (12, 2300, 12),
+            (13, 2301, 12),
+        ] {
+            watch.has_files(bytes, seconds(second));
+            assert_eq!(watch.since.as_secs(), expected, "{bytes} bytes in second {second}, copied again");
         }
     }
 }

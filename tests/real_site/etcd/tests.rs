@@ -72,12 +72,10 @@ impl Members for Served {
         let name = format!("n{number}");
         let mut data =
             self.etcd.lock().unwrap().members.iter().find(|one| one.name == name).map(|one| one.id);
-        let mut etcd = self.etcd.lock().unwrap();
         if state == "new" {
-            data = Some(etcd.begin(&name, &peer_url));
+            data = Some(self.etcd.lock().unwrap().begin(&name, &peer_url));
         }
-        etcd.start(&name, &peer_url, initial_cluster, &mut data).unwrap();
-        drop(etcd);
+        self.etcd.lock().unwrap().start(&name, &peer_url, initial_cluster, &mut data).unwrap();
         let address = (EtcdProcesses::address(Self::number(number)), 2379).into();
         let listening = MemberServer::new(&self.etcd, &peer_url).listen(address, &self.ca).await;
         self.listening.push((number, listening));

@@ -9,6 +9,7 @@ NODE = "spare-2"
 INTERRUPTED = 130
 # What is running when the signal comes is finished first; none of it takes longer.
 PATIENCE = 30
+ADDED = r"add https://.* to etcd as a learner"
 LEASE = "metalform-etcd-membership"
 
 
@@ -32,10 +33,16 @@ def during_packages():
 @check("interrupted while its etcd member is a learner: it is taken out, and the lease is released")
 def during_learner():
     with Deployment(NODE) as running:
-        running.until("its member is a learner", _is_learner)
-        expect(_holder(), "nothing holds the lease while there is a learner")
-        running.signal("INT")
-        _expect_interrupted(running, PATIENCE)
+        running.until_line(ADDED)
+        # Without its kubelet the member does not start: it stays a learner until it is looked at.
+        on(NODE, "systemctl", "kill", "--signal=STOP", "kubelet")
+        try:
+            running.until("its member is a learner", _is_learner)
+            expect(_holder(), "nothing holds the lease while there is a learner")
+            running.signal("INT")
+            _expect_interrupted(running, PATIENCE)
+        finally:
+            on(NODE, "systemctl", "kill", "--signal=CONT", "kubelet")
     expect_equal("its etcd member", member_of(NODE), None)
     expect_equal("the holder of the lease", _holder(), "")
     expect_equal("join tokens", _tokens(), "")
