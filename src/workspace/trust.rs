@@ -56,12 +56,15 @@ pub enum TrustError {
     File(#[from] FileError),
     /// Keys of a cluster that exists.
     #[error(
-        "{} lost: {} shows that this cluster was created, and its keys are not generated again; restore from a backup of this node",
-        list(paths), evidence.display()
+        "{} lost: {} shows that this cluster was created, and its keys are not generated again; restore from a backup of this node{}",
+        list(paths), evidence.display(),
+        copies.iter().map(|copy| format!("; {copy}")).collect::<String>()
     )]
     Lost {
         /// The files to restore.
         paths: Vec<PathBuf>,
+        /// Where other hosts have the same keys, a sentence each.
+        copies: Vec<&'static str>,
         /// A file that was issued with the lost keys.
         evidence: PathBuf,
     },
@@ -257,15 +260,17 @@ fn check_not_lost(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustEr
     let mut issued =
         artifacts.iter().filter(|artifact| artifact.is_issued()).flat_map(|one| one.files(layout));
     let Some(evidence) = issued.find(|file| file.path.exists()) else { return Ok(()) };
-    let paths: Vec<PathBuf> = artifacts
-        .iter()
-        .filter(|artifact| artifact.is_irreplaceable())
-        .map(|artifact| artifact.files(layout))
-        .filter(|files| !files.iter().any(|file| file.path.exists()))
-        .flatten()
-        .map(|file| file.path)
-        .collect();
-    if paths.is_empty() { Ok(()) } else { Err(TrustError::Lost { paths, evidence: evidence.path }) }
+    let is_gone = |artifact: &Artifact| !artifact.files(layout).iter().any(|file| file.path.exists());
+    let lost: Vec<&Artifact> =
+        artifacts.iter().filter(|artifact| artifact.is_irreplaceable() && is_gone(artifact)).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(TrustError::Lost {
+        paths: lost.iter().flat_map(|artifact| artifact.files(layout)).map(|file| file.path).collect(),
+        copies: lost.iter().filter_map(|artifact| artifact.copies()).collect(),
+        evidence: evidence.path,
+    })
 }
 
 /// Whether any file exists that a running cluster depends on.

@@ -131,6 +131,20 @@ impl Artifact {
         issues || matches!(self, Self::EncryptionKey | Self::RoutingKey)
     }
 
+    /// Which other hosts have the same content; as the states write it there.
+    pub(super) fn copies(&self) -> Option<&'static str> {
+        match self {
+            Self::ServiceAccount => {
+                Some("every other master has the same sa.key and sa.pub in /etc/kubernetes/pki")
+            }
+            Self::EncryptionKey => {
+                Some("/etc/kubernetes/encryption.yaml of every master has the same key as its secret")
+            }
+            Self::RoutingKey => Some("/etc/bird/bird.conf of every node has the same key as its password"),
+            _ => None,
+        }
+    }
+
     /// Whether it exists only after everything that is generated was in place.
     pub(super) fn is_issued(&self) -> bool {
         self.issuer() != Issuer::Generated

@@ -203,13 +203,22 @@ fn the_loss_of_a_key_is_an_error_that_names_it_and_nothing_is_generated_again() 
             &["etc/kubernetes/pki/encryption.key"],
             "/etc/kubernetes/pki/encryption.key lost: \
              /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
-             generated again; restore from a backup of this node",
+             generated again; restore from a backup of this node; \
+             /etc/kubernetes/encryption.yaml of every master has the same key as its secret",
         ),
         (
             &["etc/kubernetes/pki/routing.key"],
             "/etc/kubernetes/pki/routing.key lost: \
              /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
-             generated again; restore from a backup of this node",
+             generated again; restore from a backup of this node; \
+             /etc/bird/bird.conf of every node has the same key as its password",
+        ),
+        (
+            &["etc/kubernetes/pki/sa.key", "etc/kubernetes/pki/sa.pub"],
+            "/etc/kubernetes/pki/sa.pub, /etc/kubernetes/pki/sa.key lost: \
+             /etc/kubernetes/pki/etcd/metalform.crt shows that this cluster was created, and its keys are not \
+             generated again; restore from a backup of this node; \
+             every other master has the same sa.key and sa.pub in /etc/kubernetes/pki",
         ),
         (
             &["etc/kubernetes/pki/etcd/ca.key"],
