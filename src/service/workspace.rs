@@ -27,7 +27,7 @@ use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
 use crate::workspace::layout::Layout;
-use crate::workspace::trust::Subject;
+use crate::workspace::trust::{self, Subject, TrustError};
 
 /// What a workspace is opened with.
 pub struct WorkspaceRequest {
@@ -100,6 +100,9 @@ pub enum WorkspaceError {
         /// The system's error.
         error: std::io::Error,
     },
+    /// Keys of the cluster are lost, or are not a cluster's.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The states.
     #[error(transparent)]
     States(#[from] StatesError),
@@ -154,6 +157,9 @@ impl CommandError for WorkspaceError {
             Self::PackageIndex { directory, .. } => {
                 format!("run `metalform bundle verify {}`", directory.display())
             }
+            Self::Trust(_) => {
+                "restore the files, then run the same command again; nothing was changed".to_owned()
+            }
             Self::States(error) => return error.hints(),
             Self::Ssh(error) => return error.hints(),
             Self::Local(_) | Self::Facts(_) | Self::Executable(_) => return Vec::new(),
@@ -202,16 +208,18 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
         return Err(WorkspaceError::OtherMachine { found: name, expected: expected.clone() });
     }
     let (bundle_directory, bundle) = bundle(&configuration)?;
-    let indexes = indexes(&bundle_directory, &bundle)?;
+    let subject = Subject { name: name.clone(), address, indexes: indexes(&bundle_directory, &bundle)? };
+    // Without its keys a cluster looks like something else: that comes before anything is decided.
+    trust::pending(&layout, &subject, (request.clock)())?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
-    let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name.clone())).await?;
+    let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name)).await?;
     Ok(Arc::new(Workspace {
         layout,
         configuration,
         bundle,
         bundle_directory,
         library: states::library(request.tree.as_deref())?,
-        subject: Subject { name, address, indexes },
+        subject,
         metalform,
         pool: Arc::new(pool),
         now: request.clock,

@@ -5,7 +5,7 @@ from cluster import BOOTSTRAP, NODES, address, metalform, ready, shell, succeed,
 from refusal import expect_refusal
 
 PKI = "/etc/kubernetes/pki"
-CONFIGURATION = 2
+CONFIGURATION = 1
 LOST = {
     # What is lost, and where the error says that it is.
     "the CA of Kubernetes": ([f"{PKI}/ca.crt", f"{PKI}/ca.key"], "a backup of this node"),
