@@ -17,7 +17,7 @@ const CLOSE_ENOUGH: u64 = 1000;
 const PART: u64 = 8;
 
 /// One learner, and when it last made progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerWatch {
     /// The learner.
     pub id: u64,
@@ -51,9 +51,7 @@ impl LearnerWatch {
                 started,
                 caught_up: close,
                 applied,
-                bytes: 0,
-                last_bytes: 0,
-                copies_again: false,
+                ..Self::default()
             };
         };
         let progress = !before.caught_up && (started && !before.started || close || applied > before.applied);
@@ -72,11 +70,11 @@ impl LearnerWatch {
         self.last_bytes = bytes;
         // Of copies that fail again and again, each is seen at a random size, and now and then at the largest so far.
         let needed = if self.copies_again { self.bytes / PART } else { 0 };
-        // The first size is no progress: the files may be an hour old.
-        if self.bytes > 0 && bytes > self.bytes + needed && !self.caught_up {
-            self.since = now;
-        }
-        if self.bytes == 0 || bytes > self.bytes + needed {
+        if bytes > self.bytes + needed {
+            // The first size is no progress: the files may be an hour old.
+            if self.bytes > 0 && !self.caught_up {
+                self.since = now;
+            }
             self.bytes = bytes;
         }
     }

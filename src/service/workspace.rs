@@ -100,7 +100,7 @@ pub enum WorkspaceError {
         /// The system's error.
         error: std::io::Error,
     },
-    /// Keys of the cluster are lost, or are not a cluster's.
+    /// Keys of the cluster are lost.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The states.
@@ -210,7 +210,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     let (bundle_directory, bundle) = bundle(&configuration)?;
     let subject = Subject { name: name.clone(), address, indexes: indexes(&bundle_directory, &bundle)? };
     // Without its keys a cluster looks like something else: that comes before anything is decided.
-    trust::pending(&layout, &subject, (request.clock)())?;
+    trust::check(&layout, &subject)?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
     let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name)).await?;
     Ok(Arc::new(Workspace {

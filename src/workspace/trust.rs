@@ -1,7 +1,7 @@
 //! The keys that the bootstrap node signs with, and what it issues for itself.
 //!
 //! # Guarantees
-//! - Only [`create`] writes. [`load`], [`files`], [`pending`] and [`missing`] only read, and [`Trust::in_memory`]
+//! - Only [`create`] writes. [`load`], [`files`], [`check`], [`pending`] and [`missing`] only read, and [`Trust::in_memory`]
 //!   does not even read.
 //! - What is generated is never replaced, nor generated again for a cluster that exists: its loss is
 //!   [`TrustError::Lost`].
@@ -127,6 +127,17 @@ impl Trust {
 /// Every file, in the order of creation.
 pub fn files(layout: &Layout, subject: &Subject) -> Vec<TrustFile> {
     Artifact::all(subject).iter().flat_map(|artifact| artifact.files(layout)).collect()
+}
+
+/// That no key of a living cluster is lost. Only the existence of files is looked at.
+///
+/// # Errors
+/// When keys are lost, or one half of a pair is.
+pub fn check(layout: &Layout, subject: &Subject) -> Result<(), TrustError> {
+    let _lock = TrustLock::shared(layout)?;
+    check_not_lost(layout, &Artifact::all(subject))?;
+    absent(layout)?;
+    Ok(())
 }
 
 /// The files of [`files`] that [`create`] would write, and why.

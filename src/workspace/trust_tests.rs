@@ -234,6 +234,7 @@ fn the_loss_of_a_key_is_an_error_that_names_it_and_nothing_is_generated_again() 
         let created = node.create();
         assert_eq!(node.message(created), message);
         assert_eq!(node.message(pending(&node.layout, &subject(), NOW)), message);
+        assert_eq!(node.message(check(&node.layout, &subject())), message);
         assert!(load(&node.layout).is_err());
         node.read_everything();
         assert_eq!(node.tree(), before, "{lost:?}");

@@ -60,7 +60,8 @@ fn unit_report(text: &str) -> UnitReport {
 const ETCD_FILES: &str = "b=$(du -sb /var/lib/etcd/member 2>/dev/null) && echo \"files ${b%%[!0-9]*}\"\n";
 
 /// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
-/// that of its third start. Logs that are older than the manifest are of another pod. It runs while containerd's shim holds its task.
+/// that of its third start. Logs that are older than the manifest are of another pod. It runs while containerd's shim
+/// holds its task.
 fn container_script(name: &str) -> String {
     let files = if name == "etcd" { ETCD_FILES } else { "" };
     let line = line_script("\"$d/$n.log\"");

@@ -219,8 +219,7 @@ fn start<O: NodeOperation>(scene: &Scene<'_, O>, leftover: bool, layer: Layer) -
     }
 }
 
-/// The flags that a member began with mean nothing after that, but changing them would restart it. `new` is never left
-/// on a host.
+/// The list that a member began with means nothing after that, but changing it would restart the member.
 fn as_it_started(survey: &Survey, goal: &MemberGoal, membership: &Membership) -> Layer {
     let flag = |name: &str| survey.etcd_flags.as_ref().and_then(|flags| flags.get(name)).cloned();
     Layer::EtcdMember {

@@ -111,7 +111,7 @@ def _expect_blocked(node, *command):
 def _last_joined():
     """The one whose static pod names every member: it could start again on nothing, were its directory there."""
     count = len(with_role("etcd"))
-    for node in set(with_role("etcd")) - {BOOTSTRAP}:
+    for node in (node for node in with_role("etcd") if node != BOOTSTRAP):
         flag = re.search(r"--initial-cluster=(\S+)", shell(node, 'cat "$1"', MANIFEST))
         if flag and len(flag[1].split(",")) == count:
             return node
