@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -41,6 +40,7 @@ use crate::stage::Stage;
 use crate::support::attempt::{Ended, line, outcome};
 use crate::support::fault::{Fault, Faults};
 use crate::support::host::Host;
+use crate::support::side_by_side::side_by_side;
 use crate::support::values;
 use crate::transcript::comparable;
 
@@ -403,19 +403,12 @@ fn scripts_do_the_same_on_the_real_site() {
         assert!(names.iter().any(|one| one == name), "there is no script {name}");
     }
     names.retain(|name| !not_yet.contains_key(name.as_str()));
-    let (failures, next) = (Mutex::new(BTreeSet::new()), AtomicUsize::new(0));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let script = folder.join(format!("{name}.txt"));
-                    let played = std::panic::catch_unwind(|| play(&script));
-                    if let Err(difference) = played.unwrap_or(Err("panics".to_owned())) {
-                        failures.lock().unwrap().insert(format!("{name}: {difference}"));
-                    }
-                }
-            });
+    let failures = Mutex::new(BTreeSet::new());
+    side_by_side(names.iter(), |name| {
+        let script = folder.join(format!("{name}.txt"));
+        let played = std::panic::catch_unwind(|| play(&script));
+        if let Err(difference) = played.unwrap_or(Err("panics".to_owned())) {
+            failures.lock().unwrap().insert(format!("{name}: {difference}"));
         }
     });
     let failures = failures.into_inner().unwrap();

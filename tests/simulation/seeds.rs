@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::play::Play;
 use crate::support::defect::Defect;
+use crate::support::side_by_side::side_by_side;
 
 /// What a seed came to that fails.
 #[derive(Debug, Clone)]
@@ -48,31 +48,20 @@ pub fn play(seed: u64, defect: Option<Defect>) -> Result<Vec<String>, Failure> {
 
 /// The failures among so many seeds, the lowest first; no further seed is begun after `enough` of them.
 pub fn play_all(first: u64, count: u64, defect: Option<Defect>, enough: usize) -> Vec<Failure> {
-    let next = AtomicU64::new(first);
     let failures = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let began = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count || failures.lock().unwrap().len() >= enough {
-                        break;
-                    }
-                    let began = Instant::now();
-                    if let Err(failure) = play(seed, defect) {
-                        failures.lock().unwrap().push(failure);
-                    }
-                    if began.elapsed().as_secs() > 2 {
-                        eprintln!("seed {seed} took {} ms", began.elapsed().as_millis());
-                    }
-                }
-            });
+    let seeds = (first..first + count).take_while(|_| failures.lock().unwrap().len() < enough);
+    side_by_side(seeds, |seed| {
+        let began = Instant::now();
+        if let Err(failure) = play(seed, defect) {
+            failures.lock().unwrap().push(failure);
+        }
+        if began.elapsed().as_secs() > 2 {
+            eprintln!("seed {seed} took {} ms", began.elapsed().as_millis());
         }
     });
     let mut failures: Vec<Failure> = failures.into_inner().unwrap();
     failures.sort_by_key(|failure| failure.seed);
-    eprintln!("seeds {first} to {}: {} s, {threads} threads", first + count - 1, began.elapsed().as_secs());
+    eprintln!("seeds {first} to {}: {} s", first + count - 1, began.elapsed().as_secs());
     failures
 }

@@ -12,5 +12,6 @@ pub mod host;
 pub mod lease;
 pub mod luck;
 pub mod membership;
+pub mod side_by_side;
 pub mod site;
 pub mod values;
