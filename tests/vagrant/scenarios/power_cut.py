@@ -2,19 +2,35 @@
 
 import datetime
 import json
+import subprocess
 import time
 
-from checks import Failed, check, expect, until
-from cluster import NODES, address, get, kubectl, lab, metalform, on, ready, with_role
+from checks import Failed, check, expect, expect_equal, until
+from cluster import LAB, NODES, address, get, kubectl, lab, metalform, on, ready, with_role
 
 VICTIM = "master-3"
 WORKER = "node-1"
 _KUBECTL = ["kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf", "get", "node", WORKER, "-o", "name"]
 _PATIENCE = 10
+# Connections through the worker's proxy, spread over all API servers. At a line of input each begins a TLS handshake
+# that it never ends, which a live server waits for. Prints how many have ended after that time.
+_CONNECTIONS = r"""
+for each in 1 2 3 4 5 6 7 8 9; do exec {fd}<>/dev/tcp/127.0.0.1/7443; fds="$fds $fd"; done
+echo open
+read -r _
+for fd in $fds; do printf '\026' >&$fd; done
+sleep "$1"
+ended=0
+for fd in $fds; do read -r -t 0.1 -N 1 -u $fd _; [ $? -gt 128 ] || ended=$((ended + 1)); done
+echo $ended
+"""
 _state = {}
 
 
 def set_up():
+    words = [LAB, "exec", WORKER, "--", "bash", "-c", _CONNECTIONS, "bash", str(_PATIENCE)]
+    _state["connections"] = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    expect_equal("the connections", _state["connections"].stdout.readline(), "open\n")
     lab("power-off", VICTIM)
     _state["cut"] = time.monotonic()
 
@@ -35,6 +51,12 @@ def answers_again():
     for _ in range(20):
         done = on(WORKER, *_KUBECTL, timeout=_PATIENCE)
         expect(done.returncode == 0, f"exit {done.returncode}: {done.stderr}")
+
+
+@check(f"requests under way on its connections end within {_PATIENCE} s, and no other")
+def connections_end():
+    ended, _ = _state["connections"].communicate("now\n", timeout=3 * _PATIENCE)
+    expect(0 < int(ended) < 9, f"{ended.strip()} of 9 connections ended")
 
 
 @check("the API takes writes: etcd has two of three")
