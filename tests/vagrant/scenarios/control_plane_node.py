@@ -68,18 +68,23 @@ def remove_member(node):
 
 
 def etcdctl(*words, endpoint="https://127.0.0.1:2379"):
-    """Run in an etcd pod that is ready."""
+    """Run in an etcd pod. One that is called Ready may be of a host that was off since its kubelet said so."""
     credentials = [f"--cacert={_PKI}/ca.crt", f"--cert={_PKI}/server.crt", f"--key={_PKI}/server.key"]
-    pod = ["exec", "--namespace=kube-system", _ready_etcd_pod(), "--", "/usr/local/bin/etcdctl"]
-    return kubectl(*pod, f"--endpoints={endpoint}", *credentials, *words)
+    command = ["--", "/usr/local/bin/etcdctl", f"--endpoints={endpoint}", *credentials, *words]
+    failures = []
+    for pod in _ready_etcd_pods():
+        try:
+            return kubectl("exec", "--namespace=kube-system", pod, *command)
+        except Failed as failure:
+            failures.append(str(failure))
+    raise Failed("; ".join(failures) or "no etcd pod is ready")
 
 
-def _ready_etcd_pod():
+def _ready_etcd_pods():
     for node in with_role(ETCD):
         conditions = get("pod", f"etcd-{node}", "--namespace=kube-system")["status"].get("conditions", [])
         if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
-            return f"etcd-{node}"
-    raise Failed("no etcd pod is ready")
+            yield f"etcd-{node}"
 
 
 def _endpoints_are_right():
