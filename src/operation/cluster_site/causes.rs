@@ -59,22 +59,32 @@ fn unit_report(text: &str) -> UnitReport {
 /// While etcd copies a snapshot, only its files show it.
 const ETCD_FILES: &str = "b=$(du -sb /var/lib/etcd/member 2>/dev/null) && echo \"files ${b%%[!0-9]*}\"\n";
 
-/// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
-/// that of its third start. Logs that are older than the manifest are of another pod. It runs while containerd's shim
-/// holds its task.
+/// Logs that are older than the manifest are of another pod. A container runs while containerd's shim holds its task.
 fn container_script(name: &str) -> String {
     let files = if name == "etcd" { ETCD_FILES } else { "" };
-    let line = line_script("\"$d/$n.log\"");
+    let manifest = format!("/etc/kubernetes/manifests/{name}.yaml");
+    let (starts, line) = (starts_script("\"$d\"", &manifest), line_script("\"$d/$n.log\""));
     format!(
         "d=$(ls -dt /var/log/pods/kube-system_{name}-*/{name} 2>/dev/null | head -n 1)\n\
-         if test -n \"$d\" && test \"$d\" -nt /etc/kubernetes/manifests/{name}.yaml; then\n\
-         n=$(ls \"$d\" | sed -n 's/^\\([0-9]*\\)\\.log$/\\1/p' | sort -n | tail -n 1)\n\
+         if test -n \"$d\" && test \"$d\" -nt {manifest}; then\n\
          i=$(ctr -n k8s.io containers ls -q \"labels.\\\"io.kubernetes.container.name\\\"=={name}\" 2>/dev/null)\n\
          r=no\n\
          for c in $i; do ctr -n k8s.io tasks ls 2>/dev/null | grep -q \"^$c .*RUNNING\" && r=yes; done\n\
-         echo \"starts $n\"; echo \"running $r\"\n{files}echo\n\
+         {starts}echo \"running $r\"\n{files}echo\n\
          {line}\n\
          fi\ntrue\n"
+    )
+}
+
+/// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
+/// that of its third start. A manifest that is written again as it was makes the same pod: what ended before that is no
+/// failure of this one. Sets `n` to the number of the last log.
+fn starts_script(logs: &str, manifest: &str) -> String {
+    let last = "sed -n 's/^\\(.*\\/\\)*\\([0-9]*\\)\\.log$/\\2/p' | sort -n | tail -n 1";
+    format!(
+        "n=$(ls {logs} | {last})\n\
+         m=$(find {logs} -name '*.log' ! -newer {manifest} | {last})\n\
+         test -z \"$n\" || echo \"starts $((n - ${{m:--1}} - 1))\"\n"
     )
 }
 
@@ -91,18 +101,18 @@ fn line_script(log: &str) -> String {
 fn container_report(text: &str) -> ContainerReport {
     let (head, log) = text.split_once("\n\n").unwrap_or((text, ""));
     let value = |key: &str| head.lines().find_map(|line| line.strip_prefix(key));
-    let Some(last) = value("starts ").and_then(|number| number.trim().parse::<u32>().ok()) else {
+    let Some(last) = value("starts ").and_then(|number| number.trim().parse::<i64>().ok()) else {
         return ContainerReport::default();
     };
     let running = value("running ") == Some("yes");
+    let exits = u32::try_from(if running { last } else { last + 1 }).unwrap_or_default();
+    let files = value("files ").and_then(|bytes| bytes.trim().parse().ok());
+    if !running && exits == 0 {
+        return ContainerReport { files, ..ContainerReport::default() };
+    }
     // A container log line (CRI): time, stream, tag, text.
     let line = log.trim().splitn(4, ' ').nth(3).unwrap_or_default();
-    ContainerReport {
-        running: Some(running),
-        exits: if running { last } else { last.saturating_add(1) },
-        last_line: line.trim().to_owned(),
-        files: value("files ").and_then(|bytes| bytes.trim().parse().ok()),
-    }
+    ContainerReport { running: Some(running), exits, last_line: line.trim().to_owned(), files }
 }
 
 #[cfg(test)]
@@ -153,6 +163,32 @@ mod tests {
     }
 
     #[test]
+    fn what_ended_before_the_manifest_was_written_is_not_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let write = |name: &str, second: u64| {
+            let file = std::fs::File::create(path(name)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(second)).unwrap();
+        };
+        std::fs::create_dir(path("logs")).unwrap();
+        let (logs, manifest) = (path("logs").display().to_string(), path("etcd.yaml").display().to_string());
+        write("etcd.yaml", 1000);
+        let script = starts_script(&logs, &manifest);
+        for (log, written, expected) in [
+            ("logs/8.log", 900, "starts -1\n"),
+            ("logs/9.log", 990, "starts -1\n"),
+            ("logs/10.log", 1010, "starts 0\n"),
+            ("logs/11.log", 1020, "starts 1\n"),
+        ] {
+            write(log, written);
+            for shell in shells() {
+                let output = run(shell, &plain(script.clone()));
+                assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{shell}: {log}");
+            }
+        }
+    }
+
+    #[test]
     fn a_container_is_read_from_its_log_files() {
         let text =
             "starts 2\nrunning no\nfiles 4711\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
@@ -166,5 +202,9 @@ mod tests {
         let running = container_report("starts 0\nrunning yes\n\n2026-11-21T22:00:00.1Z stderr F ready\n");
         assert_eq!((running.running, running.exits), (Some(true), 0));
         assert_eq!(container_report(""), ContainerReport::default());
+        // Nothing has started since the manifest was written, or what runs has yet to be restarted.
+        assert_eq!(container_report("starts -1\nrunning no\n\n"), ContainerReport::default());
+        let before = container_report("starts -1\nrunning yes\n\n");
+        assert_eq!((before.running, before.exits), (Some(true), 0));
     }
 }
