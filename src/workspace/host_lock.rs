@@ -3,6 +3,8 @@
 //! # Guarantees
 //! - One process of this machine at a time has it; it is not waited for.
 //! - It is a flock(2), so that a process that ends in any way holds nothing. The file remains and means nothing.
+//! - The process that is named is the one that has the lock, by the kernel's word: what the file says may be of the
+//!   operation before.
 //!
 //! # Caveats
 //! Operations start on the bootstrap node, so a lock there is enough, and costs a host no round trip. What an operation
@@ -11,6 +13,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -67,13 +70,27 @@ fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// What the holder wrote, which it may not have done yet.
+/// The process that has the lock, and what it wrote, which it may not have done yet.
 fn holder(file: &mut File) -> String {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let process = file.metadata().ok().and_then(|metadata| process_with_lock(&locks, metadata.ino()));
     let mut text = String::new();
-    match file.read_to_string(&mut text) {
-        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
-        _ => "a process that has just begun".to_owned(),
+    let _unreadable_is_empty = file.read_to_string(&mut text);
+    match process {
+        Some(process) if text.starts_with(&format!("process {process},")) => text.trim().to_owned(),
+        Some(process) => format!("process {process}, which has just begun"),
+        None => "a process that has just ended".to_owned(),
     }
+}
+
+/// The process that has a flock(2) on this inode, by `/proc/locks`, proc_locks(5). Those that wait for one are marked
+/// by an arrow, which moves the words.
+fn process_with_lock(locks: &str, inode: u64) -> Option<u32> {
+    locks.lines().find_map(|line| {
+        let words = line.split_whitespace().collect::<Vec<_>>();
+        let [_, "FLOCK", _, _, process, file, ..] = words[..] else { return None };
+        (file.rsplit(':').next() == Some(&inode.to_string())).then(|| process.parse().ok()).flatten()
+    })
 }
 
 #[cfg(test)]
@@ -88,16 +105,24 @@ mod tests {
         let layout = Layout::below(root.path());
         let (one, other): (HostName, HostName) = ("node-1".parse().unwrap(), "node-2".parse().unwrap());
         let held = HostLock::acquire(&layout, &one, NOW).unwrap();
-        let refused = HostLock::acquire(&layout, &one, NOW).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            format!(
-                "node-1: another operation is running on this host: process {}, since 2027-01-15T08:00:00Z",
-                std::process::id()
-            )
-        );
+        let refused = || HostLock::acquire(&layout, &one, NOW).unwrap_err().to_string();
+        let holder =
+            format!("node-1: another operation is running on this host: process {}, ", std::process::id());
+        assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z"));
+        fs::write(layout.host_lock(&one), "process 1, since 2027-01-15T07:00:00Z\n").unwrap();
+        assert_eq!(refused(), format!("{holder}which has just begun"), "what an operation before it left");
         let _beside = HostLock::acquire(&layout, &other, NOW).unwrap();
         drop(held);
         HostLock::acquire(&layout, &one, NOW).unwrap();
+    }
+
+    #[test]
+    fn only_who_has_a_flock_on_this_very_file_is_named() {
+        let locks = "1: POSIX  ADVISORY  WRITE 11 fe:00:77 0 EOF\n\
+                     2: FLOCK  ADVISORY  WRITE 12 fe:00:777 0 EOF\n\
+                     3: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 14 fe:00:77 0 EOF\n";
+        assert_eq!(process_with_lock(locks, 77), Some(14));
+        assert_eq!(process_with_lock(locks, 7), None);
     }
 }

@@ -23,7 +23,7 @@ def refused():
     ends = dict(line.split() for line in lines[:2])
     output = "\n".join(lines[2:])
     expect_equal(f"exit codes\n{output}", sorted(map(int, ends)), [SUCCESS, REFUSED])
-    expected = f"{NODE}: another operation is running on this host: process {ends[str(SUCCESS)]}, since"
+    expected = f"{NODE}: another operation is running on this host: process {ends[str(SUCCESS)]}, "
     expect(expected in output, output)
 
 
@@ -36,7 +36,7 @@ def twice():
 
 @check("a run that was killed holds nothing")
 def killed():
-    shell(BOOTSTRAP, 'metalform deploy-node "$1" >/dev/null 2>&1 & sleep 0.5; kill -KILL $!', NODE)
+    shell(BOOTSTRAP, 'metalform deploy-node "$1" >/dev/null 2>&1 & sleep 0.5; kill -KILL $!; wait $! || true', NODE)
     done = metalform("deploy-node", NODE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
 
