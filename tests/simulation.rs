@@ -12,6 +12,8 @@
 
 #[path = "simulation/disturbance.rs"]
 mod disturbance;
+#[path = "simulation/old_list.rs"]
+mod old_list;
 #[path = "simulation/play.rs"]
 mod play;
 #[path = "simulation/seeds.rs"]
@@ -81,4 +83,11 @@ fn a_change_without_the_lease_is_found() {
 #[test]
 fn a_learner_that_stays_is_found() {
     is_found(Defect::LearnerNotEvicted, &["leaves its learner", "was set aside"]);
+}
+
+#[test]
+fn a_list_that_is_old_is_found() {
+    assert_eq!(old_list::rerun(None), Vec::<String>::new());
+    let found = old_list::rerun(Some(Defect::StaleList));
+    assert_eq!(found, ["data of a member that is in the list was set aside"]);
 }

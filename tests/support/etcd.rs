@@ -242,7 +242,8 @@ impl Etcd {
         self.observe_through(&endpoints, true)
     }
 
-    /// Through the first of these that answers. A read that is linearizable waits until its member has every entry.
+    /// Through the first of these that answers. A read that is linearizable waits until its member has every entry; one
+    /// that is not goes to the member with the oldest list.
     pub fn observe_through(
         &self,
         endpoints: &[String],
@@ -254,12 +255,11 @@ impl Etcd {
         };
         let answers =
             |member: &&SimulatedMember| member.running && member.link.answers && !member.name.is_empty();
-        let through = endpoints
-            .iter()
-            .filter_map(asked)
-            .filter(answers)
-            .find(|member| !linearizable || current(member))
-            .ok_or_else(|| ClientError::NoAnswer { tried: vec!["nobody leads".to_owned()] })?;
+        let mut answering = endpoints.iter().filter_map(asked).filter(answers);
+        let through =
+            if linearizable { answering.find(current) } else { answering.min_by_key(|member| member.stored) };
+        let through =
+            through.ok_or_else(|| ClientError::NoAnswer { tried: vec!["nobody leads".to_owned()] })?;
         let mut members = if linearizable { self.list() } else { self.view(through) };
         for member in &mut members {
             if let Some(known) = self.members.iter().find(|known| known.id == member.id) {

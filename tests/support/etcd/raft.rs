@@ -87,6 +87,7 @@ impl Etcd {
         let written = if self.full.is_none() { millis * self.load.writes / 1000 } else { 0 };
         let head = self.members.iter().find(|member| member.id == leader).map_or(0, |leader| leader.stored);
         let head = head + written;
+        let mut named = false;
         for member in self.members.iter_mut().filter(|one| one.running && side == Some(one.link.side)) {
             if member.id == leader {
                 (member.stored, member.acknowledged) = (head, term);
@@ -106,6 +107,7 @@ impl Etcd {
                 if member.snapshot > 0 {
                     continue;
                 }
+                named |= member.name != member.called;
                 member.name.clone_from(&member.called);
                 // It is as old as its transfer was long.
                 let age = database / member.link.speed.max(1);
@@ -118,6 +120,9 @@ impl Etcd {
         logs.sort_unstable_by(|one, other| other.cmp(one));
         if let Some(stored) = logs.get(quorum(logs.len()) - 1) {
             self.committed = self.committed.max(*stored);
+        }
+        if named {
+            self.record_list();
         }
     }
 
@@ -143,12 +148,15 @@ impl Etcd {
 
     /// The list of members is another one from now on; it is an entry of the log.
     pub(super) fn record_list(&mut self) {
-        let Some(leader) = self.leader() else { return };
-        let list = self.list();
-        if let Some(leader) = self.members.iter_mut().find(|member| member.id == leader) {
-            // Where nothing else is written, every member has it at once.
-            leader.stored += u64::from(self.load.writes > 0);
-            self.lists.push((leader.stored, list));
-        }
+        let (leader, list) = (self.leader(), self.list());
+        let entry = match self.members.iter_mut().find(|member| Some(member.id) == leader) {
+            Some(leader) => {
+                // Where nothing else is written, every member has it at once.
+                leader.stored += u64::from(self.load.writes > 0);
+                leader.stored
+            }
+            None => self.members.iter().map(|member| member.stored).max().unwrap_or_default(),
+        };
+        self.lists.push((entry, list));
     }
 }
