@@ -61,17 +61,13 @@ impl ClusterSite {
     }
 
     pub(super) async fn set_aside_member_data(&self) -> Result<Returned, EffectError> {
-        let script = "rm -f /etc/kubernetes/manifests/etcd.yaml && \
-            if test -d /var/lib/etcd/member; then \
-            mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-$(date +%s)\"; fi\n";
+        let script = concat!(include_str!("stop_etcd.sh"), include_str!("set_aside_member_data.sh"));
         self.run("etcd-data:set aside", script).await
     }
 
-    /// Looks once more whether there is data: with its static pod gone, none can come any more.
+    /// Looks once more whether there is data: with etcd stopped, none can come any more.
     pub(super) async fn remove_member_manifest(&self) -> Result<Returned, EffectError> {
-        let script = "if test -d /var/lib/etcd/member/wal; then \
-            echo '/var/lib/etcd/member/wal exists: the member has its data' >&2; exit 1; fi\n\
-            rm -f /etc/kubernetes/manifests/etcd.yaml\n";
+        let script = concat!(include_str!("stop_etcd.sh"), include_str!("remove_member_manifest.sh"));
         self.run("static_pod:etcd", script).await
     }
 

@@ -120,7 +120,7 @@ impl ScriptedHost {
         if let Some(destination) = script.strip_prefix("ip route del ") {
             return self.routes.remove(destination).is_some();
         }
-        if script.starts_with("rm -f /etc/kubernetes/manifests/etcd.yaml && ") {
+        if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {
             self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
             if self.tree.is_directory("/var/lib/etcd/member") {
                 let aside = format!("/var/lib/etcd/removed-{}", self.clock);
@@ -128,7 +128,7 @@ impl ScriptedHost {
             }
             return true;
         }
-        if script.starts_with("if test -d /var/lib/etcd/member/wal; then ") {
+        if script.contains("the member has its data") {
             self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
             return !self.tree.is_directory("/var/lib/etcd/member/wal");
         }

@@ -1,7 +1,7 @@
 """A learner does not outlive its run, and where the run was killed the next one on any node takes it out."""
 
 from checks import check, expect, expect_equal, until
-from cluster import get, lab, metalform
+from cluster import get, lab, metalform, on, succeed
 from control_plane_node import ETCD, forget, introduce, member_of, members
 from deployment import Deployment
 from sampling import LONG
@@ -12,6 +12,8 @@ ADDED = r"add https://.* to etcd as a learner"
 # A learner's limit, the lease's, and a deployment.
 PATIENCE = 300 + 30 + 180
 LEASE = "metalform-etcd-membership"
+SLOW = "1"
+DATA = "/var/lib/etcd/member/wal"
 
 
 def tear_down():
@@ -26,6 +28,9 @@ def host_is_lost():
     with Deployment(NODE) as running:
         running.until_line(ADDED)
         running.until("it is in the list", lambda: member_of(NODE))
+        # It has its files, and no entry of the log: after a restart it knows nobody who could tell it that it is removed.
+        lab("slow", NODE, "--line", SLOW)
+        running.until("it has data", lambda: on(NODE, "test", "-d", DATA).returncode == 0, pause=0.05)
         lab("power-off", NODE)
         code = running.finish()
         expect_equal(f"exit code\n{running.stderr}", code, SSH)
@@ -33,9 +38,13 @@ def host_is_lost():
     expect_equal("the holder of the lease", get("lease", LEASE, "--namespace=kube-system")["spec"].get("holderIdentity") or "", "")
 
 
-@check("with power again, the same command converges")
+@check("with power again, the same command converges, although etcd runs on the removed member's data")
 def resumes():
     lab("power-on", NODE)
+    lab("slow", NODE)
+    until("the kubelet has started etcd again", 60, lambda: on(NODE, "pgrep", "-x", "etcd").returncode == 0)
+    # The kubelet that the deployment starts reads the manifest before it watches it: it does not see it go and come back.
+    succeed(NODE, "systemctl", "stop", "kubelet.service")
     with Deployment(NODE) as running:
         running.succeed(300)
     expect(not member_of(NODE).get("isLearner"), "its etcd member does not vote")

@@ -1,0 +1,5 @@
+if test -d /var/lib/etcd/member/wal; then
+    echo '/var/lib/etcd/member/wal exists: the member has its data' >&2
+    exit 1
+fi
+rm -f /etc/kubernetes/manifests/etcd.yaml

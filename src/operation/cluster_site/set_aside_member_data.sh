@@ -1,0 +1,4 @@
+rm -f /etc/kubernetes/manifests/etcd.yaml
+if test -d /var/lib/etcd/member; then
+    mv -T /var/lib/etcd/member "/var/lib/etcd/removed-$(date +%s)"
+fi
