@@ -85,7 +85,7 @@ impl NodeWorld {
 
 impl World<NodeGoal, NodeRunBegun> for NodeWorld {
     fn put(&mut self, goal: &NodeGoal, begun: &mut NodeRunBegun, observation: Observation, now: Duration) {
-        self.host.put(&observation);
+        self.host.put(&mut begun.host, &observation, now);
         self.node.put(&mut begun.node, &observation);
         self.cluster.put(&observation);
         let facts = self.host.facts.as_ref();

@@ -235,7 +235,7 @@ impl Host {
             running: Some(running),
             exits: if crashes { 3 } else { u32::from(!running) },
             last_line: if crashes { "unknown flag: --bogus".to_owned() } else { String::new() },
-            files: None,
+            ..ContainerReport::default()
         }
     }
 

@@ -1,6 +1,7 @@
 //! Units and static pods' containers of a host, as it reports them itself: no API is needed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::ClusterSite;
 use crate::operation::effect::Observation;
@@ -78,11 +79,12 @@ fn container_script(name: &str) -> String {
 
 /// The kubelet numbers the log files of a container by its restarts: `/var/log/pods/NAMESPACE_POD_UID/NAME/2.log` is
 /// that of its third start. A manifest that is written again as it was makes the same pod: what ended before that is no
-/// failure of this one. Sets `n` to the number of the last log.
+/// failure of this one. Sets `n` to the number of the last log. The age of the manifest is in seconds.
 fn starts_script(logs: &str, manifest: &str) -> String {
     let last = "sed -n 's/^\\(.*\\/\\)*\\([0-9]*\\)\\.log$/\\2/p' | sort -n | tail -n 1";
     format!(
-        "n=$(ls {logs} | {last})\n\
+        "echo \"age $(($(date +%s) - $(stat -c %Y {manifest})))\"\n\
+         n=$(ls {logs} | {last})\n\
          m=$(find {logs} -name '*.log' ! -newer {manifest} | {last})\n\
          test -z \"$n\" || echo \"starts $((n - ${{m:--1}} - 1))\"\n"
     )
@@ -107,12 +109,16 @@ fn container_report(text: &str) -> ContainerReport {
     let running = value("running ") == Some("yes");
     let exits = u32::try_from(if running { last } else { last + 1 }).unwrap_or_default();
     let files = value("files ").and_then(|bytes| bytes.trim().parse().ok());
+    let age = value("age ")
+        .and_then(|seconds| seconds.trim().parse().ok())
+        .map_or(Duration::ZERO, Duration::from_secs);
     if !running && exits == 0 {
         return ContainerReport { files, ..ContainerReport::default() };
     }
     // A container log line (CRI): time, stream, tag, text.
     let line = log.trim().splitn(4, ' ').nth(3).unwrap_or_default();
-    ContainerReport { running: Some(running), exits, last_line: line.trim().to_owned(), files }
+    let last_line = line.trim().to_owned();
+    ContainerReport { running: Some(running), exits, recent_exits: exits, age, last_line, files }
 }
 
 #[cfg(test)]
@@ -183,18 +189,25 @@ mod tests {
             write(log, written);
             for shell in shells() {
                 let output = run(shell, &plain(script.clone()));
-                assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{shell}: {log}");
+                let text = String::from_utf8_lossy(&output.stdout);
+                let (age, starts) = text.split_once('\n').unwrap();
+                assert_eq!(starts, expected, "{shell}: {log}");
+                assert!(
+                    age.strip_prefix("age ").unwrap().parse::<u64>().unwrap() > 1_000_000,
+                    "{shell}: {age}"
+                );
             }
         }
     }
 
     #[test]
     fn a_container_is_read_from_its_log_files() {
-        let text =
-            "starts 2\nrunning no\nfiles 4711\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
+        let text = "age 7\nstarts 2\nrunning no\nfiles 4711\n\n2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
         let expected = ContainerReport {
             running: Some(false),
             exits: 3,
+            recent_exits: 3,
+            age: Duration::from_secs(7),
             last_line: "unknown flag: --bogus".to_owned(),
             files: Some(4711),
         };

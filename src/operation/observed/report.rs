@@ -1,5 +1,7 @@
 //! Units and containers as their host reports them: the causes of most waits.
 
+use std::time::Duration;
+
 /// So many failed starts are no accident.
 const FAILURES: u32 = 3;
 
@@ -25,8 +27,13 @@ pub struct UnitReport {
 pub struct ContainerReport {
     /// Whether it runs; `None` when no container was ever created.
     pub running: Option<bool>,
-    /// How often it has exited.
+    /// How often it has exited since its manifest was written.
     pub exits: u32,
+    /// Those of them that are of this run. A scheduler exits whenever its API server restarts: many exits in a year are no
+    /// failure.
+    pub recent_exits: u32,
+    /// How long ago its manifest was written.
+    pub age: Duration,
     /// The last line of its log.
     pub last_line: String,
     /// Of etcd: the size of its files, bytes.
@@ -76,7 +83,7 @@ impl ContainerReport {
 
     /// Why it will not run without a person.
     pub fn hopeless(&self, name: &str) -> Option<String> {
-        self.complaint(name).filter(|_| self.running == Some(false) && self.exits >= FAILURES)
+        self.complaint(name).filter(|_| self.running == Some(false) && self.recent_exits >= FAILURES)
     }
 }
 
@@ -120,12 +127,17 @@ mod tests {
 
     #[test]
     fn a_container_is_given_up_after_its_third_exit() {
-        let mut container =
-            ContainerReport { running: Some(false), exits: 2, last_line: "bad flag".to_owned(), files: None };
+        let mut container = ContainerReport {
+            running: Some(false),
+            exits: 2,
+            recent_exits: 2,
+            last_line: "bad flag".to_owned(),
+            ..ContainerReport::default()
+        };
         let complaint = "container etcd is not running, it exited 2 times: bad flag";
         assert_eq!(container.complaint("etcd").as_deref(), Some(complaint));
         assert_eq!(container.hopeless("etcd"), None);
-        container.exits = 3;
+        container.recent_exits = 3;
         assert!(container.hopeless("etcd").is_some());
         container.running = Some(true);
         assert_eq!(container.complaint("etcd"), None);

@@ -1,6 +1,7 @@
 //! The host: facts, what differs on it, and the units and containers that a wait depends on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +36,13 @@ pub struct HostBegun {
     pub changed: BTreeMap<Layer, BTreeSet<String>>,
     /// Whether it restarted the kubelet.
     pub kubelet_restarted: bool,
+    /// How often containers of older manifests had exited when this run first saw them.
+    pub earlier_exits: BTreeMap<String, u32>,
 }
 
 impl HostPart {
-    /// Takes in what is this part's.
-    pub fn put(&mut self, observation: &Observation) {
+    /// Takes in what is this part's, so long after the run began.
+    pub fn put(&mut self, begun: &mut HostBegun, observation: &Observation, now: Duration) {
         match observation {
             Observation::Facts(facts) => self.facts = Some(facts.clone()),
             Observation::Survey(survey) => self.survey = Some(survey.clone()),
@@ -50,7 +53,12 @@ impl HostPart {
                 self.units.insert(name.clone(), unit.clone());
             }
             Observation::Container(name, container) => {
-                self.containers.insert(name.clone(), container.clone());
+                let earlier = match container.age > now {
+                    true => *begun.earlier_exits.entry(name.clone()).or_insert(container.exits),
+                    false => 0,
+                };
+                let recent_exits = container.exits.saturating_sub(earlier);
+                self.containers.insert(name.clone(), ContainerReport { recent_exits, ..container.clone() });
             }
             _ => {}
         }
@@ -176,5 +184,41 @@ mod by_layer {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Changed, D::Error> {
         Ok(Vec::<(Layer, BTreeSet<String>)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Looks = &'static [(u64, u32)];
+
+    #[test]
+    fn a_container_that_has_exited_for_a_year_is_given_up_only_for_what_it_does_now() {
+        let seconds = Duration::from_secs;
+        let causes = [Cause::Container("kube-scheduler".to_owned())];
+        // How long ago the manifest was written, the exits that this run saw after so many seconds, and whether it gives up.
+        let cases: [(u64, Looks, bool); 5] = [
+            (3600, &[(10, 3)], false),
+            (3600, &[(10, 3), (20, 5)], false),
+            (3600, &[(10, 3), (20, 5), (50, 6)], true),
+            // It is of this run.
+            (5, &[(10, 3)], true),
+            (5, &[(10, 2)], false),
+        ];
+        for (age, looks, hopeless) in cases {
+            let (mut part, mut begun) = (HostPart::default(), HostBegun::default());
+            for (at, exits) in looks {
+                let report = ContainerReport {
+                    running: Some(false),
+                    exits: *exits,
+                    age: seconds(age),
+                    ..ContainerReport::default()
+                };
+                let observation = Observation::Container("kube-scheduler".to_owned(), report);
+                part.put(&mut begun, &observation, seconds(*at));
+            }
+            assert_eq!(part.hopeless(&causes).is_some(), hopeless, "{age}: {looks:?}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::operation::condition::Condition;
 use crate::operation::contract::{Begun, Phase, PhaseEntry, PhaseStatus, Scene, World};
 use crate::operation::effect::{Action, Look, LookKey, Observation};
 use crate::operation::observed::report::UnitReport;
-use crate::operation::parts::host::HostPart;
+use crate::operation::parts::host::{HostBegun, HostPart};
 use crate::transport::error::TransportError;
 
 /// Two phases that decide by the time, and by what was seen and done.
@@ -49,7 +49,7 @@ impl World<Scripted, Did> for Seen {
     fn put(&mut self, _: &Scripted, _: &mut Did, observation: Observation, _: Duration) {
         self.node |= matches!(observation, Observation::Node(_));
         self.objects |= matches!(observation, Observation::Images(_));
-        self.host.put(&observation);
+        self.host.put(&mut HostBegun::default(), &observation, Duration::ZERO);
     }
 
     fn forget(&mut self, key: &LookKey) {
