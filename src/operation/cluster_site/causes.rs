@@ -174,7 +174,7 @@ mod tests {
         let path = |name: &str| directory.path().join(name);
         let write = |name: &str, second: u64| {
             let file = std::fs::File::create(path(name)).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(second)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
         };
         std::fs::create_dir(path("logs")).unwrap();
         let (logs, manifest) = (path("logs").display().to_string(), path("etcd.yaml").display().to_string());
