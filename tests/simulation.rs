@@ -42,7 +42,7 @@ fn fail(failure: &Failure) -> ! {
 fn a_cluster_grows_whatever_goes_wrong_on_the_way() {
     let (first, count) = (first(), number("METALFORM_SEEDS").unwrap_or(SEEDS));
     eprintln!("METALFORM_SEED={first}");
-    let failures = play_all(first, count, None, 1);
+    let failures = play_all(first, count, None, |_| true);
     if let Some(failure) = failures.first() {
         fail(failure);
     }
@@ -57,17 +57,14 @@ fn a_seed_is_played_the_same_way_each_time() {
     }
 }
 
-/// The model finds what it is there for.
+/// The model finds what it is there for. What else goes wrong with the defect does not count: a cluster that lost its
+/// quorum does not converge either.
 fn is_found(defect: Defect, by: &[&str]) {
-    let failures = play_all(first(), FOUND, Some(defect), 1);
-    let failure = failures.first().unwrap_or_else(|| panic!("{defect:?} is not found in {FOUND} seeds"));
+    let sought = |failure: &Failure| by.iter().any(|by| failure.complaint.contains(by));
+    let failures = play_all(first(), FOUND, Some(defect), sought);
+    let failure =
+        failures.first().unwrap_or_else(|| panic!("{defect:?} is not found in {FOUND} seeds by {by:?}"));
     eprintln!("{defect:?} is found by seed {}: {}", failure.seed, failure.complaint);
-    assert!(
-        by.iter().any(|by| failure.complaint.contains(by)),
-        "seed {}: {}",
-        failure.seed,
-        failure.complaint
-    );
 }
 
 #[test]

@@ -46,14 +46,21 @@ pub fn play(seed: u64, defect: Option<Defect>) -> Result<Vec<String>, Failure> {
     Err(Failure { seed, complaint, story })
 }
 
-/// The failures among so many seeds, the lowest first; no further seed is begun after `enough` of them.
-pub fn play_all(first: u64, count: u64, defect: Option<Defect>, enough: usize) -> Vec<Failure> {
+/// The failures among so many seeds that are `sought`, the lowest first; no further seed is begun after one.
+pub fn play_all(
+    first: u64,
+    count: u64,
+    defect: Option<Defect>,
+    sought: impl Fn(&Failure) -> bool + Sync,
+) -> Vec<Failure> {
     let failures = Mutex::new(Vec::new());
     let began = Instant::now();
-    let seeds = (first..first + count).take_while(|_| failures.lock().unwrap().len() < enough);
+    let seeds = (first..first + count).take_while(|_| failures.lock().unwrap().is_empty());
     side_by_side(seeds, |seed| {
         let began = Instant::now();
-        if let Err(failure) = play(seed, defect) {
+        if let Err(failure) = play(seed, defect)
+            && sought(&failure)
+        {
             failures.lock().unwrap().push(failure);
         }
         if began.elapsed().as_secs() > 2 {
