@@ -51,7 +51,7 @@ def with_role(role):
 def lab(*words, timeout=120):
     done = _run([LAB, *words], None, timeout)
     if done.returncode != 0:
-        raise Failed(f"lab {' '.join(words)}: exit {done.returncode}: {done.stderr.strip()}")
+        raise Failed(f"lab {' '.join(words)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
     return done.stdout
 
 

@@ -3,7 +3,7 @@
 import re
 
 from checks import check, expect, expect_equal
-from cluster import BOOTSTRAP, NODES, address, lab, shell, succeed
+from cluster import BOOTSTRAP, NODES, address, lab, on, shell, succeed
 
 
 @check("{} takes packages from the bootstrap host alone", each=NODES)
@@ -20,6 +20,13 @@ def package_sources(node):
 @check("{} has no default route", each=NODES)
 def no_default_route(node):
     expect_equal("default route", shell(node, "ip route show default; ip -6 route show default"), "")
+
+
+@check("{} refuses what is sent to a pod of no node", each=NODES)
+def pod_of_no_node(node):
+    # A host with a default route would send it there; so it is while BIRD has not learned a new node's pods.
+    told = on(node, "ip", "route", "get", "10.233.250.1")
+    expect("No route to host" in told.stderr, f"{told.stdout}{told.stderr}")
 
 
 @check("no host has tried to reach another address")
