@@ -74,6 +74,12 @@ def remember(host_name):
             json.dump(counts, file)
 
 
+def forget(host_name):
+    """Another machine has its place."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_file(host_name))
+
+
 def _remembered(station):
     with contextlib.suppress(FileNotFoundError), open(_file(station), encoding="ascii") as file:
         return json.load(file)

@@ -46,6 +46,7 @@ def renew(topology, hosts, log):
     with locked():
         for target in hosts:
             disk.remove(target.name)
+            escapes.forget(target.name)
     up(topology, hosts, log)
 
 
