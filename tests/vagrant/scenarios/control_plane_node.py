@@ -68,17 +68,29 @@ def remove_member(node):
 
 
 def etcdctl(*words, endpoint="https://127.0.0.1:2379"):
-    """Run in an etcd pod. One that is called Ready may be of a host that was off since its kubelet said so."""
+    """Run in an etcd pod, of those that are Ready the first that takes it.
+
+    One that is called Ready may be of a host that was off since its kubelet said so. And where a host was off and is on
+    again within seconds, every kubelet that had its connection to the API there notices with its next request alone: it
+    cannot ask whether the command is permitted, and refuses it once.
+    """
     credentials = [f"--cacert={_PKI}/ca.crt", f"--cert={_PKI}/server.crt", f"--key={_PKI}/server.key"]
     command = ["--", "/usr/local/bin/etcdctl", f"--endpoints={endpoint}", *credentials, *words]
+    output, failure = until("an etcd pod to take a command", 30, lambda: _exec_etcd(command))
+    if failure:
+        raise failure
+    return output
+
+
+def _exec_etcd(command):
+    """The output and, where etcdctl itself has failed, its failure: another pod, or another time, is no remedy."""
     failures = []
     for pod in _ready_etcd_pods():
         try:
-            return kubectl("exec", "--namespace=kube-system", pod, *command)
+            return kubectl("exec", "--namespace=kube-system", pod, *command), None
         except Failed as failure:
-            # etcdctl itself has failed: another pod would not do better.
             if "command terminated with exit code" in str(failure):
-                raise
+                return "", failure
             failures.append(str(failure))
     raise Failed("; ".join(failures) or "no etcd pod is ready")
 
