@@ -64,14 +64,15 @@ const ETCD_FILES: &str = "b=$(du -sb /var/lib/etcd/member 2>/dev/null) && echo \
 fn container_script(name: &str) -> String {
     let files = if name == "etcd" { ETCD_FILES } else { "" };
     let manifest = format!("/etc/kubernetes/manifests/{name}.yaml");
-    let (starts, line) = (starts_script("\"$d\"", &manifest), line_script("\"$d/$n.log\""));
+    let (starts, log, line) =
+        (starts_script("\"$d\"", &manifest), log_script("\"$d\""), line_script("\"$f\""));
     format!(
         "d=$(ls -dt /var/log/pods/kube-system_{name}-*/{name} 2>/dev/null | head -n 1)\n\
          if test -n \"$d\" && test \"$d\" -nt {manifest}; then\n\
          i=$(ctr -n k8s.io containers ls -q \"labels.\\\"io.kubernetes.container.name\\\"=={name}\" 2>/dev/null)\n\
          r=no\n\
          for c in $i; do ctr -n k8s.io tasks ls 2>/dev/null | grep -q \"^$c .*RUNNING\" && r=yes; done\n\
-         {starts}echo \"running $r\"\n{files}echo\n\
+         {starts}echo \"running $r\"\n{log}{files}echo\n\
          {line}\n\
          fi\ntrue\n"
     )
@@ -87,6 +88,18 @@ fn starts_script(logs: &str, manifest: &str) -> String {
          n=$(ls {logs} | {last})\n\
          m=$(find {logs} -name '*.log' ! -newer {manifest} | {last})\n\
          test -z \"$n\" || echo \"starts $((n - ${{m:--1}} - 1))\"\n"
+    )
+}
+
+/// Sets `f` to the last log with text, after `n` and `r` were set. containerd creates the log with the container: one that
+/// is empty while nothing runs is of a container that has yet to start, and what ended is the one before it.
+fn log_script(logs: &str) -> String {
+    format!(
+        "f={logs}/$n.log\n\
+         if ! test -s \"$f\"; then\n\
+         f={logs}/$((n - 1)).log\n\
+         test \"$r\" = yes || echo starting\n\
+         fi\n"
     )
 }
 
@@ -107,7 +120,8 @@ fn container_report(text: &str) -> ContainerReport {
         return ContainerReport::default();
     };
     let running = value("running ") == Some("yes");
-    let exits = u32::try_from(if running { last } else { last + 1 }).unwrap_or_default();
+    let starting = head.lines().any(|line| line == "starting");
+    let exits = u32::try_from(if running || starting { last } else { last + 1 }).unwrap_or_default();
     let files = value("files ").and_then(|bytes| bytes.trim().parse().ok());
     let age = value("age ")
         .and_then(|seconds| seconds.trim().parse().ok())
@@ -196,6 +210,28 @@ mod tests {
                     age.strip_prefix("age ").unwrap().parse::<u64>().unwrap() > 1_000_000,
                     "{shell}: {age}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_container_that_has_yet_to_start_has_not_exited_and_the_log_is_that_of_the_one_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let logs = directory.path().display().to_string();
+        let line = "2026-11-21T22:00:00.1Z stderr F unknown flag: --bogus\n";
+        std::fs::write(directory.path().join("1.log"), line).unwrap();
+        for (newest, runs, exits) in [("", "no", 2), ("", "yes", 2), (line, "no", 3)] {
+            std::fs::write(directory.path().join("2.log"), newest).unwrap();
+            let script = format!(
+                "n=2\nr={runs}\necho starts 2\necho running $r\n{}echo\n{}\n",
+                log_script(&logs),
+                line_script("\"$f\"")
+            );
+            for shell in shells() {
+                let output = run(shell, &plain(script.clone()));
+                let report = container_report(&String::from_utf8_lossy(&output.stdout));
+                let found = (report.exits, report.last_line.as_str());
+                assert_eq!(found, (exits, "unknown flag: --bogus"), "{shell}: {newest:?} {runs}");
             }
         }
     }
