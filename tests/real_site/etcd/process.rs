@@ -52,13 +52,20 @@ fn of_bundle(bundle: &Path, directory: &Path) -> Option<PathBuf> {
         for file in archive.entries().ok()? {
             let mut file = file.ok()?;
             if file.path().ok()?.ends_with("bin/etcd") {
-                let path = directory.join("etcd");
-                file.unpack(&path).ok()?;
-                return Some(path);
+                let unpacked = directory.join("etcd.unpacked");
+                file.unpack(&unpacked).ok()?;
+                return copied(&unpacked, &directory.join("etcd"));
             }
         }
         None
     })
+}
+
+/// A copy that this process has never had open for writing. A process that another test starts meanwhile inherits what
+/// is open, and until that one has called execve(2), no one can execute the file: `Text file busy`.
+fn copied(from: &Path, to: &Path) -> Option<PathBuf> {
+    let copied = Command::new("cp").arg(from).arg(to).status().ok()?;
+    copied.success().then(|| to.to_owned())
 }
 
 /// A cluster of its own.
