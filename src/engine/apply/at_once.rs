@@ -25,10 +25,11 @@ pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     }
     // Those of other users are made one by one, with the rights of the user.
     let safe = above.into_iter().map(|directory| format!("safe {directory}"));
-    let make = format!("mkdir -p -m 0700 -- {}", quote_all(paths));
+    let paths = quote_all(paths);
+    let make = [format!("no_dangling_link {paths}"), format!("mkdir -p -m 0700 -- {paths}")];
     let chown = owners.into_iter().map(|(owner, paths)| format!("chown -h -- {owner} {}", quote_all(paths)));
     let chmod = modes.into_iter().map(|(mode, paths)| format!("chmod -- {mode:04o} {}", quote_all(paths)));
-    safe.chain([make]).chain(chown).chain(chmod).collect()
+    safe.chain(make).chain(chown).chain(chmod).collect()
 }
 
 /// Commands that enable all services of `tasks` and apply `verb`, to be joined by `&&`.

@@ -31,6 +31,9 @@ pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
     if any(is_about_packages) {
         needed.push(packages.functions());
     }
+    if any(|step| matches!(step, Step::MakeDirectory { .. })) {
+        needed.push(include_str!("dangling.sh"));
+    }
     if any(|step| matches!(step, Step::VerifyUnit { .. })) {
         needed.push(include_str!("units.sh"));
     }

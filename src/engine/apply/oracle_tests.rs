@@ -255,6 +255,14 @@ fn known_differences_do_not_return() {
         vec![directory("d", 0o755), directory("d", 0o600)],
         // The directory existed before its access was set.
         vec![Resource::Access { name: "d", mode: 0o755 }, file("d/a"), file("b")],
+        // The directory was made that a link led to, and then through the link.
+        vec![
+            Resource::Link { name: "d", target: "l" },
+            Resource::Directory { name: "d", mode: 0o600 },
+            Resource::Directory { name: "l", mode: 0o600 },
+        ],
+        // So did the directory that a link led to.
+        vec![Resource::Link { name: "l", target: "d" }, link("l/a"), file("d/a")],
     ] {
         for shell in shells() {
             compare(shell, &plan).unwrap();

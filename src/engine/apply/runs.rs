@@ -84,10 +84,15 @@ fn leaves_staged_files_alone(step: &Step) -> bool {
         )
 }
 
-/// Whether its files can be made before the run has changed anything: no link of the run leads to them, no file is
-/// written twice, and no other file of the run, nor one whose access it sets, is in the way of their directories.
+/// Whether its files can be made before the run has changed anything: no file is written twice, no other file of the run
+/// is in the way of their directories, and no link is made and no access is set before them, which might succeed only
+/// because their directories are there already.
 fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     let before = || run.iter().flat_map(|task| &task.steps);
+    let follows = before().any(|step| matches!(step, Step::Symlink { .. } | Step::SetAccess { .. }));
+    if follows && writes(std::slice::from_ref(task)).next().is_some() {
+        return false;
+    }
     let count = writes(run).count();
     writes(std::slice::from_ref(task)).all(|path| {
         count < MAX_STAGED
@@ -177,8 +182,8 @@ mod tests {
                 vec![(Apart, 1), (Staged, 2)],
             ),
             (vec![vec![write("/a")], vec![write("/a")]], vec![(Apart, 1); 2]),
-            (vec![vec![link("/a")], vec![write("/b")], vec![write("/a/b")]], vec![(Staged, 2), (Apart, 1)]),
-            (vec![vec![link("/a")], vec![write("/ab")]], vec![(Staged, 2)]),
+            (vec![vec![link("/a")], vec![write("/b")], vec![write("/a/b")]], vec![(Apart, 1), (Staged, 2)]),
+            (vec![vec![write("/b")], vec![link("/a")], vec![write("/c")]], vec![(Staged, 2), (Apart, 1)]),
             (vec![vec![write("/a")], vec![write("/a/b")]], vec![(Apart, 1), (Apart, 1)]),
             (
                 vec![vec![directory("/a")], vec![directory("/b")], vec![write("/a/x")], vec![write("/b/x")]],
