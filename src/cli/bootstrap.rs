@@ -7,7 +7,6 @@ use clap::Args;
 use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
-use super::workspace;
 use crate::service::bootstrap::bootstrap;
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
@@ -25,8 +24,8 @@ impl Bootstrap {
     /// # Errors
     /// When the workspace or the bundle cannot be used, and when the run failed.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
-        let workspace = workspace::open(invocation, &self.operation.ssh).await?;
-        let report = bootstrap(workspace, self.operation.dry_run, &invocation.cancel).await?;
-        self.operation.finish("Bootstrap", &[report])
+        let workspace = self.operation.open(invocation).await?;
+        let report = bootstrap(workspace, self.operation.run_options(), &invocation.cancel).await?;
+        self.operation.finish("Bootstrap", &[report], &[])
     }
 }

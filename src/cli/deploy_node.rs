@@ -1,5 +1,6 @@
 //! `metalform deploy-node`.
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,9 +8,9 @@ use clap::Args;
 use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
-use super::workspace;
+use crate::engine::fleet;
 use crate::model::name::HostName;
-use crate::service::deploy::{DeployRequest, deploy};
+use crate::service::deploy::{DeployRequest, NodeSelection, deploy};
 
 /// Deploy the hosts described by Node objects and verify the result
 ///
@@ -27,6 +28,9 @@ pub struct DeployNode {
     /// data. Without this option such a node is reported and left as it is.
     #[arg(long)]
     replace_member: bool,
+    /// Hosts to work on at the same time
+    #[arg(long, value_name = "N", default_value_t = fleet::LIMIT)]
+    limit: NonZeroUsize,
     #[command(flatten)]
     operation: OperationArguments,
 }
@@ -37,11 +41,15 @@ impl DeployNode {
     /// # Errors
     /// When Nodes cannot be read, and when a node failed.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
-        let workspace = workspace::open(invocation, &self.operation.ssh).await?;
+        let workspace = self.operation.open(invocation).await?;
         let names = self.names.iter().cloned().collect();
-        let request =
-            DeployRequest { names, dry_run: self.operation.dry_run, replace_member: self.replace_member };
+        let request = DeployRequest {
+            nodes: NodeSelection::Named(names),
+            run: self.operation.run_options(),
+            replace_member: self.replace_member,
+            limit: self.limit,
+        };
         let report = deploy(&request, workspace, &invocation.cancel).await?;
-        self.operation.finish("DeployNode", &report.nodes)
+        self.operation.finish("DeployNode", &report.nodes, &report.steps)
     }
 }

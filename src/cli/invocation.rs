@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::recording::Recording;
 use super::terminal::Terminal;
 use super::{Global, LogFormat, clock};
 use crate::engine::cancel::Cancel;
@@ -20,6 +21,8 @@ pub struct Invocation {
     pub cancel: Cancel,
     /// What `ssh` takes from the user of this process.
     pub ssh: SshEnvironment,
+    /// The record of this process, where it is an operation.
+    pub recording: Recording,
 }
 
 impl Invocation {
@@ -32,7 +35,7 @@ impl Invocation {
             is_root: rustix::process::geteuid().is_root(),
             prompter: Arc::new(Terminal::default()),
         };
-        Self { global, cancel, ssh }
+        Self { global, cancel, ssh, recording: Recording::default() }
     }
 
     /// The context of a command that sends its events to `events`.

@@ -9,6 +9,7 @@ pub mod completion;
 pub mod deploy_node;
 pub mod docs;
 pub mod etcd;
+pub mod expand;
 pub mod facts;
 pub mod failure;
 pub mod fleet_arguments;
@@ -17,8 +18,11 @@ pub mod interrupt;
 pub mod invocation;
 pub mod node;
 pub mod operation_arguments;
+pub mod operations;
 pub mod output;
 pub mod plan;
+pub mod recording;
+pub mod remove_node;
 pub mod render;
 pub mod serve;
 pub mod sign;
@@ -81,6 +85,10 @@ enum Command {
     Node(node::NodeArgs),
     #[command(alias = "deploy_node")]
     DeployNode(deploy_node::DeployNode),
+    Expand(expand::Expand),
+    #[command(alias = "remove_node")]
+    RemoveNode(remove_node::RemoveNode),
+    Operations(operations::OperationsArgs),
     Etcd(etcd::EtcdArgs),
     Plan(plan::PlanArgs),
     Apply(apply::ApplyArgs),
@@ -122,6 +130,7 @@ pub fn run() -> ExitCode {
             failure = signals.interrupted(&handle, command.interruption()) => Err(failure),
         }
     });
+    invocation.recording.end(&outcome);
     runtime.shutdown_background();
     match outcome {
         Ok(code) => code,
@@ -135,6 +144,8 @@ impl Command {
             Self::Apply(_)
             | Self::Bootstrap(_)
             | Self::DeployNode(_)
+            | Self::Expand(_)
+            | Self::RemoveNode(_)
             | Self::Plan(_)
             | Self::Render(_)
             | Self::Facts(_)
@@ -143,6 +154,7 @@ impl Command {
             Self::Bundle(_)
             | Self::Node(_)
             | Self::Etcd(_)
+            | Self::Operations(_)
             | Self::Check(_)
             | Self::Docs(_)
             | Self::Completion(_) => Interruption::Immediate,
@@ -156,6 +168,9 @@ impl Command {
             Self::Bootstrap(command) => command.run(invocation).await,
             Self::Node(command) => command.run(invocation).await,
             Self::DeployNode(command) => command.run(invocation).await,
+            Self::Expand(command) => command.run(invocation).await,
+            Self::RemoveNode(command) => command.run(invocation).await,
+            Self::Operations(command) => command.run().await,
             Self::Etcd(command) => command.run().await,
             Self::Plan(command) => command.run(invocation).await,
             Self::Apply(command) => command.run(invocation).await,

@@ -1,43 +1,78 @@
 //! Options of operations on the cluster, and the output of their reports.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::failure::{Exit, Failure};
+use super::invocation::Invocation;
 use super::output::{Format, document, paint, print};
 use super::ssh_arguments::SshArguments;
+use super::workspace;
+use crate::operation::cluster_site::Workspace;
 use crate::report::document::HostsDocument;
+use crate::report::membership_table;
 use crate::report::operation_report::{rows, text};
+use crate::service::membership_steps::MembershipStep;
 use crate::service::operation_failure;
-use crate::service::operation_report::NodeReport;
+use crate::service::operation_report::{NodeReport, RunOptions};
 
 /// Options of operations on the cluster.
 #[derive(Debug, Args)]
 pub struct OperationArguments {
     #[command(flatten)]
-    pub ssh: SshArguments,
+    ssh: SshArguments,
     /// Only show what each phase would do, with diffs; changes nothing
     #[arg(long)]
-    pub dry_run: bool,
+    dry_run: bool,
     /// With --dry-run: exit with code 2 when there are changes
     #[arg(long, requires = "dry_run")]
     detailed_exitcode: bool,
+    /// Where another operation runs on a host: how long to wait for its end, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u64,
     /// Output format
     #[arg(long, short, default_value = "table")]
     output: Format,
 }
 
 impl OperationArguments {
-    /// Writes the report of all nodes, also of those that failed.
+    /// Opens the workspace. What changes the cluster is recorded from here on.
+    ///
+    /// # Errors
+    /// The first part of the workspace that is missing or wrong.
+    pub async fn open(&self, invocation: &Invocation) -> Result<Arc<Workspace>, Failure> {
+        if !self.dry_run && rustix::process::geteuid().is_root() {
+            invocation.recording.begin();
+        }
+        workspace::open(invocation, &self.ssh).await
+    }
+
+    /// How the operation is run.
+    pub fn run_options(&self) -> RunOptions {
+        RunOptions { dry_run: self.dry_run, lock_wait: Duration::from_secs(self.wait) }
+    }
+
+    /// Writes the report of all nodes, also of those that failed, and how etcd's voters change.
     ///
     /// # Errors
     /// When a node failed, or standard output is closed.
-    pub fn finish(&self, kind: &'static str, nodes: &[NodeReport]) -> Result<ExitCode, Failure> {
+    pub fn finish(
+        &self,
+        kind: &'static str,
+        nodes: &[NodeReport],
+        steps: &[MembershipStep],
+    ) -> Result<ExitCode, Failure> {
         match self.output {
-            Format::Json | Format::Yaml => document(self.output, &HostsDocument::new(kind, &rows(nodes)))?,
+            Format::Json | Format::Yaml => {
+                document(self.output, &HostsDocument::new(kind, &rows(nodes)).with_etcd(steps))?;
+            }
             Format::Name => print(&nodes.iter().map(|node| format!("{}\n", node.name)).collect::<String>())?,
-            Format::Table | Format::Wide => print(&text(nodes, paint()))?,
+            Format::Table | Format::Wide => {
+                print(&(text(nodes, paint()) + &membership_table::text(steps)))?;
+            }
         }
         if let Some(failures) = operation_failure::of(nodes.iter().filter_map(|node| node.failure.as_ref())) {
             return Err(failures.into());

@@ -17,14 +17,19 @@ use crate::workspace::layout::Layout;
 /// The first part that is missing or wrong.
 pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Workspace>, Failure> {
     let global = &invocation.global;
-    let reporter = global.reporter(Detail::Phases);
+    let (reporter, log) = (global.reporter(Detail::Phases), invocation.recording.log());
     let request = WorkspaceRequest {
         layout: Layout::default(),
         tree: global.tree.clone(),
         ssh: ssh.options(),
         ssh_environment: invocation.ssh.clone(),
         clock: clock::now,
-        events: Arc::new(move |event| reporter.event(&event)),
+        events: Arc::new(move |event| {
+            if let Some(log) = &log {
+                log.event(clock::now(), &event);
+            }
+            reporter.event(&event);
+        }),
     };
     Ok(workspace::open(request).await?)
 }

@@ -40,6 +40,8 @@ const NOT_YET: &[&str] = &[
     "etcdserver: leader changed",
     "etcdserver: no leader",
     "etcdserver: not leader",
+    "etcdserver: bad leader transferee",
+    "etcdserver: request timed out, leader transfer took too long",
 ];
 
 /// The same, for changes that another one overtook.
@@ -92,7 +94,8 @@ pub async fn perform(
         MembershipChange::Promote { id } => client.member_promote(*id).await.map(|_| Ok(())),
         MembershipChange::Remove { .. }
         | MembershipChange::Evict { .. }
-        | MembershipChange::Replace { .. } => {
+        | MembershipChange::Replace { .. }
+        | MembershipChange::Retire { .. } => {
             let Some((id, learner_only)) = change.removes() else { return Ok(Ok(())) };
             client.delete(NO_KEY, None).await?;
             let votes = list(client.clone()).await?.voters().any(|voter| voter.id == id);
@@ -115,6 +118,17 @@ pub async fn withdraw(access: &EtcdAccess, peer_url: &str) -> Result<bool, ActEr
     let Some(learner) = observed.members.iter().find(ours) else { return Ok(false) };
     let change = MembershipChange::Remove { id: learner.id, why: String::new() };
     perform(access, &observed, &change).await.map(|()| true)
+}
+
+/// Lets another voter lead: the leader hands over once that voter has its whole log.
+///
+/// # Errors
+/// As [`perform`].
+pub async fn move_leader(access: &EtcdAccess, observed: &Membership, to: u64) -> Result<(), ActError> {
+    let (leader, _) = observed.leader().ok_or(ActError::NoHealthyVoter)?;
+    let urls: Vec<&String> = leader.client_urls.iter().collect();
+    let moved = access.call(&urls, async |mut client| client.move_leader(to).await.map(drop));
+    moved.await.map_err(ActError::from_call)
 }
 
 /// Not the member to be removed, which may stop before it has answered.

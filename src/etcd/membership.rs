@@ -144,6 +144,13 @@ pub enum MembershipChange {
         /// Whether it is a voter.
         voter: bool,
     },
+    /// Remove the member of a node that is removed ([`super::removal`]).
+    Retire {
+        /// The member.
+        id: u64,
+        /// Whether it is a voter.
+        voter: bool,
+    },
 }
 
 impl MembershipChange {
@@ -151,7 +158,7 @@ impl MembershipChange {
     pub fn removes(&self) -> Option<(u64, bool)> {
         match self {
             Self::Remove { id, .. } | Self::Evict { id, .. } => Some((*id, true)),
-            Self::Replace { id, voter } => Some((*id, !voter)),
+            Self::Replace { id, voter } | Self::Retire { id, voter } => Some((*id, !voter)),
             Self::AddLearner { .. } | Self::Promote { .. } => None,
         }
     }
@@ -231,7 +238,7 @@ pub enum Obstacle {
     },
 }
 
-fn list(complaints: &[String]) -> String {
+pub(super) fn list(complaints: &[String]) -> String {
     if complaints.is_empty() { String::new() } else { format!(" ({})", complaints.join("; ")) }
 }
 
@@ -369,7 +376,7 @@ fn start(goal: &MemberGoal, observed: &Membership, ours: &Member) -> Move {
 }
 
 /// One line for each voter other than `except` that is not known to work; one if there is no leader.
-fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
+pub(super) fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
     let mut lines: Vec<String> = observed
         .voters()
         .filter(|voter| Some(voter.id) != except)

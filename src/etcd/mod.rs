@@ -10,6 +10,7 @@ pub mod learner_watch;
 pub mod member;
 pub mod membership;
 pub mod quorum;
+pub mod removal;
 
 #[cfg(test)]
 pub(crate) mod simulation;

@@ -186,7 +186,8 @@ impl World {
             }
             MembershipChange::Remove { id, .. }
             | MembershipChange::Evict { id, .. }
-            | MembershipChange::Replace { id, .. } => self.members.retain(|member| member.id != *id),
+            | MembershipChange::Replace { id, .. }
+            | MembershipChange::Retire { id, .. } => self.members.retain(|member| member.id != *id),
         }
         Ok(())
     }

@@ -111,6 +111,14 @@ impl ApiError {
     }
 }
 
+/// As [`connect`], for a caller that decides itself when to ask again: the client retries no answer with 429, 503 or 504.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn connect_without_retry(kubeconfig: &Path) -> Result<Client, ApiError> {
+    connect_with(kubeconfig, |config| config.default_retry = false).await
+}
+
 /// A client for the current context of a kubeconfig. Sends nothing yet.
 ///
 /// Proxies from the environment are not used: the bootstrap node reaches its cluster directly.
@@ -118,6 +126,10 @@ impl ApiError {
 /// # Errors
 /// When the file cannot be read or used.
 pub async fn connect(kubeconfig: &Path) -> Result<Client, ApiError> {
+    connect_with(kubeconfig, |_| {}).await
+}
+
+async fn connect_with(kubeconfig: &Path, change: impl FnOnce(&mut Config)) -> Result<Client, ApiError> {
     install_tls_provider();
     let path = || kubeconfig.to_owned();
     let parsed =
@@ -127,6 +139,7 @@ pub async fn connect(kubeconfig: &Path) -> Result<Client, ApiError> {
         .map_err(|source| ApiError::Kubeconfig { path: path(), source })?;
     config.proxy_url = None;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
+    change(&mut config);
     Client::try_from(config).map_err(|source| ApiError::Unusable { path: path(), source })
 }
 

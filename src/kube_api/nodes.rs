@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Map, Value, json};
 
@@ -129,6 +129,44 @@ pub fn is_tainted(node: &Node, key: &str) -> bool {
 /// [`ApiError::NotFound`] when the Node does not exist, [`ApiError::Conflict`] after several conflicts.
 pub async fn remove_taint(client: &Client, name: &HostName, key: &str) -> Result<bool, ApiError> {
     change(client, name, |node| without_taint(node, key)).await
+}
+
+/// Lets pods be placed on a Node, or no longer, and sets annotations with it; true if anything differed.
+///
+/// # Errors
+/// As [`annotate`].
+pub async fn set_unschedulable(
+    client: &Client,
+    name: &HostName,
+    unschedulable: bool,
+    annotations: &Annotations,
+) -> Result<bool, ApiError> {
+    change(client, name, |node| {
+        let is = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default();
+        let patch = patch(node, annotations);
+        if is == unschedulable {
+            return patch;
+        }
+        let version = &node.metadata.resource_version;
+        let mut patch = patch.unwrap_or_else(|| json!({ "metadata": { "resourceVersion": version } }));
+        patch["spec"] = json!({ "unschedulable": unschedulable.then_some(true) });
+        Some(patch)
+    })
+    .await
+}
+
+/// Deletes a Node; false when there was none.
+///
+/// # Errors
+/// When the API does not answer or refuses.
+pub async fn delete(client: &Client, name: &HostName) -> Result<bool, ApiError> {
+    let api: Api<Node> = Api::all(client.clone());
+    let deleted = api.delete(name.as_str(), &DeleteParams::default()).await;
+    match deleted.map_err(|error| ApiError::new("delete", object(name), error)) {
+        Ok(_) => Ok(true),
+        Err(ApiError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn taints(node: &Node) -> &[Taint] {

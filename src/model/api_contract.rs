@@ -34,6 +34,9 @@ pub const WORKLOAD_PLANE_IP: &str = "metalform.dev/workload-plane-ip";
 /// Annotation that metalform records on a Node: its API server was ready once, so proxies may use it.
 pub const API_SERVER: &str = "metalform.dev/api-server";
 
+/// Annotation that metalform records on a Node that it has cordoned: it uncordons no other.
+pub const CORDONED: &str = "metalform.dev/cordoned";
+
 /// Annotation that metalform records on a Node: every address that its kubelet may serve at, separated by commas.
 pub const ADDRESSES: &str = "metalform.dev/addresses";
 /// Annotations with addresses that metalform found on the host itself. No operator writes them, and the admission

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::name::HostName;
 
 /// Events of one host are in order; those of several hosts interleave. `--log-format json` prints them, with durations
 /// in seconds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
     /// A run over a fleet starts.
@@ -33,7 +33,7 @@ pub enum Event {
         /// Number of changed resources.
         changed: usize,
         /// Since the start.
-        #[serde(serialize_with = "seconds")]
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
         elapsed: Duration,
     },
     /// A phase of an operation starts.
@@ -50,7 +50,7 @@ pub enum Event {
         /// Title of the phase.
         phase: String,
         /// Since the start.
-        #[serde(serialize_with = "seconds")]
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
         elapsed: Duration,
         /// Whether it succeeded.
         holds: bool,
@@ -71,7 +71,7 @@ pub enum Event {
         /// The last observed state.
         last_seen: String,
         /// Since the start of the wait.
-        #[serde(serialize_with = "seconds")]
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
         elapsed: Duration,
     },
     /// A host was compared with its states.
@@ -111,7 +111,7 @@ pub enum Event {
 }
 
 /// The result of a host of a fleet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostOutcome {
     /// It already matched its states.
@@ -151,6 +151,11 @@ impl fmt::Display for HostOutcome {
 fn seconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Milliseconds.
     serializer.serialize_f64((elapsed.as_secs_f64() * 1000.0).round() / 1000.0)
+}
+
+fn from_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
 }
 
 impl Event {

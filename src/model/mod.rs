@@ -13,6 +13,7 @@ pub mod name;
 pub mod near;
 pub mod node;
 pub mod one_or_many;
+pub mod operation_record;
 pub mod platform;
 pub mod role;
 pub mod roster;

@@ -77,7 +77,7 @@ impl World<BootstrapGoal, NodeRunBegun> for BootstrapWorld {
 
     fn forget(&mut self, key: &LookKey) {
         self.bootstrap.forget(key);
-        self.node.forget(key);
+        World::<NodeGoal, NodeRunBegun>::forget(&mut self.node, key);
     }
 
     fn predict(&mut self, goal: &BootstrapGoal, begun: &mut NodeRunBegun, action: &Action) {

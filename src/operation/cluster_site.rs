@@ -4,6 +4,7 @@ mod api;
 mod begin_cluster;
 mod bootstrap;
 mod causes;
+mod drain;
 mod host;
 mod lease;
 mod membership;
@@ -11,6 +12,7 @@ mod network;
 mod peers;
 mod ports;
 mod reachability;
+mod removal;
 mod rendering;
 mod trust_source;
 
@@ -111,7 +113,7 @@ impl ClusterSite {
         if let Some(client) = &*known {
             return Ok(client.clone());
         }
-        Ok(known.insert(client::connect(path).await?).clone())
+        Ok(known.insert(client::connect_without_retry(path).await?).clone())
     }
 }
 
@@ -127,6 +129,8 @@ impl Site for ClusterSite {
             Look::Node => self.node().await,
             Look::Peers => self.peers().await,
             Look::Pods(expected) => self.pods(expected).await,
+            Look::PodsToDrain => self.pods_to_drain().await,
+            Look::ApiServers(addresses) => self.api_servers(addresses).await,
             Look::JoinTokens => self.join_tokens().await,
             Look::Reachability => self.reachability().await,
             Look::Membership(endpoints) => self.membership(endpoints).await,
@@ -167,6 +171,14 @@ impl Site for ClusterSite {
             Action::ReleaseLease => self.release_lease().await,
             Action::ChangeMembership(change, observed) => self.change_membership(change, observed).await,
             Action::WithdrawLearner(learner) => self.withdraw_learner(learner).await,
+            Action::MoveLeader(to, observed) => self.move_leader(*to, observed).await,
+            Action::Cordon => self.cordon().await,
+            Action::Uncordon => self.uncordon().await,
+            Action::EvictPods(pods) => self.evict_pods(pods).await,
+            Action::WithdrawApiServer => self.withdraw_api_server().await,
+            Action::StopControlPlane => self.stop_control_plane().await,
+            Action::StopNode => self.stop_node().await,
+            Action::DeleteNode => self.delete_node().await,
             Action::UpdateProxy(node, plan) => self.update_proxy(node, plan).await,
             Action::CreateTrust(files) => self.create_trust(files),
             Action::RemoveNewClusterMark => self.remove_new_cluster_mark(),

@@ -14,6 +14,7 @@ use super::parts::etcd::{EtcdBegun, EtcdPart};
 use super::parts::host::{HostBegun, HostPart};
 use super::parts::node::{NodeBegun, NodePart};
 use super::preflight::PreflightFailure;
+use super::removal_refusal::RemovalRefusal;
 use crate::etcd::membership::Obstacle;
 
 /// What is done to a cluster or a node, as phases that must hold.
@@ -24,6 +25,9 @@ pub trait Operation: Sized + 'static {
     type World: World<Self::Goal, Self::Begun>;
     /// What a run has begun and must not forget, composed of the same parts.
     type Begun: Begun;
+
+    /// The option with which the operation does without a host that is gone for good, if there is one.
+    const WITHOUT_HOST: Option<&'static str> = None;
 
     /// The phases. Where two could act at the same time, the earlier one goes first.
     const PHASES: &'static [PhaseEntry<Self>];
@@ -104,6 +108,8 @@ pub enum Blocker {
     Etcd(Obstacle),
     /// The learner of this node was removed again, and why.
     LearnerRemoved(String),
+    /// The node must not be removed, for all these reasons.
+    Removal(Vec<RemovalRefusal>),
 }
 
 /// What was observed. A part that is not there was not looked at, or may have changed since.

@@ -83,10 +83,11 @@ impl NodeWorld {
     }
 }
 
-impl World<NodeGoal, NodeRunBegun> for NodeWorld {
-    fn put(&mut self, goal: &NodeGoal, begun: &mut NodeRunBegun, observation: Observation, now: Duration) {
+impl<G: AsRef<NodeGoal>> World<G, NodeRunBegun> for NodeWorld {
+    fn put(&mut self, goal: &G, begun: &mut NodeRunBegun, observation: Observation, now: Duration) {
         self.host.put(&mut begun.host, &observation, now);
-        self.node.put(&mut begun.node, &observation);
+        let goal = goal.as_ref();
+        self.node.put(&mut begun.node, &observation, goal.leaves);
         self.cluster.put(&observation);
         let facts = self.host.facts.as_ref();
         let address = facts.and_then(|facts| goal.address(facts, self.node.recorded_address()).ok());
@@ -101,7 +102,8 @@ impl World<NodeGoal, NodeRunBegun> for NodeWorld {
         self.cluster.forget(key);
     }
 
-    fn predict(&mut self, goal: &NodeGoal, begun: &mut NodeRunBegun, action: &Action) {
+    fn predict(&mut self, goal: &G, begun: &mut NodeRunBegun, action: &Action) {
+        let goal = goal.as_ref();
         let facts = self.host.facts.clone();
         self.host.predict(action);
         self.node.predict(action, facts.as_ref(), &Self::pod_cidr(goal));

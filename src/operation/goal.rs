@@ -32,6 +32,8 @@ pub struct NodeGoal {
     pub clock: i64,
     /// How many pods the node may run.
     pub max_pods: u32,
+    /// Whether it is removed.
+    pub leaves: bool,
     /// Whether its etcd member, a voter that lost its data, may be removed and joined again.
     pub replace_member: bool,
 }
@@ -144,6 +146,7 @@ mod tests {
             clock: 0,
             max_pods: 110,
             replace_member: false,
+            leaves: false,
         };
         let mut facts = crate::engine::roster::tests::facts();
         let ip = |last: u8| IpAddr::from([192, 0, 2, last]);

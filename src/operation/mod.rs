@@ -1,7 +1,7 @@
 //! Operations on a cluster: a goal, a world that is observed, and phases that must hold.
 //!
 //! # How to read it
-//! [`deploy`] and [`bootstrap`] are the operations: each a literal list of phases, with what each needs before it.
+//! [`deploy`], [`bootstrap`] and [`remove`] are the operations: each a literal list of phases, with what each needs before it.
 //! A phase is a file in `phases/`; it answers whether it holds, or what must be observed, done or waited for. The
 //! [`driver`] decides what to start; [`run`] performs it through a [`site`]; [`dry_run`] performs only the looks.
 //!
@@ -30,6 +30,9 @@ pub mod observed;
 pub mod parts;
 pub mod phases;
 pub mod preflight;
+pub mod removal_goal;
+pub mod removal_refusal;
+pub mod remove;
 pub mod resource_change;
 pub mod run;
 pub mod site;

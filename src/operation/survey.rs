@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::resource::contract::probe::{Answer, Observed, Probe};
+use crate::resource::contract::probe::{Answer, Observed, PathState, Probe};
 
 /// Packages of another container runtime or another distribution of Kubernetes.
 const CONFLICTING_PACKAGES: &[&str] =
@@ -13,6 +13,12 @@ const CONFLICTING_SERVICES: &[&str] =
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+/// Manifests of the control plane.
+const CONTROL_PLANE: [&str; 3] = [
+    "/etc/kubernetes/manifests/kube-apiserver.yaml",
+    "/etc/kubernetes/manifests/kube-controller-manager.yaml",
+    "/etc/kubernetes/manifests/kube-scheduler.yaml",
+];
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
 
 /// What was observed.
@@ -32,6 +38,8 @@ pub struct Survey {
     pub etcd_flags: Option<BTreeMap<String, String>>,
     /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
+    /// Whether the static pod of an API server, a controller manager or a scheduler is on the host.
+    pub control_plane: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
@@ -57,6 +65,7 @@ pub fn probes() -> BTreeSet<Probe> {
         guard_etcd_data(),
         guard_openssl(),
     ]);
+    probes.extend(CONTROL_PLANE.map(manifest));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
     probes.extend(PORTS.iter().map(|port| guard_port(*port)));
@@ -66,6 +75,10 @@ pub fn probes() -> BTreeSet<Probe> {
 
 /// Modules that the pod network and the runtime need.
 const MODULES: &[&str] = &["overlay", "br_netfilter", "nf_tables"];
+
+fn manifest(path: &str) -> Probe {
+    Probe::Path { path: path.to_owned(), unless_sha256: None }
+}
 
 fn guard(script: String) -> Probe {
     Probe::Guard { script }
@@ -119,6 +132,9 @@ pub fn read(observed: &Observed) -> Survey {
         joined: held(guard_joined()),
         etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),
         etcd_data: held(guard_etcd_data()),
+        control_plane: CONTROL_PLANE.map(manifest).iter().any(
+            |probe| matches!(observed.get(probe), Some(Answer::Path(state)) if *state != PathState::Absent),
+        ),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
     }

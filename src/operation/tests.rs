@@ -1,11 +1,14 @@
 //! What the tests of this module share, and what holds for every operation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::bootstrap::{BootstrapGoal, BootstrapOperation};
 use super::contract::{Operation, PhaseEntry};
 use super::deploy::DeployOperation;
 use super::goal::NodeGoal;
+use super::removal_goal::RemoveGoal;
+use super::remove::RemoveOperation;
 use crate::model::cluster_networks::{Networks, WorkloadPlane};
 use crate::model::role::Role;
 
@@ -32,6 +35,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         clock: 0,
         max_pods: 110,
         replace_member: false,
+        leaves: false,
     }
 }
 
@@ -80,6 +84,32 @@ fn whatever_the_roles_nothing_comes_before_preflight_and_everything_before_the_e
             let beside = ["End state verified", "API server proxies"];
             let missing = phases.keys().filter(|title| !end.contains(*title) && !beside.contains(*title));
             assert_eq!(missing.count(), 0, "{:?} {end:?}", node.roles);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_removed_before_it_is_allowed_and_the_node_goes_last() {
+    for roles in role_sets() {
+        for offline in [false, true] {
+            let goal = RemoveGoal {
+                node: goal(roles.iter().copied()),
+                offline,
+                force: false,
+                drain_limit: Duration::ZERO,
+                together: BTreeSet::new(),
+            };
+            let phases = before::<RemoveOperation>(&goal);
+            for (title, earlier) in &phases {
+                let first = matches!(*title, "Reachable" | "Removal allowed");
+                assert!(
+                    first || earlier.contains("Removal allowed"),
+                    "{title} may begin before it is allowed"
+                );
+            }
+            let end = &phases["Node deleted"];
+            let missing = phases.keys().filter(|title| **title != "Node deleted" && !end.contains(*title));
+            assert_eq!(missing.count(), 0, "{roles:?} {offline} {end:?}");
         }
     }
 }

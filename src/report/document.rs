@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::model::api_contract::API_VERSION;
+use crate::service::membership_steps::MembershipStep;
 
 /// The outcome of a command on hosts. Within one API version, fields are added and never removed.
 #[derive(Debug, Serialize)]
@@ -14,12 +15,21 @@ pub struct HostsDocument<'a, T> {
     kind: &'static str,
     /// Ordered by name.
     hosts: &'a [T],
+    /// How the voters of etcd change, in a dry run.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    etcd: &'a [MembershipStep],
 }
 
 impl<'a, T: Serialize> HostsDocument<'a, T> {
     /// A document of this kind.
     pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
-        Self { api_version: API_VERSION, kind, hosts }
+        Self { api_version: API_VERSION, kind, hosts, etcd: &[] }
+    }
+
+    /// With the changes of etcd's voters.
+    #[must_use]
+    pub fn with_etcd(self, etcd: &'a [MembershipStep]) -> Self {
+        Self { etcd, ..self }
     }
 }
 

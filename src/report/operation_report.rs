@@ -144,7 +144,8 @@ mod tests {
 
     fn node(name: &str, work: NodeWork, error: Option<RunError>) -> NodeReport {
         let name: HostName = name.parse().unwrap();
-        let failure = error.map(|error| OperationFailure::Run { node: name.clone(), error });
+        let failure =
+            error.map(|error| OperationFailure::Run { node: name.clone(), error, without_host: None });
         NodeReport { name, work, failure }
     }
 

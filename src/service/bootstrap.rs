@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::command_error::{CommandError, ErrorClass};
-use super::operation_report::{NodeReport, operate};
+use super::operation_report::{NodeReport, RunOptions, operate};
 use super::workspace;
 use crate::bundle::manifest::BundleManifestError;
 use crate::bundle::verify::{self, BundleProblem};
@@ -68,7 +68,7 @@ impl CommandError for BootstrapError {
 /// When the bundle is damaged; nothing was done then. A failure of the run is in the report.
 pub async fn bootstrap(
     workspace: Arc<Workspace>,
-    dry_run: bool,
+    run: RunOptions,
     cancel: &Cancel,
 ) -> Result<NodeReport, BootstrapError> {
     verify(&workspace)?;
@@ -82,7 +82,7 @@ pub async fn bootstrap(
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = node.name.clone();
     let site = ClusterSite::new(workspace.clone(), node, spec, ports);
-    Ok(operate::<BootstrapOperation>(&goal, name, (&workspace, site), dry_run, cancel).await)
+    Ok(operate::<BootstrapOperation>(&goal, name, (&workspace, site), run, cancel).await)
 }
 
 /// A bundle with a file missing or altered would fail on some host later.

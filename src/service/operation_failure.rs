@@ -14,9 +14,9 @@ use crate::workspace::host_lock::HostLockError;
 /// Why an operation did not complete on a node.
 #[derive(Debug, thiserror::Error)]
 pub enum OperationFailure {
-    /// The bundle does not have the Kubernetes version of the Node. Nothing was done.
+    /// The manifest of the Node is wrong, or the bundle does not have its Kubernetes version. Nothing was done.
     #[error("{0}")]
-    Version(NodeProblems),
+    Manifest(NodeProblems),
     /// Another operation is running on the host. Nothing was done.
     #[error(transparent)]
     Locked(HostLockError),
@@ -27,13 +27,15 @@ pub enum OperationFailure {
         node: HostName,
         /// Why it ended.
         error: RunError,
+        /// The option with which the same command does without the host.
+        without_host: Option<&'static str>,
     },
 }
 
 impl CommandError for OperationFailure {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Version(_) | Self::Locked(HostLockError::File(_)) => ErrorClass::Configuration,
+            Self::Manifest(_) | Self::Locked(HostLockError::File(_)) => ErrorClass::Configuration,
             Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_class(blocker)
@@ -44,8 +46,8 @@ impl CommandError for OperationFailure {
 
     fn errors(&self) -> Vec<String> {
         match self {
-            Self::Version(problems) => problems.to_string().lines().map(str::to_owned).collect(),
-            Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }) } => {
+            Self::Manifest(problems) => problems.to_string().lines().map(str::to_owned).collect(),
+            Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_lines(node, blocker)
             }
             other @ (Self::Run { .. } | Self::Locked(_)) => vec![other.to_string()],
@@ -54,15 +56,22 @@ impl CommandError for OperationFailure {
 
     fn hints(&self) -> Vec<String> {
         match self {
-            Self::Version(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Manifest(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
             Self::Locked(HostLockError::File(_)) => Vec::new(),
             Self::Locked(HostLockError::Held { .. }) => {
-                vec!["when that operation has ended, run the same command again".to_owned()]
+                vec![
+                    "`metalform operations follow` shows it; when it has ended, run the same command again, or add --wait SECONDS"
+                        .to_owned(),
+                ]
             }
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker)
             }
-            Self::Run { node, .. } => run_hint(self.class(), node).into_iter().collect(),
+            Self::Run { node, without_host, .. } => {
+                let gone = without_host.filter(|_| self.class() == ErrorClass::Ssh);
+                let gone = gone.map(|option| format!("if the host is gone for good, add {option}"));
+                run_hint(self.class(), node).into_iter().chain(gone).collect()
+            }
         }
     }
 }
@@ -97,6 +106,7 @@ fn blocker_class(blocker: &Blocker) -> ErrorClass {
     match blocker {
         Blocker::Preflight(_) | Blocker::StillDiffers(_) => ErrorClass::Host,
         Blocker::Refused(_) | Blocker::Etcd(Obstacle::Irreplaceable { .. }) => ErrorClass::Refused,
+        Blocker::Removal(_) => ErrorClass::Refused,
         Blocker::Etcd(_) | Blocker::LearnerRemoved(_) => ErrorClass::Etcd,
     }
 }
@@ -109,6 +119,9 @@ pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
         }
         Blocker::Refused(refusals) => {
             refusals.iter().map(|(id, reason)| format!("{node}: {id}: {reason}")).collect()
+        }
+        Blocker::Removal(refusals) => {
+            refusals.iter().map(|refusal| format!("{node} cannot be removed: {refusal}")).collect()
         }
         Blocker::StillDiffers(ids) => vec![format!("{node}: still differs after apply: {}", ids.join(", "))],
         Blocker::Etcd(obstacle) => vec![format!("{node}: {obstacle}")],
@@ -124,6 +137,9 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
             return failures.iter().map(|failure| failure.hint.clone()).collect();
         }
         Blocker::Refused(_) => return Vec::new(),
+        Blocker::Removal(refusals) => {
+            return refusals.iter().map(|refusal| refusal.hint().to_owned()).collect();
+        }
         Blocker::StillDiffers(_) => "journalctl on the host shows what reverts it or keeps it from starting",
         Blocker::Etcd(Obstacle::DataLost { name, .. } | Obstacle::FirstDataLost { name }) => {
             return vec![
@@ -159,7 +175,7 @@ mod tests {
     use crate::operation::preflight::PreflightFailure;
 
     fn run(node: &str, error: RunError) -> OperationFailure {
-        OperationFailure::Run { node: node.parse().unwrap(), error }
+        OperationFailure::Run { node: node.parse().unwrap(), error, without_host: None }
     }
 
     #[test]

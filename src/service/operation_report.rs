@@ -1,6 +1,9 @@
 //! The outcome of an operation on a node: of a run, or of a dry run.
 
+use std::time::Duration;
+
 use super::command_error::{CommandError, ErrorClass};
+use super::host_turn::HostTurn;
 use super::operation_failure::OperationFailure;
 use crate::engine::cancel::Cancel;
 use crate::model::event::HostOutcome;
@@ -9,7 +12,6 @@ use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
 use crate::operation::run::{Run, RunContext, RunSummary};
-use crate::workspace::host_lock::HostLock;
 
 /// The outcome of an operation on one node.
 #[derive(Debug)]
@@ -58,12 +60,21 @@ impl NodeReport {
     }
 }
 
+/// How an operation is run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Whether only to plan; nothing is changed then.
+    pub dry_run: bool,
+    /// How long to wait for another operation on the host to end.
+    pub lock_wait: Duration,
+}
+
 /// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace.
 pub(super) async fn operate<O: Operation>(
     goal: &O::Goal,
     name: HostName,
     (workspace, site): (&Workspace, ClusterSite),
-    dry: bool,
+    RunOptions { dry_run: dry, lock_wait }: RunOptions,
     cancel: &Cancel,
 ) -> NodeReport {
     let (work, ended) = if dry {
@@ -72,7 +83,7 @@ pub(super) async fn operate<O: Operation>(
             Err(error) => (NodeWork::none(dry), Some(error)),
         }
     } else {
-        let _lock = match HostLock::acquire(&workspace.layout, &name, (workspace.now)()) {
+        let _lock = match HostTurn::new(workspace, &name, lock_wait).take(cancel).await {
             Ok(lock) => lock,
             Err(error) => {
                 let failure = Some(OperationFailure::Locked(error));
@@ -87,6 +98,7 @@ pub(super) async fn operate<O: Operation>(
         let summary = run.summary();
         (NodeWork::Done(summary), run.end().err())
     };
-    let failure = ended.map(|error| OperationFailure::Run { node: name.clone(), error });
+    let failure =
+        ended.map(|error| OperationFailure::Run { node: name.clone(), error, without_host: O::WITHOUT_HOST });
     NodeReport { name, work, failure }
 }

@@ -61,6 +61,11 @@ impl Layout {
         self.path(&format!("run/metalform/hosts/{host}.lock"))
     }
 
+    /// Directory of the records of operations.
+    pub fn operations(&self) -> PathBuf {
+        self.path("var/lib/metalform/operations")
+    }
+
     /// Default private key for SSH to hosts.
     pub fn ssh_key(&self) -> PathBuf {
         self.path("etc/metalform/pki/ssh")

@@ -119,6 +119,22 @@ impl Stage {
                 self.world.lock().unwrap().host(name).replace_member = false;
                 lines
             }
+            ["remove", name, options @ ..] => {
+                let offline = match options {
+                    [] => false,
+                    ["--offline"] => true,
+                    other => panic!("what is {other:?}?"),
+                };
+                let recipe = Recipe::Remove { offline };
+                let faults = match how.split_once(" before ") {
+                    Some((going, action)) if going.ends_with(" goes off") => {
+                        let gone = going.trim_end_matches(" goes off");
+                        meanwhile(self.world.clone(), gone, action, |host| host.on = false)
+                    }
+                    _ => faults(how),
+                };
+                self.shown(recipe, name, faults).await
+            }
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["show"] => {
                 let mut cluster = self.world.lock().unwrap();
@@ -266,6 +282,16 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let host = cluster.host(name);
             host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
             host.things.insert(MEMBER.to_owned(), String::new());
+        }
+        ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
+        ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),
+        ["a", "budget", "keeps", pod] => cluster.pods.get_mut(*pod).unwrap().kept = true,
+        ["no", "budget", "keeps", pod] => cluster.pods.get_mut(*pod).unwrap().kept = false,
+        ["an", "administrator", "cordons", node] => {
+            cluster.nodes.get_mut(*node).unwrap().unschedulable = true
+        }
+        ["the", "Node", name, "is", "applied", "again"] => {
+            cluster.nodes.entry((*name).to_owned()).or_default();
         }
         ["the", "kubelet", "of", name, "stops"] => {
             cluster.host(name).things.remove("service:kubelet");

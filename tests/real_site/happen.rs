@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use metalform::resource::contract::probe::InstalledPackage;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::api::BUDGET;
 use crate::host::tree::of_root;
 use crate::host::{Link, ScriptedHost};
 use crate::scripts::Play;
@@ -35,6 +36,18 @@ impl Play {
             ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
                 self.host(name, |host| host.tree.rename("/unmounted", DATA));
             }
+            ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
+            ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),
+            ["a", "budget", "keeps", pod] => self.change("pods", "default", pod, |pod| {
+                pod["metadata"]["annotations"][BUDGET] = json!("none may go");
+            }),
+            ["no", "budget", "keeps", pod] => self.change("pods", "default", pod, |pod| {
+                pod["metadata"]["annotations"] = json!({});
+            }),
+            ["an", "administrator", "cordons", node] => self.change("nodes", "", node, |node| {
+                node["spec"]["unschedulable"] = json!(true);
+            }),
+            ["the", "Node", name, "is", "applied", "again"] => self.apply_node(name),
             ["the", "kubelet", "of", name, "stops"] => {
                 self.host(name, |host| host.units.set_active("kubelet.service", "inactive", "dead"));
             }
@@ -79,6 +92,21 @@ impl Play {
             _ => return Err(format!("unknown command: {}", words.join(" "))),
         }
         Ok(())
+    }
+
+    fn change(&self, plural: &str, namespace: &str, name: &str, change: impl FnOnce(&mut Value)) {
+        self.stage.api.lock().store.change(plural, namespace, name, change);
+    }
+
+    fn run_pod(&self, pod: &str, node: &str, managed: bool) {
+        let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "1", "controller": true });
+        let owners: Vec<Value> = managed.then_some(owner).into_iter().collect();
+        let pod = json!({
+            "metadata": { "name": pod, "ownerReferences": owners },
+            "spec": { "nodeName": node, "containers": [{ "name": "x" }] },
+            "status": { "phase": "Running" },
+        });
+        self.stage.api.lock().store.insert("pods", "default", pod);
     }
 
     fn host(&self, name: &str, change: impl FnOnce(&mut ScriptedHost)) {

@@ -95,6 +95,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         clock: now().as_second(),
         max_pods: 110,
         replace_member: false,
+        leaves: false,
     };
     let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());
     let ports = Ports {
@@ -157,6 +158,8 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::Node,
         Look::Peers,
         Look::Pods(goal.pods()),
+        Look::PodsToDrain,
+        Look::ApiServers([("node-1".to_owned(), subject().address)].into()),
         Look::JoinTokens,
         Look::Reachability,
         Look::Membership(vec!["https://127.0.0.1:2379".to_owned()]),
@@ -180,6 +183,8 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::Node
             | Look::Peers
             | Look::Pods(_)
+            | Look::PodsToDrain
+            | Look::ApiServers(_)
             | Look::JoinTokens
             | Look::Reachability
             | Look::Membership(_)

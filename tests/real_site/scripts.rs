@@ -17,10 +17,12 @@ use metalform::model::document::Document;
 use metalform::model::event::Event;
 use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
+use metalform::model::role::Role;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::cluster_site::{ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, Workspace};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::goal::NodeGoal;
+use metalform::operation::remove::RemoveOperation;
 use metalform::operation::run::{RunContext, run};
 use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
@@ -37,7 +39,7 @@ use crate::host::ScriptedHost;
 use crate::host::packages::Offer;
 use crate::script::{Named, faults, no_faults};
 use crate::stage::Stage;
-use crate::support::attempt::{Ended, line, outcome};
+use crate::support::attempt::{Ended, Recipe, line, outcome, removal};
 use crate::support::fault::{Fault, Faults};
 use crate::support::host::Host;
 use crate::support::side_by_side::side_by_side;
@@ -97,7 +99,8 @@ pub struct Play {
     pub away_after_change: Duration,
     workspace: Arc<Workspace>,
     registry: StageRegistry,
-    hosts: usize,
+    /// By name, in their order.
+    hosts: Vec<(String, BTreeSet<Role>)>,
     _root: tempfile::TempDir,
 }
 
@@ -132,7 +135,7 @@ impl Play {
             away_after_change: Duration::ZERO,
             workspace: Arc::new(workspace),
             registry: StageRegistry::default(),
-            hosts: 0,
+            hosts: Vec::new(),
             _root: root,
         }
     }
@@ -141,14 +144,14 @@ impl Play {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["host", name, roles @ ..] => {
-                self.hosts += 1;
-                let roles: BTreeSet<_> = roles.iter().map(|role| role.parse().unwrap()).collect();
-                let model = Host::new(name, roles, self.hosts);
-                let address = crate::support::host::address(self.hosts);
+                let roles: BTreeSet<Role> = roles.iter().map(|role| role.parse().unwrap()).collect();
+                self.hosts.push(((*name).to_owned(), roles.clone()));
+                let number = self.hosts.len();
+                let model = Host::new(name, roles, number);
+                let address = crate::support::host::address(number);
                 self.stage.add(name, machine(model.facts), address);
                 if *name != "bootstrap" {
-                    let node = node(name, &model.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>());
-                    self.stage.api.lock().store.insert("nodes", "", node);
+                    self.apply_node(name);
                 }
             }
             ["deployed", names @ ..] => {
@@ -162,6 +165,13 @@ impl Play {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The Node of a host, as an operator writes it.
+    pub fn apply_node(&self, name: &str) {
+        let (_, roles) = self.hosts.iter().find(|(host, _)| host == name).unwrap();
+        let node = node(name, &roles.iter().map(|role| role.as_str()).collect::<Vec<_>>());
+        self.stage.api.lock().store.insert("nodes", "", node);
     }
 
     async fn play(&mut self, command: &str) -> Result<Lines, String> {
@@ -196,7 +206,18 @@ impl Play {
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }
             ["deploy", name, "--replace-member"] => {
-                return Ok(self.operate_with((name, true), false, faults(how), Cancel::never()).await);
+                return Ok(self.run_with((name, true), Recipe::Deploy, faults(how), Cancel::never()).await);
+            }
+            ["remove", name, options @ ..] => {
+                let faults = match how.split_once(" before ") {
+                    Some((which, action)) if which.ends_with(" goes off") => {
+                        let session = self.stage.session(which.trim_end_matches(" goes off")).unwrap();
+                        meanwhile(action, move || session.lock().on = false)
+                    }
+                    _ => faults(how),
+                };
+                let offline = options.contains(&"--offline");
+                return Ok(self.run(name, Recipe::Remove { offline }, faults, Cancel::never()).await);
             }
             ["deploy", one, "and", other] => {
                 let deploy = |name| self.operate(name, false, no_faults(), Cancel::never());
@@ -221,18 +242,23 @@ impl Play {
     }
 
     async fn operate(&self, name: &str, bootstrap: bool, faults: Faults, cancel: Cancel) -> Lines {
-        self.operate_with((name, false), bootstrap, faults, cancel).await
+        let recipe = if bootstrap { Recipe::Bootstrap } else { Recipe::Deploy };
+        self.run(name, recipe, faults, cancel).await
     }
 
-    async fn operate_with(
+    async fn run(&self, name: &str, recipe: Recipe, faults: Faults, cancel: Cancel) -> Lines {
+        self.run_with((name, false), recipe, faults, cancel).await
+    }
+
+    async fn run_with(
         &self,
         (name, replace_member): (&str, bool),
-        bootstrap: bool,
+        recipe: Recipe,
         faults: Faults,
         cancel: Cancel,
     ) -> Lines {
         let spec = match self.stage.api.lock().store.get("nodes", name) {
-            Some(node) if !bootstrap => node.clone(),
+            Some(node) if recipe != Recipe::Bootstrap => node.clone(),
             _ => node(name, &["bootstrap", "master", "etcd", "infra"]),
         };
         let spec = NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap();
@@ -264,12 +290,17 @@ impl Play {
         };
         let context = RunContext { host: goal.name.clone(), report: &report, cancel };
         let running = async {
-            if bootstrap {
-                let images = self.workspace.bundle.images.keys().cloned().collect();
-                let goal = BootstrapGoal { node: goal, images, objects: OBJECTS.map(str::to_owned).into() };
-                run::<BootstrapOperation>(&goal, &site, context).await
-            } else {
-                run::<DeployOperation>(&goal, &site, context).await
+            match recipe {
+                Recipe::Bootstrap => {
+                    let images = self.workspace.bundle.images.keys().cloned().collect();
+                    let objects = OBJECTS.map(str::to_owned).into();
+                    let goal = BootstrapGoal { node: goal, images, objects };
+                    run::<BootstrapOperation>(&goal, &site, context).await
+                }
+                Recipe::Deploy => run::<DeployOperation>(&goal, &site, context).await,
+                Recipe::Remove { offline } => {
+                    run::<RemoveOperation>(&removal(&goal, offline), &site, context).await
+                }
             }
         };
         let ended = tokio::select! {
@@ -304,12 +335,19 @@ impl Play {
             let Some(proxy) = machine.session.lock().tree.text("/etc/haproxy/haproxy.cfg") else { continue };
             let used = machines.iter().filter(|(_, one)| proxy.contains(&format!("{}:6443", one.address)));
             let used: Vec<&str> = used.map(|(name, _)| name.as_str()).collect();
-            let ready = api.store.get("nodes", name).is_some_and(|node| {
+            let node = api.store.get("nodes", name);
+            let ready = node.is_some_and(|node| {
                 let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
                 conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
             });
-            let ready = if ready { "Ready" } else { "not Ready" };
-            lines.push(format!("{name}: {ready}, proxy to {}", used.join(" ")));
+            let state = match (node, ready) {
+                (None, _) => "no Node",
+                (_, true) => "Ready",
+                (_, false) => "not Ready",
+            };
+            let cordoned = node.is_some_and(|node| node["spec"]["unschedulable"] == true);
+            let cordoned = if cordoned { ", cordoned" } else { "" };
+            lines.push(format!("{name}: {state}{cordoned}, proxy to {}", used.join(" ")));
         }
         lines
     }

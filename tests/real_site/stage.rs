@@ -111,6 +111,7 @@ impl Machines {
         let now = Instant::now();
         self.start_pods(now);
         self.run_etcd(etcd);
+        etcd.copy(now);
         let serving: Vec<IpAddr> = self
             .all
             .values()

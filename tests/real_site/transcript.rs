@@ -25,9 +25,10 @@ fn without_time(line: &str) -> Option<String> {
         return before("all hold, ").map(|who| format!("{who}all hold, some changed"));
     }
     // Why a connection is refused is worded by the connection.
-    let cut = ["; last seen: ", "could not be promoted in 300 s: ", "on etcd membership: cannot "]
-        .into_iter()
-        .find_map(before);
+    let cut =
+        ["; last seen: ", " of 2 after (", "could not be promoted in 300 s: ", "on etcd membership: cannot "]
+            .into_iter()
+            .find_map(before);
     let abandoned = line.starts_with("lease: abandoned by ").then(|| "lease: held".to_owned());
     Some(cut.or(abandoned).unwrap_or_else(|| line.to_owned()))
 }

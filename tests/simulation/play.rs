@@ -47,6 +47,8 @@ pub struct Play {
     hosts: Vec<Subject>,
     /// Nodes whose etcd member has lost its data, as a run has found out: people then ask for another one.
     lost: BTreeSet<&'static str>,
+    /// Nodes that are being removed.
+    leaving: BTreeSet<&'static str>,
     began: Option<Instant>,
     runs: usize,
 }
@@ -84,7 +86,18 @@ impl Play {
         let rarity = *dice.pick(&[15, 40, 100, 400]);
         let world = Arc::new(Mutex::new(cluster));
         let story = Arc::new(Mutex::new(Vec::new()));
-        Self { world, story, dice, defect, rarity, hosts, lost: BTreeSet::new(), began: None, runs: 0 }
+        Self {
+            world,
+            story,
+            dice,
+            defect,
+            rarity,
+            hosts,
+            lost: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            began: None,
+            runs: 0,
+        }
     }
 
     /// From nothing to a cluster that holds.
@@ -117,7 +130,48 @@ impl Play {
         }
         self.repair();
         self.converge().await?;
+        if self.dice.one_in(2) {
+            self.shrink().await?;
+        }
         self.hold_still().await
+    }
+
+    /// Some nodes leave, whatever goes wrong meanwhile; some of them come back.
+    async fn shrink(&mut self) -> Result<(), String> {
+        let others = self.names().split_off(1);
+        self.leaving = others.iter().copied().filter(|_| self.dice.one_in(2)).collect();
+        if self.leaving.is_empty() {
+            self.leaving.insert(*self.dice.pick(&others));
+        }
+        let leaving: Vec<&str> = self.leaving.iter().copied().collect();
+        self.tell(&format!("{leaving:?} leave"));
+        for name in &leaving {
+            self.world.lock().unwrap().run_pod(&format!("of-{name}"), name, true);
+        }
+        for _ in 0..self.dice.roll(3) {
+            self.troubled(&leaving).await?;
+        }
+        self.repair();
+        self.converge().await?;
+        let gone = std::mem::take(&mut self.leaving);
+        {
+            let cluster = self.world.lock().unwrap();
+            let there = |name: &&&str| {
+                cluster.nodes.contains_key(**name)
+                    || cluster.etcd.members.iter().any(|one| one.name == **name)
+            };
+            if let Some(name) = gone.iter().find(there) {
+                return Err(format!("{name} was removed, and is there"));
+            }
+        }
+        if self.dice.one_in(2) {
+            self.hosts.retain(|(name, _)| !gone.contains(name));
+            return Ok(());
+        }
+        for name in gone {
+            self.world.lock().unwrap().nodes.entry(name.to_owned()).or_default();
+        }
+        self.converge().await
     }
 
     /// Some clusters have some of their nodes already. The answer is what is to be deployed.
@@ -212,7 +266,11 @@ impl Play {
                 let name = *name;
                 let replace = self.lost.contains(name);
                 self.world.lock().unwrap().host(name).replace_member = replace;
-                let recipe = if name == FIRST.0 && !replace { Recipe::Bootstrap } else { Recipe::Deploy };
+                let recipe = match name {
+                    name if self.leaving.contains(name) => Recipe::Remove { offline: false },
+                    name if name == FIRST.0 && !replace => Recipe::Bootstrap,
+                    _ => Recipe::Deploy,
+                };
                 async move {
                     let (handle, cancel) = cancel::channel();
                     let luck =

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use metalform::engine::cancel::Cancel;
 use metalform::model::event::Event;
@@ -10,6 +11,9 @@ use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::driver::RunFault;
+use metalform::operation::goal::NodeGoal;
+use metalform::operation::removal_goal::RemoveGoal;
+use metalform::operation::remove::RemoveOperation;
 use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
 use metalform::operation::site::Site;
 use tokio::sync::Notify;
@@ -31,6 +35,10 @@ pub enum Ended {
 pub enum Recipe {
     Bootstrap,
     Deploy,
+    /// Of a host that answers, or of one that is gone.
+    Remove {
+        offline: bool,
+    },
 }
 
 /// How a run is played.
@@ -66,6 +74,7 @@ impl Attempt<'_> {
             goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
             goal
         };
+        goal.leaves = matches!(self.recipe, Recipe::Remove { .. });
         goal.first |= self.recipe == Recipe::Bootstrap;
         let killed = Arc::new(Notify::new());
         let fit = Arc::new(AtomicBool::new(false));
@@ -88,7 +97,7 @@ impl Attempt<'_> {
         let waited = Mutex::new(BTreeSet::new());
         let report = |event: Event| {
             if let Event::PhaseEnded { phase, holds: true, .. } = &event
-                && phase == "Preflight"
+                && (phase == "Preflight" || phase == "Removal allowed")
             {
                 fit.store(true, Ordering::Relaxed);
             }
@@ -105,6 +114,10 @@ impl Attempt<'_> {
                     remembered::<BootstrapOperation>(&bootstrap, &site, context, &luck).await
                 }
                 Recipe::Deploy => remembered::<DeployOperation>(&goal, &site, context, &luck).await,
+                Recipe::Remove { offline } => {
+                    let removal = removal(&goal, offline);
+                    remembered::<RemoveOperation>(&removal, &site, context, &luck).await
+                }
             }
         };
         tokio::select! {
@@ -116,6 +129,12 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// Pods that no controller creates again stay.
+pub fn removal(node: &NodeGoal, offline: bool) -> RemoveGoal {
+    let (force, drain_limit, together) = (false, Duration::from_secs(60), BTreeSet::new());
+    RemoveGoal { node: NodeGoal { leaves: true, ..node.clone() }, offline, force, drain_limit, together }
 }
 
 /// Runs an operation whose memory is written down and read back after its steps: after every one without dice.
@@ -176,6 +195,7 @@ fn blocked(blocker: &Blocker) -> Vec<String> {
         Blocker::Refused(refusals) => refusals.iter().map(|(id, why)| format!("  {id}: {why}")).collect(),
         Blocker::StillDiffers(ids) => vec![format!("  still differs: {}", ids.join(", "))],
         Blocker::Etcd(obstacle) => vec![format!("  {obstacle}")],
+        Blocker::Removal(refusals) => refusals.iter().map(|refusal| format!("  {refusal}")).collect(),
         Blocker::LearnerRemoved(why) => vec![format!("  the learner was removed: it {why}")],
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use metalform::kube_api::eviction::{DrainPod, PodName};
 use metalform::kube_api::pods::ExpectedPod;
 use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, ROLE_LABEL_PREFIX};
 use metalform::model::role::Role;
@@ -27,6 +28,18 @@ pub enum ReachPod {
     Ended,
 }
 
+/// A pod of a user.
+#[derive(Clone)]
+pub struct UserPod {
+    pub node: String,
+    /// Whether a controller creates another one elsewhere.
+    pub managed: bool,
+    /// Whether its budget forbids its eviction.
+    pub kept: bool,
+    /// Since when it is being deleted.
+    pub leaving: Option<Instant>,
+}
+
 #[derive(Default)]
 pub struct Cluster {
     pub hosts: BTreeMap<String, Host>,
@@ -39,6 +52,8 @@ pub struct Cluster {
     pub new_cluster: bool,
     pub images: bool,
     pub objects: bool,
+    /// By name, of one namespace.
+    pub pods: BTreeMap<String, UserPod>,
     pub reach_pods: BTreeMap<String, ReachPod>,
     /// The API does not answer before.
     pub away_until: Option<Instant>,
@@ -76,6 +91,10 @@ impl Cluster {
         self.run_etcd(now);
         self.etcd.copy(now);
         self.violations.append(&mut self.etcd.violations);
+        self.pods.retain(|_, pod| pod.leaving.is_none_or(|since| now < since + START));
+        // The controller manager deletes the pods of a Node that is gone.
+        self.pods.retain(|_, pod| self.nodes.contains_key(&pod.node));
+        self.reach_pods.retain(|name, _| self.nodes.contains_key(name));
         let up = self.api(now).is_ok();
         if up {
             self.allocate_networks(now);
@@ -233,6 +252,52 @@ impl Cluster {
             .collect()
     }
 
+    /// A pod of a user starts.
+    pub fn run_pod(&mut self, pod: &str, node: &str, managed: bool) {
+        let pod_of = UserPod { node: node.to_owned(), managed, kept: false, leaving: None };
+        self.pods.insert(pod.to_owned(), pod_of);
+    }
+
+    /// The pods that a removal must evict.
+    pub fn pods_to_drain(&self, of: &str) -> Vec<DrainPod> {
+        let here = self.pods.iter().filter(|(_, pod)| pod.node == of);
+        here.map(|(name, pod)| DrainPod {
+            name: PodName { namespace: "default".to_owned(), name: name.clone() },
+            terminating: pod.leaving.is_some(),
+            managed: pod.managed,
+            blocked: pod.kept.then(|| "its budget forbids it".to_owned()),
+        })
+        .collect()
+    }
+
+    /// Why the API server of a node is not ready.
+    pub fn api_server(&self, of: &str, now: Instant) -> Option<String> {
+        let ready = self.is_near(of) && self.serves(&self.hosts[of], now);
+        (!ready).then(|| "not ready".to_owned())
+    }
+
+    /// No proxy may use an API server that stops.
+    pub fn check_stopping(&mut self, name: &str) {
+        if self.nodes.get(name).is_some_and(|node| node.annotations.contains_key(API_SERVER)) {
+            self.violations.push(format!("the API server of {name} stops while it is recorded as ready"));
+        }
+        let used =
+            |host: &Host| host.things.get(PROXY).is_some_and(|proxy| proxy.split(' ').any(|one| one == name));
+        let deployed = |other: &str| self.nodes.get(other).is_some_and(|node| !node.machine_id.is_empty());
+        let using: Vec<&String> = self
+            .hosts
+            .iter()
+            .filter(|(other, host)| {
+                *other != name && self.disturbed.is_none() && deployed(other) && used(host)
+            })
+            .map(|(other, _)| other)
+            .collect();
+        if !using.is_empty() {
+            let line = format!("the API server of {name} stops while it is used by {using:?}");
+            self.violations.push(line);
+        }
+    }
+
     /// The static pods of a node that are not ready, and why.
     pub fn missing_pods(&self, of: &str, now: Instant) -> Vec<String> {
         let host = &self.hosts[of];
@@ -302,8 +367,14 @@ impl Cluster {
         }
         for (name, host) in self.hosts.iter().filter(|(_, host)| !host.things.is_empty()) {
             let proxy = host.things.get(PROXY).map_or("-", String::as_str);
-            let ready = self.nodes.get(name).is_some_and(|node| node.ready);
-            lines.push(format!("{name}: {}, proxy to {proxy}", if ready { "Ready" } else { "not Ready" }));
+            let node = self.nodes.get(name);
+            let state = match node {
+                None => "no Node",
+                Some(node) if node.ready => "Ready",
+                Some(_) => "not Ready",
+            };
+            let cordoned = if node.is_some_and(|node| node.unschedulable) { ", cordoned" } else { "" };
+            lines.push(format!("{name}: {state}{cordoned}, proxy to {proxy}"));
         }
         lines
     }

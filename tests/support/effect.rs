@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metalform::kube_api::node_addresses::address_annotations;
-use metalform::model::api_contract::API_SERVER;
+use metalform::model::api_contract::{API_SERVER, CORDONED};
 use metalform::operation::effect::{Action, Observation, Returned};
 use metalform::operation::goal::peer_url;
 use metalform::operation::layer::Layer;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::cluster::ReachPod;
 use super::fault::{failing, full_peer, lost_peer};
-use super::host::ETCD;
+use super::host::{ETCD, KUBELET, address};
 use super::site::ModelSite;
 
 impl ModelSite {
@@ -30,11 +30,14 @@ impl ModelSite {
             | Action::SetAsideMemberData
             | Action::RemoveMemberManifest
             | Action::BeginCluster(_)
+            | Action::StopControlPlane
+            | Action::StopNode
             | Action::RestartKubelet => self.ssh()?,
             Action::CreateTrust(_)
             | Action::RemoveNewClusterMark
             | Action::LoadImages(_)
             | Action::ChangeMembership(..)
+            | Action::MoveLeader(..)
             | Action::WithdrawLearner(_) => {}
             _ => self.write()?,
         }
@@ -118,6 +121,57 @@ impl ModelSite {
             Action::LoadImages(_) => cluster.images = true,
             Action::ApplyObjects(..) => cluster.objects = true,
             Action::RestartKubelet => {}
+            Action::MoveLeader(to, _) => self.move_leader(&mut cluster, *to)?,
+            Action::Cordon | Action::Uncordon => {
+                if let Some(node) = cluster.nodes.get_mut(&name) {
+                    node.unschedulable = matches!(action, Action::Cordon);
+                    node.annotations.remove(CORDONED);
+                    if node.unschedulable {
+                        node.annotations.insert(CORDONED.to_owned(), "now".to_owned());
+                    }
+                }
+            }
+            Action::EvictPods(pods) => {
+                changed = 0;
+                for pod in pods {
+                    if let Some(pod) = cluster.pods.get_mut(&pod.name).filter(|pod| !pod.kept) {
+                        pod.leaving.get_or_insert(now);
+                        changed += 1;
+                    }
+                }
+            }
+            Action::WithdrawApiServer => {
+                if let Some(node) = cluster.nodes.get_mut(&name) {
+                    node.annotations.remove(API_SERVER);
+                }
+            }
+            Action::StopControlPlane => {
+                cluster.check_stopping(&name);
+                cluster.host(&name).things.retain(|id, _| !id.starts_with("static_pod:kube-"));
+            }
+            Action::StopNode => {
+                let data = cluster.hosts[&name].etcd_data;
+                if cluster.etcd.members.iter().any(|member| Some(member.id) == data) {
+                    cluster.violations.push(format!("{name} was stopped before its member was removed"));
+                }
+                if cluster.pods.values().any(|pod| pod.node == name) {
+                    cluster.violations.push(format!("{name} was stopped with pods on it"));
+                }
+                cluster.host(&name).stop_node();
+            }
+            Action::DeleteNode => {
+                if cluster.reaches(&name) && cluster.hosts[&name].runs(KUBELET) && cluster.hosts[&name].joined
+                {
+                    cluster.violations.push(format!("the Node {name} was deleted while its kubelet runs"));
+                }
+                let url = peer_url(address(cluster.hosts[&name].number));
+                if cluster.etcd.members.iter().any(|member| member.peer_url == url) {
+                    cluster
+                        .violations
+                        .push(format!("the Node {name} was deleted before its member was removed"));
+                }
+                cluster.nodes.remove(&name);
+            }
             Action::UpdateProxy(node, plan) => {
                 if !cluster.reaches(node) {
                     return Err(lost_peer(node));

@@ -54,9 +54,11 @@ pub fn failing(action: &Action, host: &str) -> EffectError {
         Action::Apply(..)
         | Action::SetAsideMemberData
         | Action::RemoveMemberManifest
+        | Action::StopControlPlane
+        | Action::StopNode
         | Action::RestartKubelet => lost(host),
         Action::UpdateProxy(node, _) => lost_peer(node),
-        Action::ChangeMembership(..) | Action::WithdrawLearner(_) => {
+        Action::ChangeMembership(..) | Action::WithdrawLearner(_) | Action::MoveLeader(..) => {
             EffectError::EtcdAct(ActError::NotYet { message: "leader changed".to_owned() })
         }
         _ => {

@@ -149,6 +149,7 @@ impl Host {
                 .get(ETCD)
                 .map(|cluster| BTreeMap::from([("initial-cluster".to_owned(), cluster.clone())])),
             etcd_data: self.etcd_data.is_some(),
+            control_plane: self.things.keys().any(|id| id.starts_with("static_pod:kube-")),
             ..self.found.clone()
         }
     }
@@ -166,6 +167,13 @@ impl Host {
     pub fn lose_data(&mut self) -> Option<u64> {
         self.things.remove(MEMBER);
         self.etcd_data.take()
+    }
+
+    /// Nothing of Kubernetes runs on it any more.
+    pub fn stop_node(&mut self) {
+        self.lose_data();
+        self.joined = false;
+        self.things.retain(|id, _| !id.starts_with("static_pod:") && id != KUBELET && id != TOKEN);
     }
 
     /// Another machine has its place.

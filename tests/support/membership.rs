@@ -67,6 +67,16 @@ impl ModelSite {
         Ok(())
     }
 
+    /// The leader hands over, under the lease.
+    pub fn move_leader(&self, cluster: &mut Cluster, to: u64) -> Result<(), EffectError> {
+        let now = Instant::now();
+        let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+        if !keeps && self.defect != Some(Defect::LeaseNotChecked) {
+            return Err(self.lost_lease(cluster));
+        }
+        cluster.etcd.move_leader(to).map_err(EffectError::EtcdAct)
+    }
+
     /// Under the lease; and nothing is added or promoted while a voter is not well or a database is full.
     fn check_sending(
         &self,

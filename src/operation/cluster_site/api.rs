@@ -13,7 +13,7 @@ use super::ClusterSite;
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::node_addresses::address_annotations;
-use crate::kube_api::nodes::{self, Capacity};
+use crate::kube_api::nodes::{self, Annotations, Capacity};
 use crate::kube_api::pods::ExpectedPod;
 use crate::kube_api::{pods, tokens};
 use crate::model::api_contract::{
@@ -119,12 +119,15 @@ impl ClusterSite {
         self.annotate([(API_SERVER.to_owned(), "ready".to_owned())]).await
     }
 
-    async fn annotate(
+    pub(super) async fn annotate(
         &self,
         annotations: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Returned, EffectError> {
+        self.set_annotations(annotations.into_iter().map(|(key, value)| (key, Some(value))).collect()).await
+    }
+
+    pub(super) async fn set_annotations(&self, annotations: Annotations) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
         let changed = nodes::annotate(&client, &self.goal.name, &annotations).await?;
         Ok(Returned { changed: usize::from(changed), observed: Vec::new() })
     }
@@ -174,6 +177,7 @@ fn view(node: &Node) -> NodeView {
         machine_id: machine_id(node),
         addresses: nodes::addresses_of(node).to_vec(),
         uninitialized: nodes::is_tainted(node, UNINITIALIZED_TAINT),
+        unschedulable: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default(),
         ready: condition.is_some_and(|condition| condition.status == "True"),
         ready_message: condition.and_then(|condition| condition.message.clone()).unwrap_or_default(),
         has_capacity: status

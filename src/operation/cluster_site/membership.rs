@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ClusterSite;
 use super::ports::EtcdPort;
-use crate::etcd::act::{perform, withdraw};
+use crate::etcd::act::{move_leader, perform, withdraw};
 use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdConnector, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
@@ -45,6 +45,14 @@ impl ClusterSite {
         let lease = held.as_ref().ok_or(EffectError::NoLease)?;
         lease.run(perform(&access, observed, change)).await??;
         Ok(Returned { changed: 1, observed: Vec::new() })
+    }
+
+    pub(super) async fn move_leader(&self, to: u64, observed: &Membership) -> Result<Returned, EffectError> {
+        let access = self.etcd([])?;
+        let held = self.lease.lock().await;
+        let lease = held.as_ref().ok_or(EffectError::NoLease)?;
+        lease.run(move_leader(&access, observed, to)).await??;
+        Ok(Returned::default())
     }
 
     pub(super) async fn withdraw_learner(&self, learner: &OwnLearner) -> Result<Returned, EffectError> {

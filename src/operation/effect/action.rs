@@ -14,6 +14,8 @@ use super::own_learner::OwnLearner;
 use super::target::Target;
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
+use crate::etcd::quorum::quorum;
+use crate::kube_api::eviction::PodName;
 use crate::kube_api::nodes::Capacity;
 use crate::model::api_contract::UNINITIALIZED_TAINT;
 use crate::operation::class::FailureClass;
@@ -69,6 +71,22 @@ pub enum Action {
     ChangeMembership(MembershipChange, Arc<Membership>),
     /// Remove the node's own learner, if there is one: the run ends before it votes.
     WithdrawLearner(OwnLearner),
+    /// Let this voter lead etcd; the leader of the list hands over.
+    MoveLeader(u64, Arc<Membership>),
+    /// Let no new pod be placed on the node, and record who did so.
+    Cordon,
+    /// Undo that.
+    Uncordon,
+    /// Evict these pods, as far as their budgets allow it.
+    EvictPods(BTreeSet<PodName>),
+    /// Remove the annotation by which proxies use the node's API server.
+    WithdrawApiServer,
+    /// Remove the static pods of the control plane, and wait until their containers have ended.
+    StopControlPlane,
+    /// Stop the kubelet and all that it has started, for good.
+    StopNode,
+    /// Delete the Node object.
+    DeleteNode,
     /// Carry out a plan for the proxy of another node.
     UpdateProxy(String, Arc<HostPlan>),
     /// Create these files: CAs and keys, and what they issue to this machine.
@@ -126,6 +144,25 @@ impl Action {
             Self::ChangeMembership(MembershipChange::Replace { id, .. }, _) => {
                 format!("remove etcd member {}, whose data is lost, to add it again", member_id(*id))
             }
+            Self::ChangeMembership(MembershipChange::Retire { id, .. }, observed) => {
+                retirement(*id, observed)
+            }
+            Self::MoveLeader(to, observed) => {
+                let voter = observed.members.iter().find(|member| member.id == *to);
+                format!(
+                    "let {} lead etcd",
+                    voter.map_or_else(|| member_id(*to), |voter| voter.title().to_owned())
+                )
+            }
+            Self::Cordon => "cordon the node".to_owned(),
+            Self::Uncordon => "uncordon the node".to_owned(),
+            Self::EvictPods(pods) => {
+                format!("evict {}", pods.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+            }
+            Self::WithdrawApiServer => "withdraw the API server".to_owned(),
+            Self::StopControlPlane => "stop the control plane".to_owned(),
+            Self::StopNode => "stop the kubelet and all pods".to_owned(),
+            Self::DeleteNode => "delete the Node object".to_owned(),
             Self::WithdrawLearner(learner) => {
                 format!("remove {} from etcd: it has no vote yet", learner.peer_url)
             }
@@ -148,6 +185,7 @@ impl Action {
                 | Self::TakeLease
                 | Self::ReleaseLease
                 | Self::WithdrawLearner(_)
+                | Self::MoveLeader(..)
                 | Self::StartReachabilityPod
                 | Self::DeleteReachabilityPod
         )
@@ -160,17 +198,26 @@ impl Action {
             | Self::SetAsideMemberData
             | Self::RemoveMemberManifest
             | Self::BeginCluster(_)
+            | Self::StopControlPlane
+            | Self::StopNode
             | Self::RestartKubelet => Target::Host,
             Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
             Self::SetCapacity(_)
             | Self::RecordAddresses { .. }
             | Self::RemoveUninitializedTaint
             | Self::MarkApiServerReady
-            | Self::RegisterNode(_) => Target::Node,
+            | Self::RegisterNode(_)
+            | Self::Cordon
+            | Self::Uncordon
+            | Self::EvictPods(_)
+            | Self::WithdrawApiServer
+            | Self::DeleteNode => Target::Node,
             Self::StartReachabilityPod | Self::DeleteReachabilityPod => Target::ReachabilityPod,
-            Self::TakeLease | Self::ReleaseLease | Self::ChangeMembership(..) | Self::WithdrawLearner(_) => {
-                Target::Etcd
-            }
+            Self::TakeLease
+            | Self::ReleaseLease
+            | Self::ChangeMembership(..)
+            | Self::WithdrawLearner(_)
+            | Self::MoveLeader(..) => Target::Etcd,
             Self::UpdateProxy(node, _) => Target::Peer(node.clone()),
             Self::CreateTrust(_) | Self::RemoveNewClusterMark => Target::Trust,
             Self::LoadImages(_) => Target::Registry,
@@ -199,7 +246,12 @@ impl Action {
                 vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
             }
             Self::TakeLease | Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
-            Self::ChangeMembership(..) | Self::WithdrawLearner(_) => vec![LookKey::Membership],
+            Self::ChangeMembership(..) | Self::WithdrawLearner(_) | Self::MoveLeader(..) => {
+                vec![LookKey::Membership]
+            }
+            Self::Cordon | Self::Uncordon | Self::DeleteNode => vec![LookKey::Node],
+            Self::EvictPods(_) => vec![LookKey::PodsToDrain],
+            Self::StopControlPlane | Self::StopNode => vec![LookKey::Survey, LookKey::Pods, LookKey::Api],
             Self::SetAsideMemberData | Self::RemoveMemberManifest => {
                 vec![
                     LookKey::Survey,
@@ -211,7 +263,7 @@ impl Action {
             Self::SetCapacity(_) | Self::RecordAddresses { .. } | Self::RemoveUninitializedTaint => {
                 vec![LookKey::Node, LookKey::Peers]
             }
-            Self::MarkApiServerReady | Self::RegisterNode(_) => {
+            Self::MarkApiServerReady | Self::WithdrawApiServer | Self::RegisterNode(_) => {
                 vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy)]
             }
             Self::CreateTrust(_) => vec![LookKey::Trust, LookKey::NewClusterMark],
@@ -243,6 +295,8 @@ impl Action {
             Self::SetAsideMemberData
             | Self::RemoveMemberManifest
             | Self::RestartKubelet
+            | Self::StopControlPlane
+            | Self::StopNode
             | Self::BeginCluster(_) => 120 * SECOND,
             Self::UpdateProxy(..) => 120 * SECOND,
             Self::CreateTrust(_) | Self::ApplyObjects(..) => 120 * SECOND,
@@ -254,9 +308,7 @@ impl Action {
     pub fn class(&self) -> FailureClass {
         match self.target() {
             Target::Host | Target::Peer(_) | Target::Registry => FailureClass::Host,
-            Target::Etcd if matches!(self, Self::ChangeMembership(..) | Self::WithdrawLearner(_)) => {
-                FailureClass::Etcd
-            }
+            Target::Etcd if !matches!(self, Self::TakeLease | Self::ReleaseLease) => FailureClass::Etcd,
             Target::Trust => FailureClass::Configuration,
             _ => FailureClass::Api,
         }
@@ -291,4 +343,22 @@ impl Action {
             _ => Vec::new(),
         }
     }
+}
+
+/// With the arithmetic of quorum, where it costs a vote.
+fn retirement(id: u64, observed: &Membership) -> String {
+    let title = observed
+        .members
+        .iter()
+        .find(|member| member.id == id)
+        .map_or_else(String::new, |member| member.title().to_owned());
+    let voters = observed.voters().count();
+    if observed.voters().all(|voter| voter.id != id) {
+        return format!("remove {title} from etcd: it has no vote");
+    }
+    let (before, after) = (quorum(voters), quorum(voters.saturating_sub(1)));
+    format!(
+        "remove {title} from etcd: {voters} -> {} voters, quorum {before} -> {after}",
+        voters.saturating_sub(1)
+    )
 }

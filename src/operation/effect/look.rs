@@ -1,6 +1,7 @@
 //! Looks.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,10 @@ pub enum Look {
     Peers,
     /// These pods of the node.
     Pods(Vec<ExpectedPod>),
+    /// The pods that must leave the node.
+    PodsToDrain,
+    /// Whether the API servers at these addresses are ready, by node name.
+    ApiServers(BTreeMap<String, IpAddr>),
     /// The tokens for the kubelet's first certificate.
     JoinTokens,
     /// Whether the reachability pod answers.
@@ -72,6 +77,8 @@ impl Look {
             Self::Node => LookKey::Node,
             Self::Peers => LookKey::Peers,
             Self::Pods(_) => LookKey::Pods,
+            Self::PodsToDrain => LookKey::PodsToDrain,
+            Self::ApiServers(_) => LookKey::ApiServers,
             Self::JoinTokens => LookKey::JoinTokens,
             Self::Reachability => LookKey::Reachability,
             Self::Membership(_) => LookKey::Membership,
@@ -98,6 +105,8 @@ impl Look {
             Self::Node => "get the Node".to_owned(),
             Self::Peers => "list the Nodes".to_owned(),
             Self::Pods(_) => "list the pods of the node".to_owned(),
+            Self::PodsToDrain => "list the pods to drain".to_owned(),
+            Self::ApiServers(_) => "check the other API servers".to_owned(),
             Self::JoinTokens => "list the join tokens of the node".to_owned(),
             Self::Reachability => "reach the pod on the node".to_owned(),
             Self::Membership(_) => "list the etcd members".to_owned(),

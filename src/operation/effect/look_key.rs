@@ -18,6 +18,8 @@ pub enum LookKey {
     Node,
     Peers,
     Pods,
+    PodsToDrain,
+    ApiServers,
     JoinTokens,
     Reachability,
     Membership,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::etcd::member::Membership;
+use crate::kube_api::eviction::DrainPod;
 use crate::model::facts::Facts;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
@@ -26,6 +27,9 @@ pub enum Observation {
     Peers(BTreeMap<String, Peer>),
     /// One line for each pod that is not ready.
     Pods(Vec<String>),
+    PodsToDrain(Vec<DrainPod>),
+    /// Why each is not ready, by node name.
+    ApiServers(BTreeMap<String, Option<String>>),
     /// How many.
     JoinTokens(usize),
     Reachability(Reachability),

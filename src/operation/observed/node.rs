@@ -24,6 +24,8 @@ pub struct NodeView {
     pub ready: bool,
     /// The condition's message.
     pub ready_message: String,
+    /// Whether no new pod is placed on it.
+    pub unschedulable: bool,
     /// Whether its status has a capacity.
     pub has_capacity: bool,
     /// Its annotations.

@@ -11,6 +11,8 @@ use crate::operation::observed::proxy::ProxyView;
 pub struct ClusterPart {
     /// Why the API server is not ready, or `None` when it is.
     pub api: Option<Option<String>>,
+    /// Why each other API server is not ready, or `None` when it is, by node name.
+    pub api_servers: Option<BTreeMap<String, Option<String>>>,
     /// The proxies of other nodes, by node name.
     pub proxies: BTreeMap<String, ProxyView>,
 }
@@ -20,6 +22,7 @@ impl ClusterPart {
     pub fn put(&mut self, observation: &Observation) {
         match observation {
             Observation::Api(api) => self.api = Some(api.clone()),
+            Observation::ApiServers(servers) => self.api_servers = Some(servers.clone()),
             Observation::Proxy(node, proxy) => {
                 self.proxies.insert(node.clone(), proxy.clone());
             }
@@ -31,6 +34,7 @@ impl ClusterPart {
     pub fn forget(&mut self, key: &LookKey) {
         match key {
             LookKey::Api => self.api = None,
+            LookKey::ApiServers => self.api_servers = None,
             LookKey::Proxy(node) => {
                 self.proxies.remove(node);
             }

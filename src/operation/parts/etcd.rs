@@ -89,11 +89,20 @@ impl EtcdPart {
             Action::ChangeMembership(
                 MembershipChange::Remove { id, .. }
                 | MembershipChange::Evict { id, .. }
-                | MembershipChange::Replace { id, .. },
+                | MembershipChange::Replace { id, .. }
+                | MembershipChange::Retire { id, .. },
                 _,
             ) => {
                 if let Some(membership) = &mut self.membership {
                     membership.members.retain(|member| member.id != *id);
+                }
+            }
+            Action::MoveLeader(to, _) => {
+                for member in self.members() {
+                    let leads = member.id == *to;
+                    if let Health::Healthy(status) = &mut member.health {
+                        status.leader = leads;
+                    }
                 }
             }
             Action::BeginCluster(address) => {

@@ -36,6 +36,8 @@ pub struct HostBegun {
     pub changed: BTreeMap<Layer, BTreeSet<String>>,
     /// Whether it restarted the kubelet.
     pub kubelet_restarted: bool,
+    /// Whether it stopped the kubelet for good.
+    pub node_stopped: bool,
     /// How often containers of older manifests had exited when this run first saw them.
     pub earlier_exits: BTreeMap<String, u32>,
 }
@@ -110,6 +112,11 @@ impl HostPart {
             Action::MarkApiServerReady => {
                 self.plans.remove(&Layer::Proxy);
             }
+            Action::StopControlPlane => {
+                if let Some(survey) = &mut self.survey {
+                    survey.control_plane = false;
+                }
+            }
             Action::SetAsideMemberData | Action::RemoveMemberManifest => {
                 if let Some(survey) = &mut self.survey {
                     (survey.etcd_data, survey.etcd_flags) = (false, None);
@@ -153,6 +160,7 @@ impl HostBegun {
                 self.changed.retain(|layer, _| !matches!(layer, Layer::EtcdMember { .. }));
             }
             Action::RestartKubelet => self.kubelet_restarted = true,
+            Action::StopNode => self.node_stopped = true,
             _ => {}
         }
     }

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::etcd::membership::MembershipChange;
+use crate::kube_api::eviction::DrainPod;
 use crate::kube_api::node_addresses::address_annotations;
-use crate::model::api_contract::API_SERVER;
+use crate::model::api_contract::{API_SERVER, CORDONED};
 use crate::model::facts::Facts;
 use crate::operation::effect::{Action, LookKey, Observation};
 use crate::operation::layer::Layer;
@@ -21,6 +23,8 @@ pub struct NodePart {
     pub peers: Option<BTreeMap<String, Peer>>,
     /// One line for each pod of the node's roles that is not ready.
     pub missing_pods: Option<Vec<String>>,
+    /// The pods that must leave the node.
+    pub pods_to_drain: Option<Vec<DrainPod>>,
     /// How many join tokens there are for this node, those of killed runs included.
     pub join_tokens: Option<usize>,
     /// Whether the reachability pod was reached.
@@ -40,6 +44,10 @@ pub struct NodeBegun {
     pub reachability_pod_replaced: bool,
     /// Whether the pod was reached in this run.
     pub reached: bool,
+    /// Whether the node is cordoned by metalform: by this run, or by one that was killed.
+    pub cordoned: bool,
+    /// Whether this run has withdrawn anything of it from the cluster: it stays cordoned.
+    pub withdrawn: bool,
 }
 
 impl NodePart {
@@ -48,12 +56,17 @@ impl NodePart {
         self.node.as_ref()?.as_ref()?.recorded_address()
     }
 
-    /// Takes in what is this part's.
-    pub fn put(&mut self, begun: &mut NodeBegun, observation: &Observation) {
+    /// Takes in what is this part's. A node that `leaves` may have been cordoned by an earlier run.
+    pub fn put(&mut self, begun: &mut NodeBegun, observation: &Observation, leaves: bool) {
         match observation {
-            Observation::Node(node) => self.node = Some(node.clone()),
+            Observation::Node(node) => {
+                let cordoned = node.as_ref().is_some_and(|node| node.annotations.contains_key(CORDONED));
+                begun.cordoned = leaves && cordoned;
+                self.node = Some(node.clone());
+            }
             Observation::Peers(peers) => self.peers = Some(peers.clone()),
             Observation::Pods(missing) => self.missing_pods = Some(missing.clone()),
+            Observation::PodsToDrain(pods) => self.pods_to_drain = Some(pods.clone()),
             Observation::JoinTokens(tokens) => self.join_tokens = Some(*tokens),
             Observation::Reachability(reachability) => {
                 begun.reached |= *reachability == Reachability::Reached;
@@ -69,6 +82,7 @@ impl NodePart {
             LookKey::Node => self.node = None,
             LookKey::Peers => self.peers = None,
             LookKey::Pods => self.missing_pods = None,
+            LookKey::PodsToDrain => self.pods_to_drain = None,
             LookKey::JoinTokens => self.join_tokens = None,
             LookKey::Reachability => self.reachability = None,
             _ => {}
@@ -98,6 +112,20 @@ impl NodePart {
             Action::MarkApiServerReady => {
                 self.view().annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
             }
+            Action::Cordon => self.view().unschedulable = true,
+            Action::Uncordon => {
+                self.view().unschedulable = false;
+                self.view().annotations.remove(CORDONED);
+            }
+            Action::EvictPods(evicted) => {
+                self.pods_to_drain
+                    .iter_mut()
+                    .for_each(|pods| pods.retain(|pod| !evicted.contains(&pod.name)));
+            }
+            Action::WithdrawApiServer => {
+                self.view().annotations.remove(API_SERVER);
+            }
+            Action::DeleteNode => self.node = Some(None),
             Action::CreateJoinToken => self.join_tokens = Some(1),
             Action::DeleteJoinTokens => self.join_tokens = Some(0),
             Action::StartReachabilityPod => {
@@ -134,6 +162,12 @@ impl NodeBegun {
             Action::CreateJoinToken => self.join_token = true,
             Action::DeleteJoinTokens => self.join_token = false,
             Action::SetCapacity(_) => self.capacity = true,
+            Action::Cordon => self.cordoned = true,
+            Action::Uncordon => self.cordoned = false,
+            Action::WithdrawApiServer | Action::StopControlPlane | Action::StopNode | Action::DeleteNode => {
+                self.withdrawn = true;
+            }
+            Action::ChangeMembership(MembershipChange::Retire { .. }, _) => self.withdrawn = true,
             Action::StartReachabilityPod => self.reachability_pod = true,
             Action::DeleteReachabilityPod => {
                 self.reachability_pod = false;
@@ -147,6 +181,7 @@ impl NodeBegun {
     pub fn let_go(&self) -> Vec<Action> {
         let token = self.join_token.then_some(Action::DeleteJoinTokens);
         let pod = self.reachability_pod.then_some(Action::DeleteReachabilityPod);
-        token.into_iter().chain(pod).collect()
+        let cordon = (self.cordoned && !self.withdrawn).then_some(Action::Uncordon);
+        token.into_iter().chain(pod).chain(cordon).collect()
     }
 }

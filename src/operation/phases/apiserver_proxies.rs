@@ -48,18 +48,26 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
                 ..Peer::default()
             },
         );
-        let nodes = Arc::new(nodes);
-        let deployed =
-            peers.iter().filter(|(_, peer)| peer.control_plane_ip.is_some() && !peer.machine_id.is_empty());
-        let missing: Vec<PhaseStatus> = deployed
-            .filter_map(|(name, _)| match scene.cluster().proxies.get(name) {
-                None => Some(PhaseStatus::Look(Look::Proxy(name.clone(), nodes.clone()))),
-                Some(ProxyView::Stale(plan)) => {
-                    Some(PhaseStatus::Act(Action::UpdateProxy(name.clone(), plan.clone())))
-                }
-                Some(ProxyView::Current | ProxyView::Unreachable(_)) => None,
-            })
-            .collect();
-        if missing.is_empty() { PhaseStatus::Holds } else { PhaseStatus::All(missing) }
+        proxies_current(scene, peers, &Arc::new(nodes))
     }
+}
+
+/// The proxies of these peers have the API servers of these nodes, as far as they can be reached.
+pub(super) fn proxies_current<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    peers: &BTreeMap<String, Peer>,
+    nodes: &Arc<BTreeMap<String, Peer>>,
+) -> PhaseStatus {
+    let deployed =
+        peers.iter().filter(|(_, peer)| peer.control_plane_ip.is_some() && !peer.machine_id.is_empty());
+    let missing: Vec<PhaseStatus> = deployed
+        .filter_map(|(name, _)| match scene.cluster().proxies.get(name) {
+            None => Some(PhaseStatus::Look(Look::Proxy(name.clone(), nodes.clone()))),
+            Some(ProxyView::Stale(plan)) => {
+                Some(PhaseStatus::Act(Action::UpdateProxy(name.clone(), plan.clone())))
+            }
+            Some(ProxyView::Current | ProxyView::Unreachable(_)) => None,
+        })
+        .collect();
+    if missing.is_empty() { PhaseStatus::Holds } else { PhaseStatus::All(missing) }
 }

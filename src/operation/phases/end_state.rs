@@ -7,6 +7,7 @@ use super::member_wait::describe;
 use super::membership::{member_goal, members};
 use super::pods_ready::pods_ready;
 use crate::etcd::membership::{LearnerProgress, Move, next};
+use crate::model::api_contract::CORDONED;
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
@@ -78,6 +79,10 @@ fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let Some(facts) = &scene.host().facts else { return Err(PhaseStatus::Look(Look::Facts)) };
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
     let (node, expected) = (node.clone().unwrap_or_default(), address(scene)?);
+    // By a removal that was given up.
+    if node.annotations.contains_key(CORDONED) {
+        return Err(PhaseStatus::Act(Action::Uncordon));
+    }
     if node.ready && node.machine_id == facts.machine_id && node.internal_ip() == Some(expected) {
         return Ok(());
     }

@@ -84,6 +84,7 @@ pub(super) fn describe(decided: &Move) -> String {
         Move::Change(MembershipChange::Remove { why, .. }) => format!("it {why}"),
         Move::Change(MembershipChange::Evict { why, .. }) => why.clone(),
         Move::Change(MembershipChange::Replace { .. }) => "its data is lost".to_owned(),
+        Move::Change(MembershipChange::Retire { .. }) => "its node is removed".to_owned(),
         Move::StartLearner { .. } => "it has not started".to_owned(),
         Move::WaitForStart { reason, .. } => reason.clone(),
         Move::WaitForSync { behind } => format!("it is {behind} log entries behind"),

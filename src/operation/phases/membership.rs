@@ -178,7 +178,7 @@ fn act_on<O: NodeOperation>(
 }
 
 /// What brings the lease nearer.
-fn lease<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
+pub(super) fn lease<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
     match &scene.etcd().lease {
         None => PhaseStatus::Look(Look::Lease),
         Some(LeaseView::Free | LeaseView::Ours) => PhaseStatus::Act(Action::TakeLease),

@@ -23,6 +23,9 @@ use self::resource::{Address, KINDS, Target};
 use self::rules::{Fate, Rules};
 use self::store::{PatchType, Refused, Store, invalid};
 
+/// Annotation of a pod whose budget forbids its eviction.
+pub const BUDGET: &str = "budget";
+
 /// What happens by itself before each request is answered; an error is why no API server answers.
 pub type Passing = Box<dyn FnMut(&mut Store) -> Result<(), String> + Send>;
 
@@ -137,7 +140,12 @@ impl Store {
                 }))
             }
             "create" if address.subresource.as_deref() == Some("eviction") => {
-                self.delete(&Address { subresource: None, ..address.clone() }, dry)
+                if !self.read(address)?["metadata"]["annotations"][BUDGET].is_null() {
+                    let message = "its budget forbids it".to_owned();
+                    return Err(Refused { code: 429, reason: "TooManyRequests", message });
+                }
+                self.delete(&Address { subresource: None, ..address.clone() }, dry)?;
+                Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success" }))
             }
             "create" => self.create(address, object()?, dry),
             "update" => self.replace(address, object()?, dry),

@@ -262,8 +262,11 @@ impl PbMaintenanceService for MemberServer {
         unimplemented()
     }
 
-    async fn move_leader(&self, _: Request<PbMoveLeaderRequest>) -> Answer<PbMoveLeaderResponse> {
-        unimplemented()
+    async fn move_leader(&self, request: Request<PbMoveLeaderRequest>) -> Answer<PbMoveLeaderResponse> {
+        let observed = self.observed()?;
+        let moved = self.etcd.lock().unwrap().move_leader(request.into_inner().target_id);
+        moved.map_err(|error| Status::failed_precondition(error.to_string()))?;
+        Ok(Response::new(PbMoveLeaderResponse { header: self.header(&observed)? }))
     }
 
     async fn downgrade(&self, _: Request<PbDowngradeRequest>) -> Answer<PbDowngradeResponse> {

@@ -1,6 +1,8 @@
 //! Guards, and the scripts of `Step::Run`, are shell; what metalform itself writes is known here by its shape.
 //! A script of a state is answered from a table of the test, or not at all.
 
+use metalform::resource::contract::step::UnitVerb;
+
 use super::ScriptedHost;
 use super::tree::of_root;
 use crate::stage::{BEGUN, MEMBER};
@@ -120,6 +122,15 @@ impl ScriptedHost {
         if let Some(destination) = script.strip_prefix("ip route del ") {
             return self.routes.remove(destination).is_some();
         }
+        if script.contains("the control plane does not end") {
+            for pod in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+                self.tree.remove(&format!("/etc/kubernetes/manifests/{pod}.yaml"));
+            }
+            return true;
+        }
+        if script.contains("systemctl disable --now \"$unit\"") {
+            return self.stop_node();
+        }
         if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {
             self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
             if self.tree.is_directory("/var/lib/etcd/member") {
@@ -153,6 +164,30 @@ impl ScriptedHost {
             }
             _ => false,
         }
+    }
+}
+
+impl ScriptedHost {
+    fn stop_node(&mut self) -> bool {
+        for unit in ["kubelet.service", "kube-proxy.service"] {
+            let Self { units, tree, clock, .. } = self;
+            for verb in [UnitVerb::Stop, UnitVerb::Disable] {
+                // One that was never installed is not stopped.
+                let _ = units.act(unit, verb, tree, *clock);
+            }
+        }
+        for path in self.tree.glob("/etc/kubernetes/manifests/*.yaml") {
+            self.tree.remove(&path);
+        }
+        self.tree.remove("/etc/kubernetes/bootstrap-kubelet.conf");
+        for path in self.tree.below("/var/lib/kubelet/pki") {
+            self.tree.remove(&path);
+        }
+        if self.tree.is_directory("/var/lib/etcd/member") {
+            let aside = format!("/var/lib/etcd/removed-{}", self.clock);
+            self.tree.rename("/var/lib/etcd/member", &aside);
+        }
+        true
     }
 }
 

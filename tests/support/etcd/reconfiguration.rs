@@ -33,6 +33,20 @@ impl Etcd {
         self.apply(change, now)
     }
 
+    /// The leader hands over to another voter that has its whole log.
+    pub fn move_leader(&mut self, to: u64) -> Result<(), ActError> {
+        if !self.is_led() {
+            return Err(not_yet("no leader"));
+        }
+        let able =
+            self.voters().any(|voter| voter.id == to && self.takes_part(voter) && !self.is_behind(voter));
+        if !able {
+            return Err(not_yet("request timed out, leader transfer took too long"));
+        }
+        self.hand_over(to);
+        Ok(())
+    }
+
     /// What comes before a change is committed. The requests that are late are at the leader, and go first. Before a
     /// removal `metalform::etcd::act` waits for an entry behind them, and looks at the list after it.
     pub fn precede(&mut self, change: &MembershipChange, now: Instant) -> Result<(), ActError> {
@@ -60,7 +74,8 @@ impl Etcd {
             MembershipChange::Promote { id } => self.promote(*id, now)?,
             MembershipChange::Remove { id, .. }
             | MembershipChange::Evict { id, .. }
-            | MembershipChange::Replace { id, .. } => {
+            | MembershipChange::Replace { id, .. }
+            | MembershipChange::Retire { id, .. } => {
                 let learner_only = change.removes().is_some_and(|(_, learner_only)| learner_only);
                 self.remove(*id, learner_only, now)?;
             }

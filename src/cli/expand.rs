@@ -1,0 +1,43 @@
+//! `metalform expand`.
+
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::invocation::Invocation;
+use super::operation_arguments::OperationArguments;
+use crate::engine::fleet;
+use crate::service::deploy::{DeployRequest, NodeSelection, deploy};
+
+/// Deploy all Nodes that are not what their manifests describe
+///
+/// As deploy-node, for every Node of the cluster: hosts are worked on side by side, etcd grows by one member at a time, and
+/// a host that fails is set aside and blocks no other. With --dry-run, also how the voters and the quorum of etcd change.
+#[derive(Debug, Args)]
+pub struct Expand {
+    /// Hosts to work on at the same time
+    #[arg(long, value_name = "N", default_value_t = fleet::LIMIT)]
+    limit: NonZeroUsize,
+    #[command(flatten)]
+    operation: OperationArguments,
+}
+
+impl Expand {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// When Nodes cannot be listed, and when a node failed.
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let workspace = self.operation.open(invocation).await?;
+        let request = DeployRequest {
+            nodes: NodeSelection::All,
+            run: self.operation.run_options(),
+            replace_member: false,
+            limit: self.limit,
+        };
+        let report = deploy(&request, workspace, &invocation.cancel).await?;
+        self.operation.finish("Expand", &report.nodes, &report.steps)
+    }
+}

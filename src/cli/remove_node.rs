@@ -1,0 +1,57 @@
+//! `metalform remove-node`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::invocation::Invocation;
+use super::operation_arguments::OperationArguments;
+use crate::model::name::HostName;
+use crate::service::membership_steps::membership_steps;
+use crate::service::remove::{RemoveRequest, remove};
+
+/// Remove nodes from the cluster: drain them, take their etcd members and API servers out, stop them
+///
+/// Nothing is removed that quorum needs; the error shows the arithmetic. Several nodes are removed one at a time, in a
+/// safe order. Pods are evicted within their PodDisruptionBudgets; where they do not leave in time, the node is uncordoned
+/// again, unless an administrator had cordoned it.
+#[derive(Debug, Args)]
+pub struct RemoveNode {
+    /// Names of Nodes
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<HostName>,
+    /// The host is gone: do nothing on it, and do not wait for its pods
+    ///
+    /// Refused while the Node is Ready. A host that comes back later must be reinstalled before it is used again.
+    #[arg(long)]
+    offline: bool,
+    /// Also delete pods that no controller creates again elsewhere
+    #[arg(long)]
+    force: bool,
+    /// How long the pods of a node may take to leave, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    drain_timeout: u64,
+    #[command(flatten)]
+    operation: OperationArguments,
+}
+
+impl RemoveNode {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// When Nodes cannot be read, and when a node failed.
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let workspace = self.operation.open(invocation).await?;
+        let request = RemoveRequest {
+            names: self.names.iter().cloned().collect(),
+            run: self.operation.run_options(),
+            offline: self.offline,
+            force: self.force,
+            drain_limit: Duration::from_secs(self.drain_timeout),
+        };
+        let reports = remove(&request, workspace, &invocation.cancel).await?;
+        self.operation.finish("RemoveNode", &reports, &membership_steps(&reports))
+    }
+}

@@ -1,0 +1,28 @@
+# Stops the kubelet and everything that it has started, for good: its certificate goes too, so that this host cannot come
+# back as a node of the cluster by itself. The data of an etcd member is kept beside the data directory.
+set -e
+for unit in kubelet.service kube-proxy.service; do
+    if systemctl --quiet is-enabled "$unit" 2>/dev/null || systemctl --quiet is-active "$unit"; then
+        systemctl disable --now "$unit"
+    fi
+done
+rm -f /etc/kubernetes/manifests/*.yaml /etc/kubernetes/bootstrap-kubelet.conf /etc/kubernetes/kubelet.conf
+rm -f /var/lib/kubelet/pki/*
+if test "$(systemctl show --property=ActiveState --value containerd.service)" = active; then
+    tries=100
+    while tasks=$(ctr --namespace k8s.io tasks list --quiet) && test -n "$tasks"; do
+        if test "$tries" = 0; then
+            echo 'containers do not end:' $tasks >&2
+            exit 1
+        fi
+        for task in $tasks; do
+            ctr --namespace k8s.io tasks kill --all --signal SIGKILL "$task" || true
+            ctr --namespace k8s.io tasks delete --force "$task" || true
+        done >/dev/null 2>&1
+        tries=$((tries - 1))
+        sleep 0.1
+    done
+fi
+if test -d /var/lib/etcd/member; then
+    mv -T /var/lib/etcd/member "/var/lib/etcd/removed-$(date +%s)"
+fi

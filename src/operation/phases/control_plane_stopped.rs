@@ -1,0 +1,29 @@
+//! The API server, the controller manager and the scheduler of the node have ended.
+
+use crate::model::role::Role;
+use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look};
+use crate::operation::removal_goal::RemoveGoal;
+use crate::operation::remove::RemoveOperation;
+
+/// They end by themselves, as long as their etcd member is there: the API server withdraws its address from the Service
+/// `kubernetes`, and answers what it has been asked.
+#[derive(Debug)]
+pub struct ControlPlaneStopped;
+
+impl Phase<RemoveOperation> for ControlPlaneStopped {
+    fn title(&self) -> &'static str {
+        "Control plane stopped"
+    }
+
+    fn applies(&self, goal: &RemoveGoal) -> bool {
+        goal.node.has(Role::Master) && !goal.offline
+    }
+
+    fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
+        match seen!(scene.host().survey, Look::Survey).control_plane {
+            true => PhaseStatus::Act(Action::StopControlPlane),
+            false => PhaseStatus::Holds,
+        }
+    }
+}

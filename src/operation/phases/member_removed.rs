@@ -1,0 +1,68 @@
+//! The node's etcd member is not in the list of members.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::membership::{lease, members};
+use crate::etcd::removal::{LeavingMember, RemovalMove, next_removal};
+use crate::model::role::Role;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
+use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene};
+use crate::operation::effect::{Action, LookKey};
+use crate::operation::goal::peer_url;
+use crate::operation::removal_goal::RemoveGoal;
+use crate::operation::removal_refusal::RemovalRefusal;
+use crate::operation::remove::RemoveOperation;
+
+/// Through the other members, before its host is stopped.
+#[derive(Debug)]
+pub struct MemberRemoved;
+
+/// The member of the node: known by its name, or by the address that was recorded.
+pub(super) fn leaving(scene: &Scene<'_, RemoveOperation>) -> LeavingMember {
+    let peer_url = scene.node().recorded_address().map(peer_url);
+    LeavingMember { name: scene.goal.node.name.to_string(), peer_url }
+}
+
+impl Phase<RemoveOperation> for MemberRemoved {
+    fn title(&self) -> &'static str {
+        "etcd member removed"
+    }
+
+    fn applies(&self, goal: &RemoveGoal) -> bool {
+        goal.node.has(Role::Etcd)
+    }
+
+    fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
+        let membership = match members(scene) {
+            Ok(membership) => membership,
+            Err(first) => return first,
+        };
+        let decided = next_removal(&leaving(scene), membership);
+        let lease_held = scene.etcd_begun().lease;
+        match decided {
+            RemovalMove::Holds if lease_held => PhaseStatus::Act(Action::ReleaseLease),
+            RemovalMove::Holds => PhaseStatus::Holds,
+            RemovalMove::Blocked(obstacle) => {
+                PhaseStatus::Blocked(Blocker::Removal(vec![RemovalRefusal::Etcd(obstacle)]))
+            }
+            _ if !lease_held => lease(scene),
+            RemovalMove::MoveLeader { to } => {
+                PhaseStatus::Act(Action::MoveLeader(to, Arc::new(membership.clone())))
+            }
+            RemovalMove::Change(change) => {
+                PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
+            }
+            RemovalMove::WaitForVoters { complaints } => PhaseStatus::wait(Condition {
+                sentence: "every other voting member of etcd to be healthy".to_owned(),
+                class: FailureClass::Etcd,
+                last_seen: complaints.join("; "),
+                limit: Duration::from_secs(120),
+                looks: vec![LookKey::Membership],
+                causes: Vec::new(),
+                hopeless: None,
+            }),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Nothing of Kubernetes runs on the host any more.
+
+use crate::operation::contract::{Phase, PhaseStatus, Scene};
+use crate::operation::effect::Action;
+use crate::operation::removal_goal::RemoveGoal;
+use crate::operation::remove::RemoveOperation;
+
+/// Done in each run: it is idempotent, and takes one round trip.
+#[derive(Debug)]
+pub struct NodeStopped;
+
+impl Phase<RemoveOperation> for NodeStopped {
+    fn title(&self) -> &'static str {
+        "Node stopped"
+    }
+
+    fn applies(&self, goal: &RemoveGoal) -> bool {
+        !goal.offline
+    }
+
+    fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
+        if scene.host_begun().node_stopped { PhaseStatus::Holds } else { PhaseStatus::Act(Action::StopNode) }
+    }
+}

@@ -1,0 +1,129 @@
+//! Why a node must not be removed.
+
+use serde::{Deserialize, Serialize};
+
+use super::observed::node::{NodeView, Peer};
+use super::removal_goal::RemoveGoal;
+use crate::etcd::removal::RemovalObstacle;
+use crate::model::role::Role;
+
+/// Why a node must not be removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum RemovalRefusal {
+    /// It is the bootstrap node.
+    #[error(
+        "it is the bootstrap node: only it has the CA keys, the package repository and the image registry"
+    )]
+    Bootstrap,
+    /// No API server would be left.
+    #[error(
+        "it has the last API server: of the {masters} other masters, {removed} are removed too, and no other has one"
+    )]
+    LastMaster {
+        /// The other masters.
+        masters: usize,
+        /// Those of them that the same command removes.
+        removed: usize,
+    },
+    /// etcd needs its member.
+    #[error("{0}")]
+    Etcd(RemovalObstacle),
+    /// The host of an offline removal is not gone.
+    #[error("it is Ready: its host has not gone, and would run its pods unknown to the cluster")]
+    Ready,
+    /// Pods that no controller creates again.
+    #[error("no controller creates these pods again elsewhere: {}", .0.join(", "))]
+    Unmanaged(Vec<String>),
+}
+
+impl RemovalRefusal {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Bootstrap => {
+                "to give up the whole cluster, remove the other nodes first and reinstall this one"
+            }
+            Self::LastMaster { .. } => "deploy another master first: `metalform deploy-node NAME`",
+            Self::Etcd(RemovalObstacle::OnlyVoter { .. }) => {
+                "deploy another node with the role etcd first: `metalform deploy-node NAME`"
+            }
+            Self::Etcd(RemovalObstacle::NoQuorum { .. }) => {
+                "bring the other members back, or remove the one that is gone first; `metalform etcd health` shows every member"
+            }
+            Self::Ready => "remove it without --offline",
+            Self::Unmanaged(_) => "delete these pods yourself, or add --force to delete them with the node",
+        }
+    }
+}
+
+/// Every reason that the Node and its peers show. Pure.
+pub fn refusals<'a>(
+    goal: &RemoveGoal,
+    node: &NodeView,
+    peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
+) -> Vec<RemovalRefusal> {
+    let mut found = Vec::new();
+    if goal.node.has(Role::Bootstrap) {
+        found.push(RemovalRefusal::Bootstrap);
+    }
+    if goal.node.has(Role::Master) {
+        let masters = peers.filter(|(_, peer)| peer.api_server_address().is_some());
+        let (removed, left): (Vec<_>, Vec<_>) = masters.partition(|(name, _)| goal.together.contains(*name));
+        if left.is_empty() {
+            let (masters, removed) = (removed.len(), removed.len());
+            found.push(RemovalRefusal::LastMaster { masters, removed });
+        }
+    }
+    if goal.offline && node.ready {
+        found.push(RemovalRefusal::Ready);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::api_contract::ROLE_LABEL_PREFIX;
+
+    fn master(number: u8) -> (String, Peer) {
+        let peer = Peer {
+            labels: BTreeMap::from([(format!("{ROLE_LABEL_PREFIX}master"), String::new())]),
+            control_plane_ip: Some([192, 0, 2, number].into()),
+            api_server: true,
+            ..Peer::default()
+        };
+        (format!("master-{number}"), peer)
+    }
+
+    #[test]
+    fn what_the_cluster_cannot_lose_stays() {
+        let (ready, gone) = (NodeView { ready: true, ..NodeView::default() }, NodeView::default());
+        let none = BTreeMap::new();
+        let two = BTreeMap::from([master(2), master(3)]);
+        let waiting = BTreeMap::from([("master-2".to_owned(), Peer { api_server: false, ..master(2).1 })]);
+        let lone = |removed| RemovalRefusal::LastMaster { masters: removed, removed };
+        let check =
+            |roles: &[Role], offline, node: &NodeView, peers: &BTreeMap<String, Peer>, together: &[&str]| {
+                let goal = RemoveGoal {
+                    node: crate::operation::tests::goal(roles.iter().copied()),
+                    offline,
+                    force: false,
+                    drain_limit: Duration::ZERO,
+                    together: together.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>(),
+                };
+                refusals(&goal, node, peers.iter())
+            };
+        assert_eq!(check(&[Role::Node], false, &ready, &none, &[]), []);
+        assert_eq!(check(&[Role::Node], true, &ready, &none, &[]), [RemovalRefusal::Ready]);
+        assert_eq!(check(&[Role::Node], true, &gone, &none, &[]), []);
+        assert_eq!(check(&[Role::Master], false, &ready, &two, &[]), []);
+        assert_eq!(check(&[Role::Master], false, &ready, &two, &["master-2"]), []);
+        assert_eq!(check(&[Role::Master], false, &ready, &two, &["master-2", "master-3"]), [lone(2)]);
+        assert_eq!(check(&[Role::Master], false, &ready, &waiting, &[]), [lone(0)]);
+        let first = check(&[Role::Bootstrap, Role::Master], false, &ready, &none, &[]);
+        assert_eq!(first, [RemovalRefusal::Bootstrap, lone(0)]);
+    }
+}

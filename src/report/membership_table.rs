@@ -1,0 +1,46 @@
+//! How the voters of etcd change, for people.
+
+use crate::service::membership_steps::MembershipStep;
+
+/// A line for each step; empty where there is none.
+pub fn text(steps: &[MembershipStep]) -> String {
+    let Some(first) = steps.first() else { return String::new() };
+    let mut text = format!(
+        "etcd voters, one change at a time: {}, quorum {}\n",
+        first.voters_before, first.quorum_before
+    );
+    for step in steps {
+        let verb = if step.voters_after > step.voters_before { "joins" } else { "leaves" };
+        let even = match step.voters_after % 2 {
+            0 => format!(", no more failures tolerated than with {}", step.voters_after - 1),
+            _ => String::new(),
+        };
+        text.push_str(&format!(
+            "  {} {verb}: {} -> {}, quorum {} -> {}{even}\n",
+            step.node, step.voters_before, step.voters_after, step.quorum_before, step.quorum_after
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_even_number_of_voters_is_pointed_out() {
+        let step = |node: &str, voters_before, voters_after, quorum_before, quorum_after| MembershipStep {
+            node: node.parse().unwrap(),
+            voters_before,
+            voters_after,
+            quorum_before,
+            quorum_after,
+        };
+        assert_eq!(text(&[]), "");
+        insta::assert_snapshot!(text(&[step("b", 1, 2, 1, 2), step("c", 2, 3, 2, 2)]), @"
+        etcd voters, one change at a time: 1, quorum 1
+          b joins: 1 -> 2, quorum 1 -> 2, no more failures tolerated than with 1
+          c joins: 2 -> 3, quorum 2 -> 2
+        ");
+    }
+}
