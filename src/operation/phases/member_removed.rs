@@ -25,6 +25,19 @@ pub(super) fn leaving(scene: &Scene<'_, RemoveOperation>) -> LeavingMember {
     LeavingMember { name: scene.goal.node.name.to_string(), peer_url }
 }
 
+/// A member that is elected, or that has restarted, takes seconds.
+pub(super) fn voters_healthy(complaints: &[String]) -> Condition {
+    Condition {
+        sentence: "every other voting member of etcd to be healthy".to_owned(),
+        class: FailureClass::Etcd,
+        last_seen: complaints.join("; "),
+        limit: Duration::from_secs(30),
+        looks: vec![LookKey::Membership],
+        causes: Vec::new(),
+        hopeless: None,
+    }
+}
+
 impl Phase<RemoveOperation> for MemberRemoved {
     fn title(&self) -> &'static str {
         "etcd member removed"
@@ -54,15 +67,7 @@ impl Phase<RemoveOperation> for MemberRemoved {
             RemovalMove::Change(change) => {
                 PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
             }
-            RemovalMove::WaitForVoters { complaints } => PhaseStatus::wait(Condition {
-                sentence: "every other voting member of etcd to be healthy".to_owned(),
-                class: FailureClass::Etcd,
-                last_seen: complaints.join("; "),
-                limit: Duration::from_secs(120),
-                looks: vec![LookKey::Membership],
-                causes: Vec::new(),
-                hopeless: None,
-            }),
+            RemovalMove::WaitForVoters { complaints } => PhaseStatus::wait(voters_healthy(&complaints)),
         }
     }
 }

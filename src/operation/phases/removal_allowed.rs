@@ -1,6 +1,6 @@
 //! The cluster can do without the node.
 
-use super::member_removed::leaving;
+use super::member_removed::{leaving, voters_healthy};
 use super::membership::members;
 use crate::etcd::removal::{RemovalMove, next_removal};
 use crate::model::role::Role;
@@ -28,8 +28,13 @@ impl Phase<RemoveOperation> for RemovalAllowed {
                 Ok(membership) => membership,
                 Err(first) => return first,
             };
-            if let RemovalMove::Blocked(obstacle) = next_removal(&leaving(scene), membership) {
-                found.push(RemovalRefusal::Etcd(obstacle));
+            match next_removal(&leaving(scene), membership) {
+                RemovalMove::Blocked(obstacle) => found.push(RemovalRefusal::Etcd(obstacle)),
+                // Before anything is withdrawn for a member that cannot leave now.
+                RemovalMove::WaitForVoters { complaints } if found.is_empty() => {
+                    return PhaseStatus::wait(voters_healthy(&complaints));
+                }
+                _ => {}
             }
         }
         if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Removal(found)) }

@@ -1,0 +1,210 @@
+"""Nodes leave the cluster within budgets and without a failed request, and come back; what it needs stays."""
+
+import json
+import re
+
+import echo_image
+from checks import check, expect, expect_equal, until
+from cluster import (
+    BOOTSTRAP,
+    NODES,
+    address,
+    apply,
+    begin,
+    forget,
+    get,
+    introduce,
+    kubectl,
+    lab,
+    manifest,
+    metalform,
+    on,
+    ready,
+    shell,
+    with_role,
+)
+
+SUCCESS, SSH, API, REFUSED = 0, 3, 6, 7
+WORKER, MASTER, ASKER = "spare-1", "master-3", "node-1"
+NAMESPACE = "scenario-remove"
+# Asks through the worker's proxy until it is told to stop; prints how often, and each failure.
+_ASK = r"""
+asked=0
+while [ ! -e /run/scenario-stop ]; do
+    asked=$((asked + 1))
+    kubectl --kubeconfig=/etc/kubernetes/kubelet.conf get node "$1" -o name >/dev/null 2>/run/scenario-error ||
+        echo "failed $(date +%T.%N): $(cat /run/scenario-error)"
+done
+echo "asked $asked"
+"""
+# What must not run on a host that has left.
+_PROCESSES = ["pgrep", "-l", "-x", "kubelet|kube-proxy|etcd|kube-apiserver|kube-controller|kube-scheduler|echo"]
+
+
+def set_up():
+    introduce(WORKER)
+    done = metalform("deploy-node", WORKER)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    echo_image.load([WORKER])
+    labels = {"app": "echo"}
+    container = {
+        "name": "echo",
+        "image": echo_image.REFERENCE,
+        "imagePullPolicy": "Never",
+        "args": ["serve", "here"],
+        "readinessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1},
+    }
+    pod = {
+        "nodeSelector": {"kubernetes.io/hostname": WORKER},
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container],
+    }
+    apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "echo", "namespace": NAMESPACE},
+            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "echo", "namespace": NAMESPACE},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
+        },
+    )
+    until("its pod is ready", 60, lambda: get("deployment", "echo", "-n", NAMESPACE)["status"].get("readyReplicas") == 1)
+    until("its budget is known", 30, lambda: get("pdb", "echo", "-n", NAMESPACE)["status"].get("currentHealthy") == 1)
+
+
+def tear_down():
+    kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=120)
+    forget(WORKER)
+
+
+@check("a dry run names the budget that would block the removal, and changes nothing")
+def dry_run():
+    done = _remove(SUCCESS, WORKER, "--dry-run")
+    expect("cordon the node" in done.stdout and "disruption budget" in done.stdout, done.stdout)
+    expect(not _is_cordoned(), "the node is cordoned")
+
+
+@check("a budget blocks the removal: it is shown, and the node is uncordoned again")
+def blocked():
+    done = _remove(API, WORKER, "--drain-timeout", "5")
+    expect(f"{NAMESPACE}/echo-" in done.stderr and "disruption budget" in done.stderr, done.stderr)
+    expect(not _is_cordoned() and ready(WORKER), "the node is cordoned")
+
+
+@check("what an administrator has cordoned stays so")
+def stays_cordoned():
+    kubectl("cordon", WORKER)
+    _remove(API, WORKER, "--drain-timeout", "3")
+    expect(_is_cordoned(), "the node is uncordoned")
+    kubectl("uncordon", WORKER)
+
+
+@check("the bootstrap node, a Node that is Ready and --offline: refused, and nothing is changed")
+def refused():
+    done = _remove(REFUSED, BOOTSTRAP)
+    expect("only it has the CA keys" in done.stderr, done.stderr)
+    done = _remove(REFUSED, ASKER, "--offline")
+    expect("it is Ready" in done.stderr, done.stderr)
+    expect(all(ready(node) for node in NODES), "a node is not Ready")
+
+
+@check("without the budget the worker leaves: no Node, and nothing of Kubernetes runs there")
+def worker_leaves():
+    kubectl("delete", "pdb", "echo", "-n", NAMESPACE)
+    _remove(SUCCESS, WORKER)
+    _expect_gone(WORKER)
+
+
+@check("and it comes back by the same manifest")
+def worker_comes_back():
+    _deploy(WORKER)
+
+
+@check("a master with etcd leaves, and no request through another node's proxy fails meanwhile")
+def master_leaves():
+    on(ASKER, "rm", "-f", "/run/scenario-stop")
+    asking = begin(ASKER, "sh", "-c", _ASK, "sh", ASKER)
+    try:
+        done = _remove(SUCCESS, MASTER)
+        expect("3 -> 2 voters, quorum 2 -> 2" in done.stderr, done.stderr)
+    finally:
+        on(ASKER, "touch", "/run/scenario-stop")
+    output, _ = asking.communicate(timeout=30)
+    asked = re.search(r"asked (\d+)", output)
+    expect(asked and int(asked[1]) > 20 and "failed" not in output, output)
+    _expect_gone(MASTER)
+    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+
+
+@check("no proxy has its API server any more")
+def no_proxy():
+    for node in NODES:
+        if node != MASTER:
+            config = shell(node, "cat /etc/haproxy/haproxy.cfg")
+            expect(address(MASTER) not in config, f"{node}: {config}")
+
+
+@check("and it comes back, with its etcd member")
+def master_comes_back():
+    _deploy(MASTER)
+    _expect_voters(with_role("etcd"))
+
+
+@check("a master that has died: without --offline the error leads to it, with it the others go on without")
+def master_dies():
+    lab("power-off", MASTER)
+    done = _remove(SSH, MASTER)
+    expect("--offline" in done.stderr, done.stderr)
+    until("its Node is not Ready", 90, lambda: _ready_status(MASTER) != "True")
+    _remove(SUCCESS, MASTER, "--offline")
+    expect(on(BOOTSTRAP, "kubectl", "get", "node", MASTER).returncode != 0, "the Node exists")
+    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+
+
+@check("and another machine takes its name and its place")
+def master_is_replaced():
+    introduce(MASTER)
+    _deploy(MASTER, applied=True)
+    _expect_voters(with_role("etcd"))
+
+
+def _remove(code, node, *options):
+    done = metalform("remove-node", node, *options)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, code)
+    return done
+
+
+def _deploy(node, applied=False):
+    if not applied:
+        apply(manifest(node))
+    done = metalform("deploy-node", node)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    expect(ready(node), "it is not Ready")
+
+
+def _is_cordoned():
+    return get("node", WORKER)["spec"].get("unschedulable", False)
+
+
+def _ready_status(node):
+    conditions = get("node", node)["status"]["conditions"]
+    return next(each["status"] for each in conditions if each["type"] == "Ready")
+
+
+def _expect_gone(node):
+    expect(on(BOOTSTRAP, "kubectl", "get", "node", node).returncode != 0, "the Node exists")
+    running = on(node, *_PROCESSES)
+    expect_equal("what runs on its host", running.stdout, "")
+
+
+def _expect_voters(names):
+    done = metalform("etcd", "health", "-o", "json")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    members = json.loads(done.stdout)
+    expect_equal("members", {one["name"]: one["status"] for one in members}, dict.fromkeys(names, "voter"))
