@@ -375,6 +375,12 @@ fn start(goal: &MemberGoal, observed: &Membership, ours: &Member) -> Move {
     }
 }
 
+/// One line for each other voter that is not known to work.
+pub fn other_complaints(goal: &MemberGoal, observed: &Membership) -> Vec<String> {
+    let ours = observed.members.iter().find(|member| member.name == goal.name);
+    complaints(observed, ours.map(|member| member.id))
+}
+
 /// One line for each voter other than `except` that is not known to work; one if there is no leader.
 pub(super) fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
     let mut lines: Vec<String> = observed

@@ -106,7 +106,7 @@ impl<G: AsRef<NodeGoal>> World<G, NodeRunBegun> for NodeWorld {
         let goal = goal.as_ref();
         let facts = self.host.facts.clone();
         self.host.predict(action);
-        self.node.predict(action, facts.as_ref(), &Self::pod_cidr(goal));
+        self.node.predict(action, facts.as_ref(), &Self::pod_cidr(goal), &goal.pods());
         self.node.predict_reached(&mut begun.node, action);
         self.etcd.predict(&mut begun.etcd, action, goal.name.as_str());
         self.cluster.predict(action);

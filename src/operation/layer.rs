@@ -105,6 +105,11 @@ impl Layer {
         }
     }
 
+    /// Whether it starts or restarts what must not restart on two nodes at once: an etcd member, an API server.
+    pub fn restarts_in_turn(&self) -> bool {
+        matches!(self, Self::EtcdMember { .. } | Self::ControlPlane)
+    }
+
     /// Whether the etcd member that this layer starts may start without data.
     pub fn is_first_start(&self) -> bool {
         matches!(self, Self::EtcdMember { first_start: true, .. })

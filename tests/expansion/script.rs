@@ -283,6 +283,7 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
             host.things.insert(MEMBER.to_owned(), String::new());
         }
+        ["the", "configuration", "changes"] => cluster.configuration += 1,
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),
         ["a", "budget", "keeps", pod] => cluster.pods.get_mut(*pod).unwrap().kept = true,

@@ -422,6 +422,7 @@ fn play(path: &Path) -> Result<(), String> {
 
 /// Scripts that the real site does not play yet, and why.
 const NOT_YET: &[(&str, &str)] = &[
+    ("restarts", "a static pod of the stage does not restart when its manifest changes"),
     ("disk-not-mounted", "the member of the stage does not vote at the instant at which its disk is mounted"),
     ("replacement-refused", "a member of the stage whose host is powered on is not well again within 1 s"),
     ("failing-peer", "a disk of the stage cannot be full by a script yet"),

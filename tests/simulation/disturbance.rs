@@ -42,9 +42,11 @@ enum Disturbance {
     DataLost,
     /// Another machine has its place.
     Reinstalled,
+    /// What etcd and the API servers run with is changed.
+    Reconfigured,
 }
 
-const ALL: [Disturbance; 14] = [
+const ALL: [Disturbance; 15] = [
     Disturbance::Off,
     Disturbance::Cut,
     Disturbance::Unreachable,
@@ -59,6 +61,7 @@ const ALL: [Disturbance; 14] = [
     Disturbance::OldPod,
     Disturbance::DataLost,
     Disturbance::Reinstalled,
+    Disturbance::Reconfigured,
 ];
 
 impl Disturbance {
@@ -86,6 +89,7 @@ impl Disturbance {
             Self::OldPod => {
                 cluster.reach_pods.insert(name.to_owned(), ReachPod::Ended);
             }
+            Self::Reconfigured => cluster.configuration += 1,
             Self::DataLost => drop(cluster.host(name).lose_data()),
             Self::Reinstalled => {
                 cluster.host(name).reinstall();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metalform::engine::cancel::Cancel;
+use metalform::model::cluster::Cluster;
 use metalform::model::event::Event;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
@@ -76,6 +77,7 @@ impl Attempt<'_> {
         };
         goal.leaves = matches!(self.recipe, Recipe::Remove { .. });
         goal.first |= self.recipe == Recipe::Bootstrap;
+        let given = changed(self.world.lock().unwrap().configuration);
         let killed = Arc::new(Notify::new());
         let fit = Arc::new(AtomicBool::new(false));
         let site = ModelSite {
@@ -85,13 +87,14 @@ impl Attempt<'_> {
             faults: Mutex::new(faults),
             killed: killed.clone(),
             fit: fit.clone(),
-            given: values::cluster(),
+            given,
             count: AtomicUsize::new(0),
             luck: luck.clone(),
             defect,
             stalled: Mutex::new(None),
             uncertain: AtomicBool::new(false),
             added: AtomicBool::new(false),
+            leased: AtomicBool::new(false),
             bases: Mutex::new(Vec::new()),
         };
         let waited = Mutex::new(BTreeSet::new());
@@ -129,6 +132,15 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// The cluster as templates see it after an operator has changed so often what components run with.
+fn changed(times: u32) -> Cluster {
+    let mut cluster = values::cluster();
+    if times > 0 {
+        cluster.versions.values_mut().for_each(|version| version.push_str(&format!("-{times}")));
+    }
+    cluster
 }
 
 /// Pods that no controller creates again stay.

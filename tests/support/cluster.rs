@@ -13,9 +13,9 @@ use metalform::operation::observed::report::ContainerReport;
 use tokio::time::Instant;
 
 use super::etcd::{Etcd, Link, SimulatedMember};
-use super::given;
 use super::host::{
-    APISERVER, CONTROLLER_MANAGER, ETCD, Host, KUBELET, MEMBER, NETWORK, PROXY, TOKEN, address,
+    APISERVER, APISERVER_CONFIGURATION, CONTROLLER_MANAGER, ETCD, ETCD_CONFIGURATION, Host, KUBELET, MEMBER,
+    NETWORK, PROXY, TOKEN, address,
 };
 use super::lease::Lease;
 
@@ -55,6 +55,8 @@ pub struct Cluster {
     /// By name, of one namespace.
     pub pods: BTreeMap<String, UserPod>,
     pub reach_pods: BTreeMap<String, ReachPod>,
+    /// How often the operator has changed what etcd and the API servers run with.
+    pub configuration: u32,
     /// The API does not answer before.
     pub away_until: Option<Instant>,
     /// How long the API is away after each change of etcd's members.
@@ -143,14 +145,15 @@ impl Cluster {
             }
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
             let wanted = host.starts_etcd() && host.etcd_works && !host.etcd_crashes;
-            if running && !wanted {
+            let settled = host.since(ETCD).is_some_and(|since| now >= since + START);
+            // The kubelet ends a static pod whose manifest has changed.
+            if running && !(wanted && settled) {
                 self.etcd
                     .members
                     .iter_mut()
                     .filter(|one| one.peer_url == url)
                     .for_each(|one| one.running = false);
             }
-            let settled = host.since(ETCD).is_some_and(|since| now >= since + START);
             if wanted && !running && settled {
                 match self.etcd.start(name, &url, &host.things[ETCD], &mut host.etcd_data) {
                     Ok(()) => self.complaints.remove(name),
@@ -298,12 +301,42 @@ impl Cluster {
         }
     }
 
+    /// One voter restarts at a time, while the others are well, and one API server while another one serves. `changes` are
+    /// ids of things.
+    pub fn check_restart(&mut self, name: &str, changes: &[String], holds_lease: bool, now: Instant) {
+        let changed = |id: &str| changes.iter().any(|one| one == id);
+        let member = self.etcd.voters().find(|voter| voter.name == name && voter.running);
+        let others = self.etcd.voters().filter(|voter| voter.name != name);
+        let unwell = others.filter(|voter| !self.etcd.is_well(voter)).count();
+        let mut wrong = Vec::new();
+        if changed(ETCD_CONFIGURATION) && member.is_some() {
+            if !holds_lease {
+                wrong.push("its member without the lease".to_owned());
+            }
+            if unwell > 0 && self.disturbed.is_none() {
+                wrong.push(format!("its member while {unwell} others were not well"));
+            }
+        }
+        let served = |node: &NodeView| node.annotations.contains_key(API_SERVER);
+        let mut servers = self.nodes.iter().filter(|(other, node)| *other != name && served(node)).peekable();
+        if changed(APISERVER_CONFIGURATION) && self.nodes.get(name).is_some_and(served) {
+            if !holds_lease {
+                wrong.push("its API server without the lease".to_owned());
+            }
+            let alone =
+                servers.peek().is_some() && !servers.any(|(other, _)| self.serves(&self.hosts[other], now));
+            if alone && self.disturbed.is_none() {
+                wrong.push("its API server while no other one served".to_owned());
+            }
+        }
+        self.violations.extend(wrong.into_iter().map(|wrong| format!("{name} restarted {wrong}")));
+    }
+
     /// The static pods of a node that are not ready, and why.
-    pub fn missing_pods(&self, of: &str, now: Instant) -> Vec<String> {
+    pub fn missing_pods(&self, of: &str, expected: &[ExpectedPod], now: Instant) -> Vec<String> {
         let host = &self.hosts[of];
-        let goal = given::goal(of, &host.roles);
         let mut missing = Vec::new();
-        for pod in goal.pods() {
+        for pod in expected {
             // Others are placed by the API, once the node is Ready.
             let ExpectedPod::Static(name) = pod else { continue };
             let id = format!("static_pod:{name}");

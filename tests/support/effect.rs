@@ -1,5 +1,6 @@
 //! What actions do to the simulated cluster.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use metalform::kube_api::node_addresses::address_annotations;
@@ -8,6 +9,7 @@ use metalform::operation::effect::{Action, Observation, Returned};
 use metalform::operation::goal::peer_url;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::layer_plan::LayerPlan;
+use metalform::operation::observed::lease::LeaseView;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
@@ -47,6 +49,16 @@ impl ModelSite {
         let mut observed = Vec::new();
         match action {
             Action::Apply(layer, plan) => {
+                let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+                if layer.restarts_in_turn() && self.leased.load(Ordering::Relaxed) && !keeps {
+                    return Err(self.lost_lease(&cluster));
+                }
+                let changes: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();
+                // The bootstrap node repairs what the API needs, and does not wait for its turn.
+                if !self.goal.first {
+                    let holds = cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run);
+                    cluster.check_restart(&name, &changes, holds, now);
+                }
                 let only = midway.then(|| plan.changes().len() / 2);
                 changed = cluster.host(&name).apply(plan, only, now);
                 if *layer != Layer::Proxy {
@@ -61,8 +73,13 @@ impl ModelSite {
                     cluster.tokens.remove(&token);
                 }
             }
-            Action::TakeLease => observed.push(Observation::Lease(self.take_lease(&mut cluster, now))),
+            Action::TakeLease => {
+                let view = self.take_lease(&mut cluster, now);
+                self.leased.store(view == LeaseView::Ours, Ordering::Relaxed);
+                observed.push(Observation::Lease(view));
+            }
             Action::ReleaseLease => {
+                self.leased.store(false, Ordering::Relaxed);
                 self.check_leaving(&mut cluster, now);
                 if cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run) {
                     cluster.lease = None;

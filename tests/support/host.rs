@@ -27,6 +27,9 @@ pub const ETCD: &str = "static_pod:etcd";
 /// The directory without which the static pod of etcd does not start.
 pub const MEMBER: &str = "directory:/var/lib/etcd/member";
 pub const APISERVER: &str = "static_pod:kube-apiserver";
+/// What a pod runs with, once an operator has changed it.
+pub const ETCD_CONFIGURATION: &str = "configuration:etcd";
+pub const APISERVER_CONFIGURATION: &str = "configuration:kube-apiserver";
 pub const CONTROLLER_MANAGER: &str = "static_pod:kube-controller-manager";
 pub const KUBELET: &str = "service:kubelet";
 pub const TOKEN: &str = "template:bootstrap-kubelet.conf";
@@ -218,6 +221,9 @@ impl Host {
             });
             changed += 1;
             self.since.insert(id.clone(), now);
+            if let Some(pod) = id.strip_prefix("configuration:") {
+                self.since.insert(format!("static_pod:{pod}"), now);
+            }
             match after {
                 Some(content) => self.things.insert(id, content),
                 None => self.things.remove(&id),
@@ -284,12 +290,27 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
         "etcd-member" => {
             let etcd = node.etcd.as_ref().unwrap();
             let directory = etcd.first_start.then(|| thing(MEMBER, ""));
-            directory.into_iter().chain([thing(ETCD, &etcd.initial_cluster)]).collect()
+            let configuration = configuration(ETCD_CONFIGURATION, values, "etcd");
+            let member = thing(ETCD, &etcd.initial_cluster);
+            directory.into_iter().chain([member]).chain(configuration).collect()
         }
-        "kube-apiserver" => vec![thing(APISERVER, &node.etcd.as_ref().unwrap().endpoints.join(" "))],
+        "kube-apiserver" => {
+            let server = thing(APISERVER, &node.etcd.as_ref().unwrap().endpoints.join(" "));
+            [server].into_iter().chain(configuration(APISERVER_CONFIGURATION, values, "kubernetes")).collect()
+        }
         "kube-controller-manager" | "kube-scheduler" => vec![thing(&format!("static_pod:{state}"), "")],
         other => vec![thing(&format!("state:{other}"), "")],
     }
+}
+
+/// Nothing, as long as no operator has changed it: the versions are plain then.
+fn configuration(
+    id: &str,
+    values: &Values<'_, Cluster>,
+    component: &str,
+) -> Option<(String, Option<String>)> {
+    let version = &values.cluster.versions[component];
+    version.contains('-').then(|| (id.to_owned(), Some(version.clone())))
 }
 
 thread_local! {

@@ -129,7 +129,7 @@ impl ModelSite {
         }
     }
 
-    fn lost_lease(&self, cluster: &Cluster) -> EffectError {
+    pub fn lost_lease(&self, cluster: &Cluster) -> EffectError {
         if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
             return EffectError::NoLease;
         }

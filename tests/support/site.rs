@@ -61,6 +61,8 @@ pub struct ModelSite {
     pub uncertain: AtomicBool,
     /// Whether it has added a learner.
     pub added: AtomicBool,
+    /// Whether it has taken the lease, and not released it.
+    pub leased: AtomicBool,
     /// What this run has seen of etcd lately.
     pub bases: Mutex<Vec<Basis>>,
 }
@@ -318,7 +320,9 @@ impl ModelSite {
                 Observation::Membership(self.membership(&cluster, endpoints, now)?)
             }
             Look::Lease => Observation::Lease(self.lease(&cluster, now)),
-            Look::Pods(_) => Observation::Pods(cluster.missing_pods(name, now)),
+            Look::Pods(expected) => {
+                Observation::Pods(expected.clone(), cluster.missing_pods(name, expected, now))
+            }
             Look::PodsToDrain => Observation::PodsToDrain(cluster.pods_to_drain(name)),
             Look::ApiServers(servers) => Observation::ApiServers(
                 servers.keys().map(|other| (other.clone(), cluster.api_server(other, now))).collect(),

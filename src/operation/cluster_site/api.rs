@@ -47,12 +47,8 @@ impl ClusterSite {
         let probes = expected.iter().filter_map(manifest_probe).collect();
         let manifests = self.ports.host.observe(&probes).await?;
         let found = pods::of_node(&client, &self.goal.name).await?;
-        Ok(Observation::Pods(pods::missing(
-            &found,
-            &self.goal.name,
-            expected,
-            &digests(expected, &manifests),
-        )))
+        let missing = pods::missing(&found, &self.goal.name, expected, &digests(expected, &manifests));
+        Ok(Observation::Pods(expected.to_vec(), missing))
     }
 
     /// Whether it is ready; that it does not answer is an observation too.

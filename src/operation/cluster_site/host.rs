@@ -32,10 +32,20 @@ impl ClusterSite {
     /// Carries out a plan. Its own last observation shows that nothing differs, so no further look is needed; but the
     /// proxy depends on the other nodes, which may have changed since it was planned.
     pub(super) async fn apply(&self, layer: &Layer, plan: &HostPlan) -> Result<Returned, EffectError> {
-        let (changed, unchanged) = self.carry_out(self.ports.host.as_ref(), plan).await?;
+        let work = self.carry_out(self.ports.host.as_ref(), plan);
+        let (changed, unchanged) =
+            if layer.restarts_in_turn() { self.in_turn(work).await? } else { work.await? };
         let settled = (*layer != Layer::Proxy)
             .then(|| Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed + unchanged)));
         Ok(Returned { changed, observed: settled.into_iter().collect() })
+    }
+
+    /// Drops the work when the lease is lost, where this run holds it.
+    async fn in_turn<T>(&self, work: impl Future<Output = Result<T, EffectError>>) -> Result<T, EffectError> {
+        match self.lease.lock().await.as_ref() {
+            Some(lease) => lease.run(work).await?,
+            None => work.await,
+        }
     }
 
     /// How many resources were changed, and how many were not.

@@ -240,6 +240,7 @@ impl Action {
                 ];
                 // Another run may have written a newer list of API servers before this one.
                 disturbed.extend((*layer == Layer::Proxy).then_some(LookKey::Peers));
+                disturbed.extend(layer.initial_cluster().map(|_| LookKey::Membership));
                 disturbed
             }
             Self::CreateJoinToken | Self::DeleteJoinTokens => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::etcd::member::Membership;
 use crate::kube_api::eviction::DrainPod;
+use crate::kube_api::pods::ExpectedPod;
 use crate::model::facts::Facts;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
@@ -26,7 +27,7 @@ pub enum Observation {
     Node(Option<NodeView>),
     Peers(BTreeMap<String, Peer>),
     /// One line for each pod that is not ready.
-    Pods(Vec<String>),
+    Pods(Vec<ExpectedPod>, Vec<String>),
     PodsToDrain(Vec<DrainPod>),
     /// Why each is not ready, by node name.
     ApiServers(BTreeMap<String, Option<String>>),

@@ -170,6 +170,11 @@ impl HostBegun {
         self.changed.keys().any(Layer::is_first_start)
     }
 
+    /// Whether this run has changed what a member that voted before runs with.
+    pub fn restarted_member(&self) -> bool {
+        self.changed.keys().any(|layer| layer.initial_cluster().is_some() && !layer.is_first_start())
+    }
+
     /// Whether this run has changed a resource of this layer already.
     pub fn was_changed(&self, layer: &Layer, id: &str) -> bool {
         self.changed.get(layer).is_some_and(|ids| ids.contains(id))

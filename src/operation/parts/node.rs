@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::etcd::membership::MembershipChange;
 use crate::kube_api::eviction::DrainPod;
 use crate::kube_api::node_addresses::address_annotations;
+use crate::kube_api::pods::ExpectedPod;
 use crate::model::api_contract::{API_SERVER, CORDONED};
 use crate::model::facts::Facts;
 use crate::operation::effect::{Action, LookKey, Observation};
@@ -21,8 +22,8 @@ pub struct NodePart {
     pub node: Option<Option<NodeView>>,
     /// The other nodes, by name.
     pub peers: Option<BTreeMap<String, Peer>>,
-    /// One line for each pod of the node's roles that is not ready.
-    pub missing_pods: Option<Vec<String>>,
+    /// One line for each pod that is not ready, by the pods that were looked at.
+    pub missing_pods: BTreeMap<Vec<ExpectedPod>, Vec<String>>,
     /// The pods that must leave the node.
     pub pods_to_drain: Option<Vec<DrainPod>>,
     /// How many join tokens there are for this node, those of killed runs included.
@@ -65,7 +66,9 @@ impl NodePart {
                 self.node = Some(node.clone());
             }
             Observation::Peers(peers) => self.peers = Some(peers.clone()),
-            Observation::Pods(missing) => self.missing_pods = Some(missing.clone()),
+            Observation::Pods(expected, missing) => {
+                self.missing_pods.insert(expected.clone(), missing.clone());
+            }
             Observation::PodsToDrain(pods) => self.pods_to_drain = Some(pods.clone()),
             Observation::JoinTokens(tokens) => self.join_tokens = Some(*tokens),
             Observation::Reachability(reachability) => {
@@ -81,7 +84,7 @@ impl NodePart {
         match key {
             LookKey::Node => self.node = None,
             LookKey::Peers => self.peers = None,
-            LookKey::Pods => self.missing_pods = None,
+            LookKey::Pods => self.missing_pods.clear(),
             LookKey::PodsToDrain => self.pods_to_drain = None,
             LookKey::JoinTokens => self.join_tokens = None,
             LookKey::Reachability => self.reachability = None,
@@ -89,8 +92,8 @@ impl NodePart {
         }
     }
 
-    /// Takes an action as done. `pod_cidr` is what the node would be assigned.
-    pub fn predict(&mut self, action: &Action, facts: Option<&Facts>, pod_cidr: &str) {
+    /// Takes an action as done. `pod_cidr` is what the node would be assigned, `pods` are those of its roles.
+    pub fn predict(&mut self, action: &Action, facts: Option<&Facts>, pod_cidr: &str, pods: &[ExpectedPod]) {
         match action {
             Action::RegisterNode(_) => {
                 let node = NodeView { pod_cidr: Some(pod_cidr.to_owned()), ..NodeView::default() };
@@ -101,7 +104,10 @@ impl NodePart {
                 self.node.get_or_insert(None);
                 self.peers.get_or_insert_with(BTreeMap::new);
             }
-            Action::Apply(Layer::ControlPlane, _) => self.missing_pods = Some(Vec::new()),
+            Action::Apply(Layer::ControlPlane | Layer::EtcdMember { .. }, _) => {
+                let etcd = vec![ExpectedPod::Static("etcd".to_owned())];
+                self.missing_pods.extend([(pods.to_vec(), Vec::new()), (etcd, Vec::new())]);
+            }
             Action::SetCapacity(_) => self.view().has_capacity = true,
             Action::RecordAddresses { control_plane, workload_plane, status } => {
                 let view = self.view();
@@ -130,7 +136,7 @@ impl NodePart {
             Action::DeleteJoinTokens => self.join_tokens = Some(0),
             Action::StartReachabilityPod => {
                 self.reachability = Some(Reachability::Reached);
-                self.missing_pods = Some(Vec::new());
+                self.missing_pods.insert(pods.to_vec(), Vec::new());
             }
             _ => {}
         }

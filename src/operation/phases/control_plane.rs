@@ -1,13 +1,15 @@
 //! The node's API server, controller manager and scheduler are ready.
 
+use super::another_api_server::another_ready;
 use super::layer_applied::applied;
-use super::membership::api_server_endpoints;
+use super::membership::{api_server_endpoints, lease};
 use super::pods_ready::pods_ready;
 use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 use crate::operation::layer::Layer;
+use crate::operation::observed::node::NodeView;
 
 /// Ends with the API server recorded on the Node, so that proxies use it.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ impl<O: NodeOperation> Phase<O> for ControlPlane {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        let started = api_server_endpoints(scene).and_then(|()| applied(scene, Layer::ControlPlane));
+        let started = api_server_endpoints(scene).and_then(|()| in_turn(scene));
         if let Err(first) = started.and_then(|()| pods_ready(scene)) {
             return first;
         }
@@ -31,6 +33,23 @@ impl<O: NodeOperation> Phase<O> for ControlPlane {
         if node.as_ref().is_none_or(|node| !node.annotations.contains_key(API_SERVER)) {
             return PhaseStatus::Act(Action::MarkApiServerReady);
         }
-        PhaseStatus::Holds
+        if scene.etcd_begun().lease { PhaseStatus::Act(Action::ReleaseLease) } else { PhaseStatus::Holds }
     }
+}
+
+/// The static pods are on the host. An API server that serves is restarted under the lease on etcd membership, so that no
+/// other one restarts meanwhile, and while another one is ready, if there is one.
+fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    let serves =
+        |node: &Option<NodeView>| node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER));
+    let action = match applied(scene, Layer::ControlPlane) {
+        Err(PhaseStatus::Act(action)) if scene.node().node.as_ref().is_some_and(serves) => action,
+        other => return other,
+    };
+    if !scene.etcd_begun().lease {
+        return Err(lease(scene));
+    }
+    let peers = scene.node().peers.as_ref().ok_or(PhaseStatus::Look(Look::Peers))?;
+    another_ready(scene, peers)?;
+    Err(PhaseStatus::Act(action))
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use super::layer_applied::{address, applied};
 use super::member_wait::{LEARNER_LIMIT, QUEUE_LIMIT, wait};
+use super::pods_ready::these_ready;
 use crate::etcd::member::Membership;
 use crate::etcd::membership::{
-    LearnerProgress, MemberData, MemberGoal, MembershipChange, Move, initial_cluster, next,
+    LearnerProgress, MemberData, MemberGoal, MembershipChange, Move, initial_cluster, next, other_complaints,
 };
+use crate::kube_api::pods::ExpectedPod;
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
@@ -94,7 +96,11 @@ fn decide<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<MemberStatus, PhaseS
             initial_cluster: initial_cluster.clone(),
             first_start: has_never_started(membership, *id),
         };
-        start(scene, survey.etcd_data && has_never_started(membership, *id), layer)?;
+        // Data beside a manifest with this very list is of the member itself: it copies, and has no name yet.
+        let listed = survey.etcd_flags.as_ref().and_then(|flags| flags.get("initial-cluster"));
+        let leftover =
+            survey.etcd_data && has_never_started(membership, *id) && listed != Some(initial_cluster);
+        start(scene, leftover, layer)?;
         decided = next(&goal, membership, LearnerProgress { started: true, ..unstarted });
     } else if matches!(
         decided,
@@ -142,13 +148,11 @@ fn act_on<O: NodeOperation>(
 ) -> Result<PhaseStatus, PhaseStatus> {
     let lease_held = scene.etcd_begun().lease;
     Ok(match decided {
-        Move::Holds | Move::WaitForLearner { .. } if lease_held => {
-            // The other learner's operation needs the lease.
-            PhaseStatus::Act(Action::ReleaseLease)
-        }
+        // The other learner's operation needs the lease.
+        Move::WaitForLearner { .. } if lease_held => PhaseStatus::Act(Action::ReleaseLease),
         Move::Holds => {
-            applied(scene, as_it_started(survey, goal, membership))?;
-            PhaseStatus::Holds
+            restarted(scene, as_it_started(survey, goal, membership), goal, membership)?;
+            if lease_held { PhaseStatus::Act(Action::ReleaseLease) } else { PhaseStatus::Holds }
         }
         Move::Blocked(obstacle) => PhaseStatus::Blocked(Blocker::Etcd(obstacle)),
         Move::WaitForLearner { .. } if scene.etcd().lease.is_none() => PhaseStatus::Look(Look::Lease),
@@ -175,6 +179,30 @@ fn act_on<O: NodeOperation>(
         | Move::WaitForSync { .. }
         | Move::WaitForVoters { .. } => PhaseStatus::wait(wait(scene, &decided)),
     })
+}
+
+/// A voter runs with what its host has. It is restarted under the lease, so that no other one restarts or joins
+/// meanwhile, and while all others are healthy.
+fn restarted<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    layer: Layer,
+    goal: &MemberGoal,
+    membership: &Membership,
+) -> Result<(), PhaseStatus> {
+    match applied(scene, layer) {
+        Err(PhaseStatus::Act(_)) if !scene.etcd_begun().lease => Err(lease(scene)),
+        Err(PhaseStatus::Act(action)) => {
+            let complaints = other_complaints(goal, membership);
+            if complaints.is_empty() || membership.voters().count() == 1 {
+                return Err(PhaseStatus::Act(action));
+            }
+            Err(PhaseStatus::wait(wait(scene, &Move::WaitForVoters { complaints })))
+        }
+        Ok(()) if scene.etcd_begun().lease && scene.host_begun().restarted_member() => {
+            these_ready(scene, vec![ExpectedPod::Static("etcd".to_owned())])
+        }
+        other => other,
+    }
 }
 
 /// What brings the lease nearer.

@@ -1,6 +1,7 @@
 //! One phase a file; the operations put them in order.
 
 mod addresses_recorded;
+mod another_api_server;
 pub mod apiserver_proxies;
 pub mod apiserver_withdrawn;
 pub mod base_system;

@@ -11,8 +11,15 @@ use crate::operation::effect::{Look, LookKey};
 
 /// Every pod of the node's roles is Ready; `Err` is what comes before.
 pub(super) fn pods_ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
-    let expected = scene.node_goal().pods();
-    let Some(missing) = &scene.node().missing_pods else {
+    these_ready(scene, scene.node_goal().pods())
+}
+
+/// These pods of the node are Ready; `Err` is what comes before.
+pub(super) fn these_ready<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    expected: Vec<ExpectedPod>,
+) -> Result<(), PhaseStatus> {
+    let Some(missing) = scene.node().missing_pods.get(&expected) else {
         return Err(PhaseStatus::Look(Look::Pods(expected)));
     };
     if missing.is_empty() {
