@@ -23,6 +23,11 @@ if test "$(systemctl show --property=ActiveState --value containerd.service)" = 
         sleep 0.1
     done
 fi
+# Its next Node has another part of the pod network: the bridge keeps its address, and refuses pods of another one.
+if ip link show cni0 >/dev/null 2>&1; then
+    ip link delete cni0
+fi
+rm -rf /var/lib/cni/networks
 if test -d /var/lib/etcd/member; then
     mv -T /var/lib/etcd/member "/var/lib/etcd/removed-$(date +%s)"
 fi
