@@ -149,6 +149,36 @@ async fn a_host_that_never_answers_is_given_up_at_the_deadline() {
 }
 
 #[tokio::test]
+async fn programs_that_wait_for_the_same_attempt_share_its_failure_and_later_ones_try_again() {
+    let site = Site::new();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = site.target(silent.local_addr().unwrap().port());
+    let transport = site.connect_with(site.client().with_deadline(SHORT), target);
+    let attempts = |programs: usize| {
+        let (silent, transport) = (&silent, &transport);
+        async move {
+            let mut accepted = Vec::new();
+            let side_by_side = futures::future::join_all((0..programs).map(|_| run(transport, "true")));
+            tokio::pin!(side_by_side);
+            loop {
+                tokio::select! {
+                    stream = silent.accept() => accepted.push(stream.unwrap()),
+                    results = &mut side_by_side => {
+                        for result in results {
+                            let error = result.unwrap_err();
+                            assert!(matches!(error, TransportError::Unreachable { .. }), "{error}");
+                        }
+                        return accepted.len();
+                    }
+                }
+            }
+        }
+    };
+    assert_eq!(attempts(4).await, 1);
+    assert_eq!(attempts(2).await, 1);
+}
+
+#[tokio::test]
 async fn a_closed_port_is_unreachable() {
     let site = Site::new();
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();

@@ -15,6 +15,8 @@ pub enum FailureClass {
     Etcd,
     /// The Kubernetes API.
     Api,
+    /// Pods of the cluster's users.
+    Workload,
     /// metalform itself.
     Own,
 }

@@ -17,39 +17,52 @@ pub enum ClusterNodesError {
     /// The API cannot be used.
     #[error("{} ({API})", error_chain(.0))]
     Api(ApiError),
-    /// Nodes are missing, or their manifests are wrong; one line each.
-    #[error("{}", .0.join("; "))]
-    Manifests(Vec<String>),
+    /// Nodes are missing, or their manifests are wrong.
+    #[error("{}", unusable(missing, wrong).join("; "))]
+    Unusable {
+        /// Their names.
+        missing: Vec<HostName>,
+        /// What is wrong, one line each.
+        wrong: Vec<String>,
+    },
+}
+
+fn unusable(missing: &[HostName], wrong: &[String]) -> Vec<String> {
+    missing.iter().map(|name| format!("Node {name} not found")).chain(wrong.iter().cloned()).collect()
 }
 
 impl CommandError for ClusterNodesError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Api(_) => ErrorClass::Api,
-            Self::Manifests(_) => ErrorClass::Configuration,
+            Self::Unusable { .. } => ErrorClass::Configuration,
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Api(_) => vec![self.to_string()],
-            Self::Manifests(lines) => lines.clone(),
+            Self::Unusable { missing, wrong } => unusable(missing, wrong),
         }
     }
 
     fn hints(&self) -> Vec<String> {
-        vec![
-            match self {
-                Self::Api(ApiError::Kubeconfig { .. } | ApiError::Unusable { .. }) => {
-                    "run this command as root on the bootstrap node"
-                }
-                Self::Api(_) => {
-                    "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes"
-                }
-                Self::Manifests(_) => "fix the manifest and run kubectl apply -f again",
+        let hints = match self {
+            Self::Api(ApiError::Kubeconfig { .. } | ApiError::Unusable { .. }) => {
+                vec!["run this command as root on the bootstrap node"]
             }
-            .to_owned(),
-        ]
+            Self::Api(_) => {
+                vec!["check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes"]
+            }
+            Self::Unusable { missing, wrong } => {
+                let list =
+                    "`metalform node list` lists the Nodes; kubectl apply -f creates one from its manifest";
+                let fix = "fix the manifest and run kubectl apply -f again";
+                let hints = [(!missing.is_empty(), list), (!wrong.is_empty(), fix)];
+                hints.into_iter().filter_map(|(applies, hint)| applies.then_some(hint)).collect()
+            }
+        };
+        hints.into_iter().map(str::to_owned).collect()
     }
 }
 
@@ -75,7 +88,11 @@ pub fn specs(nodes: &[Node]) -> Result<Vec<NodeSpec>, ClusterNodesError> {
             Err(problems) => errors.extend(problems.to_string().lines().map(str::to_owned)),
         }
     }
-    if errors.is_empty() { Ok(specs) } else { Err(ClusterNodesError::Manifests(errors)) }
+    if errors.is_empty() {
+        Ok(specs)
+    } else {
+        Err(ClusterNodesError::Unusable { missing: Vec::new(), wrong: errors })
+    }
 }
 
 /// Reads the Nodes with these names, and checks all of them before any is used.
@@ -89,15 +106,13 @@ pub async fn named(layout: &Layout, names: &[HostName]) -> Result<Vec<NodeSpec>,
     for name in names {
         match nodes::get(&client, name).await.map_err(ClusterNodesError::Api)? {
             Some(node) => found.push(node),
-            None => missing.push(format!("Node {name} not found")),
+            None => missing.push(name.clone()),
         }
     }
     match specs(&found) {
         Ok(specs) if missing.is_empty() => Ok(specs),
-        Ok(_) => Err(ClusterNodesError::Manifests(missing)),
-        Err(ClusterNodesError::Manifests(wrong)) => {
-            Err(ClusterNodesError::Manifests([missing, wrong].concat()))
-        }
+        Ok(_) => Err(ClusterNodesError::Unusable { missing, wrong: Vec::new() }),
+        Err(ClusterNodesError::Unusable { wrong, .. }) => Err(ClusterNodesError::Unusable { missing, wrong }),
         Err(error) => Err(error),
     }
 }

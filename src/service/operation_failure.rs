@@ -67,6 +67,12 @@ impl CommandError for OperationFailure {
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker)
             }
+            Self::Run { error, .. } if error.class() == Some(FailureClass::Workload) => {
+                vec![
+                    "`kubectl get pdb -A` shows the disruption budgets: free them and run the same command again, or give it more time with --drain-timeout SECONDS"
+                        .to_owned(),
+                ]
+            }
             Self::Run { node, without_host, .. } => {
                 let gone = without_host.filter(|_| self.class() == ErrorClass::Ssh);
                 let gone = gone.map(|option| format!("if the host is gone for good, add {option}"));
@@ -83,7 +89,7 @@ impl From<FailureClass> for ErrorClass {
             FailureClass::Ssh => Self::Ssh,
             FailureClass::Host => Self::Host,
             FailureClass::Etcd => Self::Etcd,
-            FailureClass::Api => Self::Api,
+            FailureClass::Api | FailureClass::Workload => Self::Api,
             FailureClass::Own => Self::Bug,
         }
     }
@@ -187,6 +193,20 @@ mod tests {
         assert_eq!(failure.class(), ErrorClass::Host);
         assert_eq!(failure.errors(), ["node-1: one", "node-1: two"]);
         assert_eq!(failure.hints(), ["fix one", "fix two"]);
+    }
+
+    #[test]
+    fn pods_that_stay_are_no_failure_of_the_api_server() {
+        let fault = RunFault::TimedOut {
+            phase: "Drained".to_owned(),
+            condition: "the pods of node-1 to leave".to_owned(),
+            class: FailureClass::Workload,
+            elapsed: std::time::Duration::from_secs(300),
+            last_seen: "default/web-0: is terminating".to_owned(),
+        };
+        let failure = run("node-1", RunError::Fault(fault));
+        assert_eq!(failure.class(), ErrorClass::Api);
+        assert!(failure.hints().concat().contains("--drain-timeout"), "{:?}", failure.hints());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod signing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use russh::client::Msg;
@@ -37,11 +38,20 @@ use crate::model::ssh_target::SshTarget;
 /// # Guarantees
 /// A program is started at most once. A connection that turns out to be broken before the program was sent
 /// is replaced, once; one that breaks later is [`TransportError::Lost`], and the next run connects again. Runs may
-/// overlap; they share the connection.
+/// overlap; they share the connection, and the failure of an attempt for which they waited.
 pub struct SshTransport {
     target: SshTarget,
     client: Arc<SshClient>,
-    connection: Mutex<Option<Arc<Connection>>>,
+    slot: Mutex<Slot>,
+    /// How many runs have asked for a connection.
+    asked: AtomicU64,
+}
+
+#[derive(Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    /// The last failed attempt, and how many had asked when it ended: they do not wait for the host once more.
+    failed: Option<(u64, TransportError)>,
 }
 
 /// A channel on which nothing was sent yet, and what must live as long as it does.
@@ -60,7 +70,7 @@ impl SshTransport {
 
     /// Does not connect yet.
     pub fn of(client: Arc<SshClient>, target: SshTarget) -> Self {
-        Self { target, client, connection: Mutex::default() }
+        Self { target, client, slot: Mutex::default(), asked: AtomicU64::default() }
     }
 
     async fn session(&self) -> Result<Session, TransportError> {
@@ -76,15 +86,25 @@ impl SshTransport {
         }
     }
 
-    /// The existing connection, or a new one, and whether it is new. Concurrent calls wait for the same one.
+    /// The existing connection, or a new one, and whether it is new. Concurrent calls wait for the same attempt.
     async fn connect(&self) -> Result<(Arc<Connection>, bool), TransportError> {
-        let mut slot = self.connection.lock().await;
-        if let Some(connection) = slot.as_ref().filter(|connection| !connection.handle.is_closed()) {
+        let turn = self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = slot.connection.as_ref().filter(|present| !present.handle.is_closed()) {
             return Ok((Arc::clone(connection), false));
         }
-        *slot = None;
-        let connection = Arc::new(open::open(&self.client, &self.target).await?);
-        *slot = Some(Arc::clone(&connection));
+        slot.connection = None;
+        if let Some((_, error)) = slot.failed.as_ref().filter(|(asked, _)| turn < *asked) {
+            return Err(error.clone());
+        }
+        let connection = match open::open(&self.client, &self.target).await {
+            Ok(connection) => Arc::new(connection),
+            Err(error) => {
+                slot.failed = Some((self.asked.load(Ordering::Relaxed), error.clone()));
+                return Err(error);
+            }
+        };
+        slot.connection = Some(Arc::clone(&connection));
         Ok((connection, true))
     }
 
@@ -111,9 +131,9 @@ impl SshTransport {
     }
 
     async fn forget(&self, broken: &Arc<Connection>) {
-        let mut slot = self.connection.lock().await;
-        if slot.as_ref().is_some_and(|present| Arc::ptr_eq(present, broken)) {
-            *slot = None;
+        let mut slot = self.slot.lock().await;
+        if slot.connection.as_ref().is_some_and(|present| Arc::ptr_eq(present, broken)) {
+            slot.connection = None;
         }
     }
 }

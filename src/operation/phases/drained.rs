@@ -50,7 +50,7 @@ impl Phase<RemoveOperation> for Drained {
         }
         PhaseStatus::wait(Condition {
             sentence: format!("the pods of {} to leave", scene.goal.node.name),
-            class: FailureClass::Api,
+            class: FailureClass::Workload,
             last_seen: pods.iter().map(describe).collect::<Vec<_>>().join("; "),
             limit: scene.goal.drain_limit,
             looks: vec![LookKey::PodsToDrain],

@@ -44,10 +44,13 @@ class Unchanged:
 
 
 def files(host):
-    """One line a file: where, how large, whose, and when it was last changed in any way."""
+    """One line a file: where, how large, whose, and when it was last changed in any way.
+
+    Without the record of operations: what was refused is recorded too.
+    """
     script = (
         f"for place in {_PLACES}; do [ ! -e $place ] || echo $place; done |"
-        " xargs -I{} find {} -xdev -type f -printf '%p %s %m %U %C@\\n'"
+        " xargs -I{} find {} -xdev -type f -not -path '/var/lib/metalform/operations/*' -printf '%p %s %m %U %C@\\n'"
     )
     return set(shell(host, script).splitlines())
 
