@@ -1,14 +1,16 @@
 //! `metalform etcd`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::{Format, document, print};
-use crate::report::etcd_table::{HEADER, rows};
+use crate::report::etcd_table::{HEADER, rows, saved};
 use crate::report::table::table;
 use crate::service::etcd_members;
+use crate::service::etcd_snapshot::{self, SnapshotRequest};
 use crate::workspace::layout::Layout;
 
 /// Inspect the members of etcd
@@ -24,6 +26,18 @@ enum EtcdVerb {
     Members(EtcdShowArgs),
     /// List every member; exit with code 5 unless every voting member is healthy and no alarm is raised
     Health(EtcdShowArgs),
+    /// Save a copy of the database to a file that does not exist yet, and verify that it is whole
+    Snapshot(EtcdSnapshotArgs),
+}
+
+/// Which snapshot to take.
+#[derive(Debug, Args)]
+struct EtcdSnapshotArgs {
+    /// The file to create, with mode 0600: it contains every Secret of the cluster
+    file: PathBuf,
+    /// The client URL of the member to save; by default the newest healthy voter. Needs no quorum
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
 }
 
 /// How members are shown.
@@ -40,8 +54,12 @@ impl EtcdArgs {
     /// # Errors
     /// When no member answers; for `health`, when one is not healthy.
     pub async fn run(&self) -> Result<ExitCode, Failure> {
+        let (show, judged) = match &self.command {
+            EtcdVerb::Members(show) => (show, false),
+            EtcdVerb::Health(show) => (show, true),
+            EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
+        };
         let membership = etcd_members::members(&Layout::default()).await?;
-        let (EtcdVerb::Members(show) | EtcdVerb::Health(show)) = &self.command;
         let rows = rows(&membership);
         match show.output {
             Format::Json | Format::Yaml => document(show.output, &rows)?,
@@ -53,9 +71,18 @@ impl EtcdArgs {
                 print(&table(&HEADER, &cells))?;
             }
         }
-        if let EtcdVerb::Health(_) = &self.command {
+        if judged {
             etcd_members::health(&membership)?;
         }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl EtcdSnapshotArgs {
+    async fn run(&self) -> Result<ExitCode, Failure> {
+        let request = SnapshotRequest { file: self.file.clone(), endpoint: self.endpoint.clone() };
+        let snapshot = etcd_snapshot::save(request, &Layout::default()).await?;
+        print(&saved(&snapshot))?;
         Ok(ExitCode::SUCCESS)
     }
 }

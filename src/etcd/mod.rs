@@ -11,6 +11,7 @@ pub mod member;
 pub mod membership;
 pub mod quorum;
 pub mod removal;
+pub mod snapshot;
 
 #[cfg(test)]
 pub(crate) mod simulation;

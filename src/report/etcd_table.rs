@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::etcd::member::{Health, Membership};
+use crate::service::etcd_snapshot::SavedSnapshot;
 
 /// The columns, in order.
 pub const HEADER: [&str; 10] =
@@ -104,12 +105,23 @@ impl MemberRow {
             or_dash(self.leader, |leads| if leads { "yes" } else { "no" }.to_owned()),
             or_dash(self.revision, |revision| revision.to_string()),
             or_dash(self.raft_index, |index| index.to_string()),
-            or_dash(self.db_size, |bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))),
+            or_dash(self.db_size, mebibytes),
             or_dash(self.latency_micros, |micros| format!("{:.1} ms", micros as f64 / 1000.0)),
             self.health.word().to_owned(),
             self.errors.join("; "),
         ]
     }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+/// What `etcd snapshot` saved.
+pub fn saved(snapshot: &SavedSnapshot) -> String {
+    let SavedSnapshot { file, size, member, revision } = snapshot;
+    let revision = revision.map(|revision| format!(", revision {revision} or later")).unwrap_or_default();
+    format!("{}: {} from {member}{revision}\n", file.display(), mebibytes(*size))
 }
 
 impl Standing {

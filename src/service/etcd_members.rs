@@ -61,15 +61,28 @@ impl CommandError for UnhealthyEtcd {
 /// # Errors
 /// When the client certificate cannot be used, or no member answers.
 pub async fn members(layout: &Layout) -> Result<Membership, EtcdMembersError> {
+    all(layout).await?.observe().await.map_err(EtcdMembersError::Observe)
+}
+
+/// How the member on this machine and those on all other etcd nodes are reached.
+///
+/// # Errors
+/// When the client certificate cannot be used.
+pub(super) async fn all(layout: &Layout) -> Result<EtcdAccess, EtcdMembersError> {
+    let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
+    endpoints.extend(other_endpoints(layout).await);
+    access(layout, endpoints)
+}
+
+/// How these endpoints are reached, with the client certificate of this machine.
+///
+/// # Errors
+/// When it cannot be used.
+pub(super) fn access(layout: &Layout, endpoints: Vec<String>) -> Result<EtcdAccess, EtcdMembersError> {
     let (certificate, key) = layout.etcd_client();
     let credentials = EtcdCredentials::read(&layout.pki().join("etcd/ca.crt"), &certificate, &key)
         .map_err(EtcdMembersError::Credentials)?;
-    let mut endpoints = vec!["https://127.0.0.1:2379".to_owned()];
-    endpoints.extend(other_endpoints(layout).await);
-    EtcdAccess { endpoints, connector: Arc::new(credentials), deadline: DEADLINE }
-        .observe()
-        .await
-        .map_err(EtcdMembersError::Observe)
+    Ok(EtcdAccess { endpoints, connector: Arc::new(credentials), deadline: DEADLINE })
 }
 
 /// Whether every voting member is healthy and no alarm is raised.

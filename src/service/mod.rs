@@ -14,6 +14,7 @@ pub mod command_context;
 pub mod command_error;
 pub mod deploy;
 pub mod etcd_members;
+pub mod etcd_snapshot;
 pub mod facts;
 pub mod file_text;
 pub mod fleet_options;

@@ -40,6 +40,45 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     sync(directory(path))
 }
 
+/// A file that does not exist yet and is written in parts; dropped, it leaves nothing.
+#[derive(Debug)]
+pub struct StagedFile {
+    path: PathBuf,
+    file: NamedTempFile,
+}
+
+impl StagedFile {
+    /// Nothing is at `path` yet.
+    ///
+    /// # Errors
+    /// When the file exists, or its directory cannot be written.
+    pub fn new(path: &Path, mode: u32) -> Result<Self, FileError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(failed(path)(io::ErrorKind::AlreadyExists.into()));
+        }
+        Ok(Self { path: path.to_owned(), file: stage(path, &[], mode)? })
+    }
+
+    /// Writes the next part.
+    ///
+    /// # Errors
+    /// From the operating system.
+    pub fn append(&mut self, part: &[u8]) -> io::Result<()> {
+        self.file.write_all(part)
+    }
+
+    /// Makes it appear.
+    ///
+    /// # Errors
+    /// Also when the file exists by now.
+    pub fn create(self) -> Result<(), FileError> {
+        let path = &self.path;
+        self.file.as_file().sync_all().map_err(failed(path))?;
+        self.file.persist_noclobber(path).map_err(|error| failed(path)(error.error))?;
+        sync(directory(path))
+    }
+}
+
 /// The content, or `None` when there is no such file.
 ///
 /// # Errors

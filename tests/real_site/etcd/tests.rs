@@ -9,6 +9,7 @@ use metalform::etcd::act::{ActError, perform};
 use metalform::etcd::client::{DEADLINE, EtcdAccess};
 use metalform::etcd::member::Membership;
 use metalform::etcd::membership::MembershipChange;
+use metalform::etcd::snapshot;
 use tokio::task::JoinHandle;
 
 use super::certificates::EtcdCa;
@@ -228,4 +229,40 @@ async fn a_client_without_a_socket_speaks_the_same_protocol() {
     etcd.lock().unwrap().members[0].running = false;
     let error = client.status().await.unwrap_err();
     assert!(error.to_string().contains("connection refused"), "{error}");
+}
+
+#[tokio::test]
+async fn real_etcd_s_snapshot_is_whole_with_and_without_quorum() {
+    let Some(mut members) = EtcdProcesses::find() else { return };
+    // Numbers of their own: members of the other tests run beside them.
+    let cluster = format!("n31={},n32={}", EtcdProcesses::peer_url(31), EtcdProcesses::peer_url(32));
+    members.start(31, &cluster, "new");
+    members.start(32, &cluster, "new");
+    let access = members.access(&[31, 32]);
+    let observed = wait_for("two voters", Duration::from_secs(30), || async {
+        match access.observe().await {
+            Ok(seen) if seen.members.iter().all(|one| one.status().is_some()) => WaitStatus::Holds(seen),
+            other => WaitStatus::NotYet(format!("{other:?}")),
+        }
+    });
+    let observed = observed.await.unwrap_or_else(|error| panic!("{error}\n{}", members.last_line(31)));
+    let source = snapshot::source(&observed).unwrap();
+    assert!(!source.status().unwrap().leader, "{source:?}");
+    let url = EtcdProcesses::client_url(31);
+    let urls = [&url];
+    let taken = async || {
+        let mut kept = Vec::new();
+        let streamed = snapshot::stream(&access, &urls, |part| {
+            kept.extend_from_slice(part);
+            Ok(())
+        });
+        streamed.await.map(|size| (size, kept.len() as u64))
+    };
+    let (size, kept) = taken().await.unwrap();
+    assert!(size == kept && size > 4096, "{size} {kept}");
+    members.kill(32);
+    let (size, kept) = taken().await.unwrap();
+    assert_eq!(size, kept);
+    members.kill(31);
+    assert!(matches!(taken().await, Err(snapshot::SnapshotError::Call(_))));
 }
