@@ -44,8 +44,11 @@ def followed():
         done = metalform("deploy-node", NODE)
         expect_equal(f"exit code\n{done.stderr}", done.returncode, REFUSED)
         expect("metalform operations follow" in done.stderr, done.stderr)
-        script = 'metalform deploy-node "$1" --wait 120 >/run/scenario-waited 2>&1 & metalform operations follow; wait $!'
-        lines = shell(BOOTSTRAP, script, NODE, timeout=240).splitlines()
+        # By its id: without one, the newest is followed, and the one that waits may be recorded by then.
+        own = next(operation["id"] for operation in _list() if operation["status"] == "running")
+        script = """metalform deploy-node "$1" --wait 120 >/run/scenario-waited 2>&1 &
+            metalform operations follow "$2"; wait $!"""
+        lines = shell(BOOTSTRAP, script, NODE, own, timeout=240).splitlines()
         run.succeed()
     expect(lines[-1] == f"metalform deploy-node {NODE}: succeeded", "\n".join(lines[-5:]))
     expect(any("End state verified" in line for line in lines), "\n".join(lines))
