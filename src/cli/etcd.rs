@@ -7,8 +7,9 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::{Format, document, print};
-use crate::report::etcd_table::{HEADER, rows, saved};
+use crate::report::etcd_table::{HEADER, defragmented, rows, saved};
 use crate::report::table::table;
+use crate::service::etcd_defragment;
 use crate::service::etcd_members;
 use crate::service::etcd_snapshot::{self, SnapshotRequest};
 use crate::workspace::layout::Layout;
@@ -28,6 +29,9 @@ enum EtcdVerb {
     Health(EtcdShowArgs),
     /// Save a copy of the database to a file that does not exist yet, and verify that it is whole
     Snapshot(EtcdSnapshotArgs),
+    /// Return the free space of the databases, one member at a time and the leader last; after the alarm NOSPACE, forget
+    /// old revisions before and accept writes again afterwards
+    Defragment,
 }
 
 /// Which snapshot to take.
@@ -58,6 +62,7 @@ impl EtcdArgs {
             EtcdVerb::Members(show) => (show, false),
             EtcdVerb::Health(show) => (show, true),
             EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
+            EtcdVerb::Defragment => return defragment().await,
         };
         let membership = etcd_members::members(&Layout::default()).await?;
         let rows = rows(&membership);
@@ -85,4 +90,11 @@ impl EtcdSnapshotArgs {
         print(&saved(&snapshot))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+async fn defragment() -> Result<ExitCode, Failure> {
+    // A closed standard output keeps no member from being defragmented.
+    let report = |event| print(&defragmented(&event)).unwrap_or_default();
+    etcd_defragment::defragment(&Layout::default(), report).await?;
+    Ok(ExitCode::SUCCESS)
 }

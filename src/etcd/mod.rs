@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod client;
+pub mod defragment;
 pub mod learner_watch;
 pub mod member;
 pub mod membership;

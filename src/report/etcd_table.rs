@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::etcd::member::{Health, Membership};
+use crate::service::etcd_defragment::DefragmentEvent;
 use crate::service::etcd_snapshot::SavedSnapshot;
 
 /// The columns, in order.
@@ -122,6 +123,18 @@ pub fn saved(snapshot: &SavedSnapshot) -> String {
     let SavedSnapshot { file, size, member, revision } = snapshot;
     let revision = revision.map(|revision| format!(", revision {revision} or later")).unwrap_or_default();
     format!("{}: {} from {member}{revision}\n", file.display(), mebibytes(*size))
+}
+
+/// One line for what `etcd defragment` did.
+pub fn defragmented(event: &DefragmentEvent) -> String {
+    match event {
+        DefragmentEvent::Compacted { revision } => format!("compacted to revision {revision}\n"),
+        DefragmentEvent::LeaderMoved { to } => format!("{to} leads\n"),
+        DefragmentEvent::Defragmented { member, before, after } => {
+            format!("{member}: {} -> {}\n", mebibytes(*before), mebibytes(*after))
+        }
+        DefragmentEvent::AlarmCleared { member } => format!("{member}: cleared the alarm NOSPACE\n"),
+    }
 }
 
 impl Standing {

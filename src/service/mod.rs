@@ -13,6 +13,7 @@ pub mod cluster_nodes;
 pub mod command_context;
 pub mod command_error;
 pub mod deploy;
+pub mod etcd_defragment;
 pub mod etcd_members;
 pub mod etcd_snapshot;
 pub mod facts;

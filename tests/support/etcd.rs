@@ -288,9 +288,6 @@ impl Etcd {
         if !self.is_led() || !self.takes_part(member) {
             return Health::Unhealthy { reason: "has no leader".to_owned() };
         }
-        if self.full == Some(member.id) {
-            return Health::Unhealthy { reason: format!("memberID:{} alarm:NOSPACE", member.id) };
-        }
         Health::Healthy(Status {
             leader: Some(member.id) == self.leader(),
             raft_index: member.stored,

@@ -74,6 +74,8 @@ pub struct EtcdProcesses {
     directory: TempDir,
     ca: EtcdCa,
     running: Vec<(usize, Child)>,
+    /// Of the database, bytes; etcd's own without one.
+    pub quota: Option<u64>,
 }
 
 impl EtcdProcesses {
@@ -81,7 +83,9 @@ impl EtcdProcesses {
     pub fn find() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         match binary(directory.path()) {
-            Ok(binary) => Some(Self { binary, directory, ca: EtcdCa::new(), running: Vec::new() }),
+            Ok(binary) => {
+                Some(Self { binary, directory, ca: EtcdCa::new(), running: Vec::new(), quota: None })
+            }
             Err(reason) => {
                 assert!(std::env::var_os("METALFORM_REQUIRE_ETCD").is_none(), "{reason}");
                 None
@@ -151,6 +155,7 @@ impl EtcdProcesses {
                 format!("--peer-key-file={key}"),
                 "--unsafe-no-fsync=true".to_owned(),
             ])
+            .args(self.quota.map(|bytes| format!("--quota-backend-bytes={bytes}")))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

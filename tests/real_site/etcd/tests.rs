@@ -7,6 +7,7 @@ use std::time::Duration;
 use metalform::engine::wait::{WaitStatus, wait_for};
 use metalform::etcd::act::{ActError, perform};
 use metalform::etcd::client::{DEADLINE, EtcdAccess};
+use metalform::etcd::defragment::{self, DefragmentMemory, DefragmentStep};
 use metalform::etcd::member::Membership;
 use metalform::etcd::membership::MembershipChange;
 use metalform::etcd::snapshot;
@@ -265,4 +266,51 @@ async fn real_etcd_s_snapshot_is_whole_with_and_without_quorum() {
     assert_eq!(size, kept);
     members.kill(31);
     assert!(matches!(taken().await, Err(snapshot::SnapshotError::Call(_))));
+}
+
+#[tokio::test]
+async fn real_etcd_returns_its_free_space_and_accepts_writes_after_it_was_full() {
+    let Some(mut members) = EtcdProcesses::find() else { return };
+    members.quota = Some(8 << 20);
+    members.start(41, &format!("n41={}", EtcdProcesses::peer_url(41)), "new");
+    let access = members.access(&[41]);
+    let observe = async || {
+        let seen = wait_for("a leader", Duration::from_secs(30), || async {
+            match access.observe().await {
+                Ok(seen) if seen.leader().is_some() => WaitStatus::Holds(seen),
+                other => WaitStatus::NotYet(format!("{other:?}")),
+            }
+        });
+        seen.await.unwrap_or_else(|error| panic!("{error}\n{}", members.last_line(41)))
+    };
+    observe().await;
+    let url = EtcdProcesses::client_url(41);
+    let mut client = access.connector.connect(&[&url], DEADLINE).await.unwrap();
+    // One key, so that nothing but old revisions fills it.
+    let refused = loop {
+        if let Err(error) = client.put("key", vec![0; 1 << 20], None).await {
+            break error;
+        }
+    };
+    assert!(refused.to_string().contains("database space exceeded"), "{refused}");
+    let (mut memory, mut steps) = (DefragmentMemory::default(), Vec::new());
+    let full = observe().await;
+    let mut observed = full.clone();
+    loop {
+        let step = defragment::next(&observed, &memory).unwrap();
+        defragment::perform(&access, &observed, &step).await.unwrap();
+        match step {
+            DefragmentStep::Compact { .. } => memory.compacted = true,
+            DefragmentStep::Defragment { id } => drop(memory.done.insert(id)),
+            DefragmentStep::ClearAlarm { .. } => {}
+            DefragmentStep::Done | DefragmentStep::MoveLeader { .. } => break,
+        }
+        steps.push(step);
+        assert!(steps.len() <= 3, "{steps:?}");
+        observed = observe().await;
+    }
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    let size = |seen: &Membership| seen.leader().unwrap().1.db_size;
+    assert!(size(&observed) * 3 < size(&full), "{} {}", size(&observed), size(&full));
+    client.put("key", "small", None).await.unwrap();
 }

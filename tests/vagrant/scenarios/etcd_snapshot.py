@@ -1,4 +1,6 @@
-"""A snapshot of etcd is whole, private, and never written over another file."""
+"""A snapshot of etcd is whole, private, and never written over another file; etcd gives its free space back."""
+
+import json
 
 from checks import check, expect, expect_equal
 from cluster import BOOTSTRAP, metalform, shell, succeed
@@ -42,6 +44,21 @@ def endpoint():
     expect("127.0.0.1:2399" in done.stderr, done.stderr)
     left = shell(BOOTSTRAP, 'ls -A "$(dirname "$1")"', FILE).split()
     expect_equal("files", left, ["etcd.db", "etcd.db.local"])
+
+
+@check("etcd defragment does all voters, the leader last, and leaves every one healthy")
+def defragmented():
+    done = metalform("etcd", "defragment")
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, SUCCESS)
+    members = json.loads(metalform("etcd", "members", "-o", "json").stdout)
+    voters = sorted(member["name"] for member in members if member["status"] == "voter")
+    sizes = [line.split(":")[0] for line in done.stdout.splitlines() if " -> " in line]
+    expect_equal("defragmented", sorted(sizes), voters)
+    if len(voters) > 1:
+        moved = [line.split()[0] for line in done.stdout.splitlines() if line.endswith(" leads")]
+        expect_equal("followers before the leader", len(moved), 1)
+        expect(moved[0] != sizes[-1], done.stdout)
+    expect_equal("etcd health", metalform("etcd", "health").returncode, SUCCESS)
 
 
 def _snapshot(code, *arguments):
