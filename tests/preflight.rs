@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
-use metalform::operation::observed::node::Peer;
+use metalform::operation::goal::NodeGoal;
+use metalform::operation::observed::node::{NodeView, Peer};
 use metalform::operation::preflight::failures;
 use metalform::operation::survey::Survey;
 use serde::Deserialize;
@@ -36,12 +37,25 @@ struct Case {
     /// The address on the control plane that the Node records.
     #[serde(default)]
     recorded: Option<IpAddr>,
+    /// What the Node shows of the machine that it is of.
+    #[serde(default)]
+    node: Option<Recorded>,
+    #[serde(default)]
+    replace: bool,
     /// `what` to `hint`, in order.
     expect: Vec<(String, String)>,
 }
 
 fn node() -> Vec<Role> {
     vec![Role::Node]
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    machine_id: String,
+    #[serde(default)]
+    ready: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -91,7 +105,15 @@ impl Case {
     }
 
     fn said(&self) -> Vec<(String, String)> {
-        let goal = given::goal("node", &self.roles.iter().copied().collect());
+        let goal = NodeGoal {
+            replace_machine: self.replace,
+            ..given::goal("node", &self.roles.iter().copied().collect())
+        };
+        let node = self.node.as_ref().map(|node| NodeView {
+            machine_id: node.machine_id.clone(),
+            ready: node.ready,
+            ..NodeView::default()
+        });
         let peers: BTreeMap<String, Peer> = self
             .peers
             .iter()
@@ -104,7 +126,8 @@ impl Case {
                 (name.clone(), peer)
             })
             .collect();
-        let found = failures(&goal, &self.facts(), &self.survey(), self.recorded, peers.iter());
+        let found =
+            failures(&goal, &self.facts(), &self.survey(), (node.as_ref(), self.recorded), peers.iter());
         found.into_iter().map(|failure| (failure.what, failure.hint)).collect()
     }
 }
@@ -152,7 +175,9 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
             "the host has the address 192.0.2.11 of node node-2",
+            "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
+            "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one clock, no or several addresses, and data of no cluster or of another"
+        "a host has one clock, no or several addresses, data of no cluster or of another, and is one machine"
     );
 }

@@ -28,6 +28,11 @@ pub struct DeployNode {
     /// data. Without this option such a node is reported and left as it is.
     #[arg(long)]
     replace_member: bool,
+    /// Where the host is another machine than the one that the Node is of: give it that one's name, roles and etcd member
+    ///
+    /// Refused while the Node is Ready. The other machine must not come back. Includes --replace-member.
+    #[arg(long)]
+    replace: bool,
     /// Hosts to work on at the same time
     #[arg(long, value_name = "N", default_value_t = fleet::LIMIT)]
     limit: NonZeroUsize,
@@ -47,6 +52,7 @@ impl DeployNode {
             nodes: NodeSelection::Named(names),
             run: self.operation.run_options(),
             replace_member: self.replace_member,
+            replace_machine: self.replace,
             limit: self.limit,
         };
         let report = deploy(&request, workspace, &invocation.cancel).await?;

@@ -35,6 +35,7 @@ impl Expand {
             nodes: NodeSelection::All,
             run: self.operation.run_options(),
             replace_member: false,
+            replace_machine: false,
             limit: self.limit,
         };
         let report = deploy(&request, workspace, &invocation.cancel).await?;

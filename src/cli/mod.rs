@@ -24,6 +24,7 @@ pub mod plan;
 pub mod recording;
 pub mod remove_node;
 pub mod render;
+pub mod reset_host;
 pub mod serve;
 pub mod sign;
 pub mod ssh_arguments;
@@ -88,6 +89,8 @@ enum Command {
     Expand(expand::Expand),
     #[command(alias = "remove_node")]
     RemoveNode(remove_node::RemoveNode),
+    #[command(alias = "reset_host")]
+    ResetHost(reset_host::ResetHost),
     Operations(operations::OperationsArgs),
     Etcd(etcd::EtcdArgs),
     Plan(plan::PlanArgs),
@@ -146,6 +149,7 @@ impl Command {
             | Self::DeployNode(_)
             | Self::Expand(_)
             | Self::RemoveNode(_)
+            | Self::ResetHost(_)
             | Self::Plan(_)
             | Self::Render(_)
             | Self::Facts(_)
@@ -170,6 +174,7 @@ impl Command {
             Self::DeployNode(command) => command.run(invocation).await,
             Self::Expand(command) => command.run(invocation).await,
             Self::RemoveNode(command) => command.run(invocation).await,
+            Self::ResetHost(command) => command.run(invocation).await,
             Self::Operations(command) => command.run().await,
             Self::Etcd(command) => command.run().await,
             Self::Plan(command) => command.run(invocation).await,

@@ -50,6 +50,14 @@ impl OperationArguments {
         workspace::open(invocation, &self.ssh).await
     }
 
+    /// Opens the workspace for what changes nothing.
+    ///
+    /// # Errors
+    /// The first part of the workspace that is missing or wrong.
+    pub async fn open_unrecorded(&self, invocation: &Invocation) -> Result<Arc<Workspace>, Failure> {
+        workspace::open(invocation, &self.ssh).await
+    }
+
     /// How the operation is run.
     pub fn run_options(&self) -> RunOptions {
         RunOptions { dry_run: self.dry_run, lock_wait: Duration::from_secs(self.wait) }

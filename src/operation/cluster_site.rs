@@ -14,6 +14,7 @@ mod ports;
 mod reachability;
 mod removal;
 mod rendering;
+mod reset;
 mod trust_source;
 
 use std::path::PathBuf;
@@ -126,6 +127,7 @@ impl Site for ClusterSite {
             Look::Plan(layer, inputs) => self.plan(layer, inputs).await,
             Look::Unit(name) => self.unit(name).await,
             Look::Container(name) => self.container(name).await,
+            Look::HostDifferences(inputs, keep) => self.host_differences(inputs, *keep).await,
             Look::Node => self.node().await,
             Look::Peers => self.peers().await,
             Look::Pods(expected) => self.pods(expected).await,
@@ -178,6 +180,8 @@ impl Site for ClusterSite {
             Action::WithdrawApiServer => self.withdraw_api_server().await,
             Action::StopControlPlane => self.stop_control_plane().await,
             Action::StopNode => self.stop_node().await,
+            Action::ClearHost(inputs, keep) => self.clear_host(inputs, *keep).await,
+            Action::ForgetHost => self.forget_host().await,
             Action::DeleteNode => self.delete_node().await,
             Action::UpdateProxy(node, plan) => self.update_proxy(node, plan).await,
             Action::CreateTrust(files) => self.create_trust(files),

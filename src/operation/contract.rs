@@ -110,6 +110,8 @@ pub enum Blocker {
     LearnerRemoved(String),
     /// The node must not be removed, for all these reasons.
     Removal(Vec<RemovalRefusal>),
+    /// What metalform has left on a host that was reset, one line each.
+    LeftBehind(Vec<String>),
 }
 
 /// What was observed. A part that is not there was not looked at, or may have changed since.

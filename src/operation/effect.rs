@@ -9,7 +9,7 @@ mod observation;
 mod own_learner;
 mod target;
 
-pub use self::action::{Action, Returned};
+pub use self::action::{Action, KeepData, Returned};
 pub use self::look::Look;
 pub use self::look_key::LookKey;
 pub use self::member_id::{PREDICTED_MEMBER, member_id};

@@ -36,6 +36,8 @@ pub struct NodeGoal {
     pub leaves: bool,
     /// Whether its etcd member, a voter that lost its data, may be removed and joined again.
     pub replace_member: bool,
+    /// Whether the host may be another machine than the one that the Node is of.
+    pub replace_machine: bool,
 }
 
 /// Why the host's address on the control plane is not known.
@@ -146,6 +148,7 @@ mod tests {
             clock: 0,
             max_pods: 110,
             replace_member: false,
+            replace_machine: false,
             leaves: false,
         };
         let mut facts = crate::engine::roster::tests::facts();

@@ -32,6 +32,8 @@ pub enum Layer {
     ControlPlane,
     /// The proxy to the API servers, and nothing else.
     Proxy,
+    /// Nothing of any role: what states have is absent.
+    Removed,
 }
 
 impl Layer {
@@ -48,6 +50,7 @@ impl Layer {
             Self::ControlPlaneFiles => "control plane files",
             Self::ControlPlane => "control plane",
             Self::Proxy => "API server proxy",
+            Self::Removed => "removal of packages and files",
         }
     }
 
@@ -65,6 +68,9 @@ impl Layer {
             Self::ControlPlaneFiles => &[ControlPlaneFiles],
             Self::ControlPlane => &[ControlPlane],
             Self::Proxy => &[Proxy],
+            Self::Removed => {
+                &[System, Proxy, Runtime, Base, Joined, Etcd, EtcdMember, ControlPlaneFiles, ControlPlane]
+            }
         }
     }
 
@@ -80,7 +86,7 @@ impl Layer {
     /// services, and the files of its static pods. What is only referred to is not applied.
     pub fn states_referred_to(&self, all: &[(Stage, StateName)]) -> Vec<StateName> {
         let referred: &[Stage] = match self {
-            Self::Serving => &[],
+            Self::Serving | Self::Removed => &[],
             Self::EtcdMember { .. } => &[Stage::System, Stage::Etcd],
             Self::ControlPlane => &[Stage::System, Stage::Proxy, Stage::Etcd, Stage::ControlPlaneFiles],
             Self::Registry

@@ -1,7 +1,8 @@
 //! Operations on a cluster: a goal, a world that is observed, and phases that must hold.
 //!
 //! # How to read it
-//! [`deploy`], [`bootstrap`] and [`remove`] are the operations: each a literal list of phases, with what each needs before it.
+//! [`deploy`], [`bootstrap`], [`remove`] and [`reset`] are the operations: each a literal list of phases, with what each
+//! needs before it.
 //! A phase is a file in `phases/`; it answers whether it holds, or what must be observed, done or waited for. The
 //! [`driver`] decides what to start; [`run`] performs it through a [`site`]; [`dry_run`] performs only the looks.
 //!
@@ -24,6 +25,7 @@ pub mod dry_run;
 pub mod effect;
 pub mod goal;
 pub mod host_access;
+pub mod host_reset;
 pub mod inputs;
 pub mod layer;
 pub mod observed;
@@ -33,6 +35,7 @@ pub mod preflight;
 pub mod removal_goal;
 pub mod removal_refusal;
 pub mod remove;
+pub mod reset;
 pub mod resource_change;
 pub mod run;
 pub mod site;

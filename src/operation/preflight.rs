@@ -5,12 +5,13 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::goal::{AddressError, NodeGoal, address_in};
-use super::observed::node::Peer;
+use super::observed::node::{NodeView, Peer};
 use super::survey::Survey;
 use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
 use crate::model::cluster::SERVE_PORT;
 use crate::model::facts::Facts;
 use crate::model::platform::{PackageFormat, Platform};
+use crate::model::role::Role;
 
 /// Free space below /var that images, pods and logs need at least, bytes.
 const DISK: u64 = 4 << 30;
@@ -32,22 +33,54 @@ fn failure(what: impl Into<String>, hint: impl Into<String>) -> PreflightFailure
     PreflightFailure { what: what.into(), hint: hint.into() }
 }
 
-/// Every reason against this host. Pure; the order is that of this function. `recorded` is the node's address on the
-/// control plane as its Node records it.
+/// Every reason against this host. Pure; the order is that of this function. `node` is its Node, and `recorded` the address
+/// on the control plane that it records.
 pub fn failures<'a>(
     goal: &NodeGoal,
     facts: &Facts,
     survey: &Survey,
-    recorded: Option<IpAddr>,
+    (node, recorded): (Option<&NodeView>, Option<IpAddr>),
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
 ) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
+    found.extend(node.and_then(|node| another_machine(goal, facts, survey, node)));
     found.extend(identity(goal, facts, peers));
     found.extend(system(goal, facts, survey));
     found.extend(networks(goal, facts, recorded));
     found.extend(membership(goal, survey));
     found.extend(conflicts(goal, facts, survey));
     found
+}
+
+/// The Node is of another machine: deploying this one would give it the name, and the etcd member, of a machine that may
+/// still run.
+fn another_machine(
+    goal: &NodeGoal,
+    facts: &Facts,
+    survey: &Survey,
+    node: &NodeView,
+) -> Option<PreflightFailure> {
+    if node.machine_id.is_empty() || node.machine_id == facts.machine_id {
+        return None;
+    }
+    let mut differs = format!("the machine id is {}, that of the Node {}", facts.machine_id, node.machine_id);
+    if goal.has(Role::Etcd) && !survey.etcd_data {
+        differs.push_str("; the host has no data of its etcd member");
+    }
+    let name = &goal.name;
+    match (node.ready, goal.replace_machine) {
+        (true, _) => Some(failure(
+            format!("{differs}; the Node is Ready: the other machine runs"),
+            "turn that machine off, and wait until its Node is not Ready",
+        )),
+        (false, false) => Some(failure(
+            differs,
+            format!(
+                "`metalform deploy-node {name} --replace` gives this machine the place of the other, which must not come back"
+            ),
+        )),
+        (false, true) => None,
+    }
 }
 
 fn identity<'a>(

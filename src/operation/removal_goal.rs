@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::effect::KeepData;
 use super::goal::NodeGoal;
 
 /// The node that shall leave.
@@ -14,6 +15,8 @@ pub struct RemoveGoal {
     pub offline: bool,
     /// Whether pods that no controller creates again are deleted with it.
     pub force: bool,
+    /// Whether the data of the node stays on its host.
+    pub keep_data: KeepData,
     /// How long its pods may take to leave.
     pub drain_limit: Duration,
     /// Other nodes that the same command removes.

@@ -31,6 +31,18 @@ pub enum RemovalRefusal {
     /// The host of an offline removal is not gone.
     #[error("it is Ready: its host has not gone, and would run its pods unknown to the cluster")]
     Ready,
+    /// The host that would be reset is in use.
+    #[error("it is Ready: it is a node of this cluster")]
+    InUse,
+    /// Another Node has the host.
+    #[error("its host is that of the Node {0}")]
+    HostOf(String),
+    /// etcd has its member.
+    #[error("etcd has its member, by the peer URL {0}")]
+    Member(String),
+    /// The host has the CA of another cluster.
+    #[error("it is a node of another cluster: the CA in /etc/kubernetes/pki/ca.crt is another one")]
+    OtherCluster,
     /// Pods that no controller creates again.
     #[error("no controller creates these pods again elsewhere: {}", .0.join(", "))]
     Unmanaged(Vec<String>),
@@ -51,6 +63,11 @@ impl RemovalRefusal {
                 "bring the other members back, or remove the one that is gone first; `metalform etcd health` shows every member"
             }
             Self::Ready => "remove it without --offline",
+            Self::InUse | Self::Member(_) => {
+                "`metalform remove-node NAME` removes a node and resets its host"
+            }
+            Self::HostOf(_) => "compare metalform.dev/ssh-host in the manifests",
+            Self::OtherCluster => "reset it from the bootstrap node of that cluster",
             Self::Unmanaged(_) => "delete these pods yourself, or add --force to delete them with the node",
         }
     }
@@ -87,6 +104,7 @@ mod tests {
 
     use super::*;
     use crate::model::api_contract::ROLE_LABEL_PREFIX;
+    use crate::operation::effect::KeepData;
 
     fn master(number: u8) -> (String, Peer) {
         let peer = Peer {
@@ -111,6 +129,7 @@ mod tests {
                     node: crate::operation::tests::goal(roles.iter().copied()),
                     offline,
                     force: false,
+                    keep_data: KeepData(false),
                     drain_limit: Duration::ZERO,
                     together: together.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>(),
                 };

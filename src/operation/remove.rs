@@ -38,6 +38,10 @@ impl Operation for RemoveOperation {
             needs: &["Removal allowed", "Drained", "Control plane stopped", "etcd member removed"],
         },
         PhaseEntry {
+            phase: &phases::host_reset::HostReset,
+            needs: &["Removal allowed", "Drained", "etcd member removed", "Node stopped"],
+        },
+        PhaseEntry {
             phase: &phases::node_deleted::NodeDeleted,
             needs: &[
                 "Removal allowed",
@@ -45,6 +49,7 @@ impl Operation for RemoveOperation {
                 "API server withdrawn",
                 "etcd member removed",
                 "Node stopped",
+                "Host reset",
             ],
         },
     ];

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::bootstrap::{BootstrapGoal, BootstrapOperation};
 use super::contract::{Operation, PhaseEntry};
 use super::deploy::DeployOperation;
+use super::effect::KeepData;
 use super::goal::NodeGoal;
 use super::removal_goal::RemoveGoal;
 use super::remove::RemoveOperation;
@@ -35,6 +36,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         clock: 0,
         max_pods: 110,
         replace_member: false,
+        replace_machine: false,
         leaves: false,
     }
 }
@@ -96,6 +98,7 @@ fn nothing_is_removed_before_it_is_allowed_and_the_node_goes_last() {
                 node: goal(roles.iter().copied()),
                 offline,
                 force: false,
+                keep_data: KeepData(false),
                 drain_limit: Duration::ZERO,
                 together: BTreeSet::new(),
             };

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod document;
 pub mod etcd_table;
 pub mod facts_table;
+pub mod host_differences;
 pub mod live;
 pub mod membership_table;
 pub mod node_table;

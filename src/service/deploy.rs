@@ -31,6 +31,8 @@ pub struct DeployRequest {
     pub run: RunOptions,
     /// Whether an etcd member that lost its data may be removed and joined again.
     pub replace_member: bool,
+    /// Whether hosts may be other machines than those that their Nodes are of.
+    pub replace_machine: bool,
     /// Hosts to work on at the same time.
     pub limit: NonZeroUsize,
 }
@@ -126,7 +128,12 @@ async fn deploy_one(
         let failure = Some(OperationFailure::Manifest(problems));
         return NodeReport { name: spec.name, work: NodeWork::none(dry_run), failure };
     }
-    let goal = NodeGoal { replace_member: request.replace_member, ..goal(&workspace, &spec) };
+    let goal = NodeGoal {
+        // Another machine has none of the member's data.
+        replace_member: request.replace_member || request.replace_machine,
+        replace_machine: request.replace_machine,
+        ..goal(&workspace, &spec)
+    };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = spec.name.clone();
     let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports);

@@ -35,6 +35,7 @@ pub mod plan_file;
 pub mod remedies;
 pub mod remove;
 pub mod render;
+pub mod reset;
 pub mod roster_files;
 pub mod run_record;
 pub mod ssh_options;

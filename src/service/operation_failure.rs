@@ -110,7 +110,7 @@ fn run_hint(class: ErrorClass, node: &HostName) -> Option<String> {
 
 fn blocker_class(blocker: &Blocker) -> ErrorClass {
     match blocker {
-        Blocker::Preflight(_) | Blocker::StillDiffers(_) => ErrorClass::Host,
+        Blocker::Preflight(_) | Blocker::StillDiffers(_) | Blocker::LeftBehind(_) => ErrorClass::Host,
         Blocker::Refused(_) | Blocker::Etcd(Obstacle::Irreplaceable { .. }) => ErrorClass::Refused,
         Blocker::Removal(_) => ErrorClass::Refused,
         Blocker::Etcd(_) | Blocker::LearnerRemoved(_) => ErrorClass::Etcd,
@@ -129,6 +129,9 @@ pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
         Blocker::Removal(refusals) => {
             refusals.iter().map(|refusal| format!("{node} cannot be removed: {refusal}")).collect()
         }
+        Blocker::LeftBehind(left) => {
+            left.iter().map(|left| format!("{node}: not as it was before: {left}")).collect()
+        }
         Blocker::StillDiffers(ids) => vec![format!("{node}: still differs after apply: {}", ids.join(", "))],
         Blocker::Etcd(obstacle) => vec![format!("{node}: {obstacle}")],
         Blocker::LearnerRemoved(why) => {
@@ -143,6 +146,9 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
             return failures.iter().map(|failure| failure.hint.clone()).collect();
         }
         Blocker::Refused(_) => return Vec::new(),
+        Blocker::LeftBehind(_) => {
+            "remove this on the host, then run the same command again; `metalform reset-host NAME --check` lists what differs"
+        }
         Blocker::Removal(refusals) => {
             return refusals.iter().map(|refusal| refusal.hint().to_owned()).collect();
         }

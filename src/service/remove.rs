@@ -14,6 +14,7 @@ use crate::etcd::member::Membership;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
+use crate::operation::effect::KeepData;
 use crate::operation::goal::NodeGoal;
 use crate::operation::removal_goal::RemoveGoal;
 use crate::operation::remove::RemoveOperation;
@@ -29,6 +30,8 @@ pub struct RemoveRequest {
     pub offline: bool,
     /// Whether pods that no controller creates again are deleted too.
     pub force: bool,
+    /// Whether the data of the nodes stays on their hosts.
+    pub keep_data: bool,
     /// How long the pods of each may take to leave.
     pub drain_limit: Duration,
 }
@@ -86,6 +89,7 @@ async fn remove_one(
         node: NodeGoal { leaves: true, ..goal(&workspace, &spec) },
         offline: request.offline,
         force: request.force,
+        keep_data: KeepData(request.keep_data),
         drain_limit: request.drain_limit,
         together: others.map(ToString::to_string).collect(),
     };

@@ -259,6 +259,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         clock: (workspace.now)().as_second(),
         max_pods: workspace.configuration.kubernetes.max_pods,
         replace_member: false,
+        replace_machine: false,
         leaves: false,
     }
 }

@@ -150,7 +150,7 @@ fn command_lines_are_recognised_and_judged() {
         assert_eq!(fault(accepted), None, "{accepted}");
     }
     for refused in
-        ["metalform reset-host x", "metalform plan --frobnicate", "metalform bundle build --cache x"]
+        ["metalform reset-hosts x", "metalform plan --frobnicate", "metalform bundle build --cache x"]
     {
         assert!(fault(refused).is_some(), "{refused}");
     }

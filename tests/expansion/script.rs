@@ -119,6 +119,17 @@ impl Stage {
                 self.world.lock().unwrap().host(name).replace_member = false;
                 lines
             }
+            ["deploy", name, "--replace"] => {
+                let allowed = |world: &Shared, allowed| {
+                    let mut cluster = world.lock().unwrap();
+                    let host = cluster.host(name);
+                    (host.replace_member, host.replace_machine) = (allowed, allowed);
+                };
+                allowed(&self.world, true);
+                let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
+                allowed(&self.world, false);
+                lines
+            }
             ["remove", name, options @ ..] => {
                 let offline = match options {
                     [] => false,
@@ -135,6 +146,7 @@ impl Stage {
                 };
                 self.shown(recipe, name, faults).await
             }
+            ["reset", name] => self.shown(Recipe::Reset, name, faults(how)).await,
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["show"] => {
                 let mut cluster = self.world.lock().unwrap();
@@ -282,6 +294,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let host = cluster.host(name);
             host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
             host.things.insert(MEMBER.to_owned(), String::new());
+        }
+        ["another", "machine", "takes", "the", "place", "of", name] => {
+            cluster.host(name).reinstall();
+            cluster.host(name).on = true;
         }
         ["the", "configuration", "changes"] => cluster.configuration += 1,
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),

@@ -32,6 +32,9 @@ struct PackageForm {
     version: String,
     #[serde(default)]
     held: bool,
+    /// Whether dpkg has not configured it.
+    #[serde(default)]
+    unpacked: bool,
 }
 
 /// Defaults are those of a running, enabled service.
@@ -156,10 +159,13 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
             Some(leaf) => Some(authorities.issue(&form::<Leaf>(leaf)).into_bytes()),
             None => form::<Option<String>>(value).map(String::into_bytes),
         }),
-        Probe::Package { .. } => Answer::Package(
-            form::<Option<PackageForm>>(value)
-                .map(|PackageForm { version, held }| InstalledPackage { version, held }),
-        ),
+        Probe::Package { .. } => Answer::Package(form::<Option<PackageForm>>(value).map(
+            |PackageForm { version, held, unpacked }| InstalledPackage {
+                version,
+                held,
+                configured: !unpacked,
+            },
+        )),
         Probe::Unit { .. } => {
             let UnitForm { load, active, unit_file, needs_daemon_reload } = match value.as_str() {
                 Some(load) => UnitForm {

@@ -65,7 +65,7 @@ impl Play {
             [name, "is", "unfit"] => self.host(name, |host| {
                 "localhost".clone_into(&mut host.facts.hostname);
                 (host.facts.memory, host.facts.disk_free) = (1 << 30, 1 << 30);
-                let package = InstalledPackage { version: "1.0".to_owned(), held: false };
+                let package = InstalledPackage { version: "1.0".to_owned(), held: false, configured: true };
                 host.packages.installed.insert("docker.io".to_owned(), package);
                 host.listening.insert(7443);
             }),

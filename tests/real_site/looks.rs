@@ -16,7 +16,7 @@ use metalform::model::node::NodeSpec;
 use metalform::operation::cluster_site::{
     ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, TcpNetwork, Workspace,
 };
-use metalform::operation::effect::Look;
+use metalform::operation::effect::{KeepData, Look};
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::host_access::{EngineHost, HostAccess};
 use metalform::operation::inputs::NodeInputs;
@@ -95,6 +95,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         clock: now().as_second(),
         max_pods: 110,
         replace_member: false,
+        replace_machine: false,
         leaves: false,
     };
     let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());
@@ -148,6 +149,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Layer::ControlPlaneFiles,
         Layer::ControlPlane,
         Layer::Proxy,
+        Layer::Removed,
     ];
     let mut all: Vec<Look> = layers.into_iter().map(|layer| Look::Plan(layer, inputs.clone())).collect();
     all.extend([
@@ -171,7 +173,8 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::PackageService,
         Look::Registry,
         Look::Images,
-        Look::Objects(inputs),
+        Look::Objects(inputs.clone()),
+        Look::HostDifferences(inputs, KeepData(false)),
     ]);
     for look in &all {
         match look {
@@ -180,6 +183,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::Plan(..)
             | Look::Unit(_)
             | Look::Container(_)
+            | Look::HostDifferences(..)
             | Look::Node
             | Look::Peers
             | Look::Pods(_)

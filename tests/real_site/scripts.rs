@@ -23,6 +23,7 @@ use metalform::operation::cluster_site::{ApiPort, ClusterSite, EtcdPort, OBJECTS
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::remove::RemoveOperation;
+use metalform::operation::reset::ResetOperation;
 use metalform::operation::run::{RunContext, run};
 use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
@@ -206,7 +207,9 @@ impl Play {
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }
             ["deploy", name, "--replace-member"] => {
-                return Ok(self.run_with((name, true), Recipe::Deploy, faults(how), Cancel::never()).await);
+                return Ok(self
+                    .run_with((name, Replace::Member), Recipe::Deploy, faults(how), Cancel::never())
+                    .await);
             }
             ["remove", name, options @ ..] => {
                 let faults = match how.split_once(" before ") {
@@ -219,6 +222,7 @@ impl Play {
                 let offline = options.contains(&"--offline");
                 return Ok(self.run(name, Recipe::Remove { offline }, faults, Cancel::never()).await);
             }
+            ["reset", name] => return Ok(self.run(name, Recipe::Reset, faults(how), Cancel::never()).await),
             ["deploy", one, "and", other] => {
                 let deploy = |name| self.operate(name, false, no_faults(), Cancel::never());
                 let second = async {
@@ -231,6 +235,17 @@ impl Play {
                     lines.into_iter().map(|line| format!("{name} | {line}")).collect()
                 };
                 return Ok([lines(one, first), lines(other, second)].concat());
+            }
+            ["deploy", name, "--replace"] => {
+                return Ok(self
+                    .run_with((name, Replace::Machine), Recipe::Deploy, faults(how), Cancel::never())
+                    .await);
+            }
+            ["another", "machine", "takes", "the", "place", "of", name] => {
+                let session = self.stage.session(name).unwrap();
+                let mut host = session.lock();
+                let machine_id = format!("{} again", host.facts.machine_id);
+                *host = machine(Facts { machine_id, ..host.facts.clone() });
             }
             ["show"] => return Ok(self.show()),
             ["wait", seconds, "s"] => {
@@ -247,12 +262,12 @@ impl Play {
     }
 
     async fn run(&self, name: &str, recipe: Recipe, faults: Faults, cancel: Cancel) -> Lines {
-        self.run_with((name, false), recipe, faults, cancel).await
+        self.run_with((name, Replace::Nothing), recipe, faults, cancel).await
     }
 
     async fn run_with(
         &self,
-        (name, replace_member): (&str, bool),
+        (name, replace): (&str, Replace),
         recipe: Recipe,
         faults: Faults,
         cancel: Cancel,
@@ -263,7 +278,8 @@ impl Play {
         };
         let spec = NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap();
         let goal = metalform::service::workspace::goal(&self.workspace, &spec);
-        let goal = NodeGoal { replace_member, ..goal };
+        let replace_machine = replace == Replace::Machine;
+        let goal = NodeGoal { replace_member: replace != Replace::Nothing, replace_machine, ..goal };
         let session = self.stage.session(name).unwrap();
         let ports = Ports {
             host: Arc::new(StageHost { session: session.clone(), stage: self.stage.clone(), now }),
@@ -301,6 +317,7 @@ impl Play {
                 Recipe::Remove { offline } => {
                     run::<RemoveOperation>(&removal(&goal, offline), &site, context).await
                 }
+                Recipe::Reset => run::<ResetOperation>(&removal(&goal, false), &site, context).await,
             }
         };
         let ended = tokio::select! {
@@ -362,6 +379,14 @@ fn meanwhile(action: &str, mut happens: impl FnMut() + Send + Sync + 'static) ->
         }
         Fault::None
     })
+}
+
+/// What a deployment may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replace {
+    Nothing,
+    Member,
+    Machine,
 }
 
 /// A machine whose repositories offer the packages of a node.

@@ -93,6 +93,7 @@ impl Disturbance {
             Self::DataLost => drop(cluster.host(name).lose_data()),
             Self::Reinstalled => {
                 cluster.host(name).reinstall();
+                cluster.host(name).replace_machine = true;
                 if let Some(node) = cluster.nodes.get_mut(name) {
                     node.ready = false;
                 }

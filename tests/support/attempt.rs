@@ -12,9 +12,11 @@ use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::driver::RunFault;
+use metalform::operation::effect::KeepData;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::removal_goal::RemoveGoal;
 use metalform::operation::remove::RemoveOperation;
+use metalform::operation::reset::ResetOperation;
 use metalform::operation::run::{Run, RunContext, RunError, RunSummary};
 use metalform::operation::site::Site;
 use tokio::sync::Notify;
@@ -40,6 +42,8 @@ pub enum Recipe {
     Remove {
         offline: bool,
     },
+    /// Of a host that is not in the cluster.
+    Reset,
 }
 
 /// How a run is played.
@@ -72,10 +76,11 @@ impl Attempt<'_> {
             let cluster = self.world.lock().unwrap();
             let mut goal = given::goal(self.name, &cluster.hosts[self.name].roles);
             goal.replace_member = cluster.hosts[self.name].replace_member;
+            goal.replace_machine = cluster.hosts[self.name].replace_machine;
             goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
             goal
         };
-        goal.leaves = matches!(self.recipe, Recipe::Remove { .. });
+        goal.leaves = matches!(self.recipe, Recipe::Remove { .. } | Recipe::Reset);
         goal.first |= self.recipe == Recipe::Bootstrap;
         let given = changed(self.world.lock().unwrap().configuration);
         let killed = Arc::new(Notify::new());
@@ -100,7 +105,7 @@ impl Attempt<'_> {
         let waited = Mutex::new(BTreeSet::new());
         let report = |event: Event| {
             if let Event::PhaseEnded { phase, holds: true, .. } = &event
-                && (phase == "Preflight" || phase == "Removal allowed")
+                && ["Preflight", "Removal allowed", "Reset allowed"].contains(&phase.as_str())
             {
                 fit.store(true, Ordering::Relaxed);
             }
@@ -120,6 +125,9 @@ impl Attempt<'_> {
                 Recipe::Remove { offline } => {
                     let removal = removal(&goal, offline);
                     remembered::<RemoveOperation>(&removal, &site, context, &luck).await
+                }
+                Recipe::Reset => {
+                    remembered::<ResetOperation>(&removal(&goal, false), &site, context, &luck).await
                 }
             }
         };
@@ -146,7 +154,8 @@ fn changed(times: u32) -> Cluster {
 /// Pods that no controller creates again stay.
 pub fn removal(node: &NodeGoal, offline: bool) -> RemoveGoal {
     let (force, drain_limit, together) = (false, Duration::from_secs(60), BTreeSet::new());
-    RemoveGoal { node: NodeGoal { leaves: true, ..node.clone() }, offline, force, drain_limit, together }
+    let node = NodeGoal { leaves: true, ..node.clone() };
+    RemoveGoal { node, offline, force, keep_data: KeepData(false), drain_limit, together }
 }
 
 /// Runs an operation whose memory is written down and read back after its steps: after every one without dice.
@@ -205,6 +214,7 @@ fn blocked(blocker: &Blocker) -> Vec<String> {
             failures.iter().map(|failure| format!("  {}", failure.what)).collect()
         }
         Blocker::Refused(refusals) => refusals.iter().map(|(id, why)| format!("  {id}: {why}")).collect(),
+        Blocker::LeftBehind(left) => left.iter().map(|left| format!("  left: {left}")).collect(),
         Blocker::StillDiffers(ids) => vec![format!("  still differs: {}", ids.join(", "))],
         Blocker::Etcd(obstacle) => vec![format!("  {obstacle}")],
         Blocker::Removal(refusals) => refusals.iter().map(|refusal| format!("  {refusal}")).collect(),

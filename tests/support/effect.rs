@@ -34,6 +34,8 @@ impl ModelSite {
             | Action::BeginCluster(_)
             | Action::StopControlPlane
             | Action::StopNode
+            | Action::ClearHost(..)
+            | Action::ForgetHost
             | Action::RestartKubelet => self.ssh()?,
             Action::CreateTrust(_)
             | Action::RemoveNewClusterMark
@@ -176,6 +178,18 @@ impl ModelSite {
                 }
                 cluster.host(&name).stop_node();
             }
+            Action::ClearHost(..) => {
+                let host = cluster.host(&name);
+                if host.joined || host.runs(KUBELET) {
+                    cluster.violations.push(format!("{name} was cleared while its kubelet runs"));
+                }
+                let url = peer_url(address(cluster.hosts[&name].number));
+                if cluster.etcd.members.iter().any(|member| member.peer_url == url) {
+                    cluster.violations.push(format!("{name} was cleared before its member was removed"));
+                }
+                cluster.host(&name).lose_data();
+            }
+            Action::ForgetHost => {}
             Action::DeleteNode => {
                 if cluster.reaches(&name) && cluster.hosts[&name].runs(KUBELET) && cluster.hosts[&name].joined
                 {

@@ -40,6 +40,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         clock: 1_767_225_600,
         max_pods: 110,
         replace_member: false,
+        replace_machine: false,
         leaves: false,
     }
 }

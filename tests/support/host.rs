@@ -11,6 +11,8 @@ use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
 use metalform::model::values::Values;
 use metalform::operation::host_access::HostPlan;
+use metalform::operation::host_reset::inventory::HostDifference;
+use metalform::operation::host_reset::section::Section;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::report::{ContainerReport, UnitReport};
 use metalform::operation::resource_change::ResourceChange;
@@ -74,6 +76,8 @@ pub struct Host {
     pub etcd_data: Option<u64>,
     /// Whether its lost member may be replaced.
     pub replace_member: bool,
+    /// Whether it may take the place of another machine.
+    pub replace_machine: bool,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
     pub things: BTreeMap<String, String>,
@@ -130,6 +134,7 @@ impl Host {
             etcd_crashes: false,
             etcd_data: None,
             replace_member: false,
+            replace_machine: false,
             joined: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),
@@ -179,6 +184,18 @@ impl Host {
         self.things.retain(|id, _| !id.starts_with("static_pod:") && id != KUBELET && id != TOKEN);
     }
 
+    /// What is on it that an operation has put there.
+    pub fn left(&self) -> Vec<HostDifference> {
+        let left = |id: &String| HostDifference {
+            section: Section::File,
+            name: id.clone(),
+            before: None,
+            now: Some(String::new()),
+            ours: true,
+        };
+        self.things.keys().map(left).collect()
+    }
+
     /// Another machine has its place.
     pub fn reinstall(&mut self) {
         self.lose_data();
@@ -193,7 +210,10 @@ impl Host {
     }
 
     pub fn plan(&self, layer: &Layer, values: &Values<'_, Cluster>) -> HostPlan {
-        let wanted = self.wanted(layer, values);
+        let wanted = match layer {
+            Layer::Removed => self.things.keys().map(|id| (id.clone(), None)).collect(),
+            _ => self.wanted(layer, values),
+        };
         let before = |id: &str| self.things.get(id).cloned();
         self.plan_of(wanted.into_iter().map(|(id, after)| (id.clone(), before(&id), after)).collect())
     }

@@ -91,7 +91,8 @@ pub fn duration(action: &Action) -> Duration {
         | Action::SetAsideMemberData
         | Action::RemoveMemberManifest
         | Action::StopControlPlane
-        | Action::StopNode => 500,
+        | Action::StopNode
+        | Action::ClearHost(..) => 500,
         _ => 20,
     })
 }
@@ -251,9 +252,12 @@ impl ModelSite {
     /// What a look that finds nothing out fails with.
     fn blind(&self, look: &Look) -> EffectError {
         match look {
-            Look::Facts | Look::Survey | Look::Plan(..) | Look::Unit(_) | Look::Container(_) => {
-                lost(self.name())
-            }
+            Look::Facts
+            | Look::Survey
+            | Look::Plan(..)
+            | Look::HostDifferences(..)
+            | Look::Unit(_)
+            | Look::Container(_) => lost(self.name()),
             Look::Proxy(node, _) => lost_peer(node),
             Look::Membership(_) => EffectError::EtcdClient(ClientError::NoAnswer {
                 tried: vec!["no answer in 2000 ms".to_owned()],
@@ -281,7 +285,12 @@ impl ModelSite {
     fn observe(&self, look: &Look) -> Result<Observation, EffectError> {
         let now = Instant::now();
         match look {
-            Look::Facts | Look::Survey | Look::Plan(..) | Look::Unit(_) | Look::Container(_) => self.ssh()?,
+            Look::Facts
+            | Look::Survey
+            | Look::Plan(..)
+            | Look::HostDifferences(..)
+            | Look::Unit(_)
+            | Look::Container(_) => self.ssh()?,
             Look::Node
             | Look::Peers
             | Look::Pods(_)
@@ -314,6 +323,7 @@ impl ModelSite {
             }
             Look::Unit(unit) => Observation::Unit(unit.clone(), cluster.hosts[name].unit(unit)),
             Look::Container(pod) => Observation::Container(pod.clone(), cluster.container(name, pod, now)),
+            Look::HostDifferences(..) => Observation::HostDifferences(cluster.hosts[name].left()),
             Look::Node => Observation::Node(cluster.nodes.get(name).cloned()),
             Look::Peers => Observation::Peers(cluster.peers(name)),
             Look::Membership(endpoints) => {

@@ -43,7 +43,7 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// A package that is unpacked but not configured does not count as installed: installing it configures it.
+/// dpkg keeps the names of packages that it has removed, too.
 fn installed(line: &str, name: &str, locks: &str) -> Option<InstalledPackage> {
     let fields: Vec<&str> = line.split('\t').collect();
     let [package, architecture, want, status, version] = fields.as_slice() else { return None };
@@ -51,7 +51,9 @@ fn installed(line: &str, name: &str, locks: &str) -> Option<InstalledPackage> {
         Some((wanted, of)) => wanted == *package && of == *architecture,
         None => name == *package,
     };
-    (same && *status == "installed").then(|| InstalledPackage {
+    let there = same && !matches!(*status, "not-installed" | "config-files");
+    there.then(|| InstalledPackage {
+        configured: *status == "installed",
         version: (*version).to_owned(),
         held: *want == "hold" || locks.lines().any(|line| locked(line, package)),
     })
@@ -86,7 +88,6 @@ mod tests {
             (dpkg, "containerd:amd64", "", Some(("1.7.24~ds1-6+b4", true))),
             (dpkg, "containerd:arm64", "", None),
             (dpkg, "container", "", None),
-            ("runc\tamd64\tinstall\thalf-configured\t1.1", "runc", "", None),
             ("runc\tamd64\tdeinstall\tconfig-files\t1.1", "runc", "", None),
             (rpm, "kubelet", "", Some(("1.35.4-1", false))),
             (rpm, "kubelet", lock, Some(("1.35.4-1", true))),
@@ -97,9 +98,20 @@ mod tests {
         ];
         for (line, name, locks, expected) in cases {
             let found = installed(line, name, locks);
-            let expected =
-                expected.map(|(version, held)| InstalledPackage { version: version.to_owned(), held });
-            assert_eq!(found, expected, "{line} {name} {locks}");
+            let package = |(version, held): (&str, bool)| InstalledPackage {
+                version: version.to_owned(),
+                held,
+                configured: true,
+            };
+            assert_eq!(found, expected.map(package), "{line} {name} {locks}");
+        }
+    }
+
+    #[test]
+    fn a_package_that_was_only_unpacked_is_there_and_not_configured() {
+        for status in ["unpacked", "half-configured", "half-installed"] {
+            let line = format!("runc\tamd64\tinstall\t{status}\t1.1");
+            assert!(!installed(&line, "runc", "").unwrap().configured, "{status}");
         }
     }
 }

@@ -24,6 +24,9 @@ impl ClusterSite {
     }
 
     pub(super) async fn plan(&self, layer: &Layer, inputs: &NodeInputs) -> Result<Observation, EffectError> {
+        if *layer == Layer::Removed {
+            return self.plan_removal(inputs).await;
+        }
         let desired = self.desired(layer, inputs, &self.spec)?;
         let plan = self.ports.host.plan(desired, &inputs.facts).await?;
         Ok(Observation::Plan(layer.clone(), LayerPlan::of(plan)))
@@ -32,9 +35,15 @@ impl ClusterSite {
     /// Carries out a plan. Its own last observation shows that nothing differs, so no further look is needed; but the
     /// proxy depends on the other nodes, which may have changed since it was planned.
     pub(super) async fn apply(&self, layer: &Layer, plan: &HostPlan) -> Result<Returned, EffectError> {
+        if *layer == Layer::Base {
+            self.record_host().await?;
+        }
         let work = self.carry_out(self.ports.host.as_ref(), plan);
         let (changed, unchanged) =
             if layer.restarts_in_turn() { self.in_turn(work).await? } else { work.await? };
+        if *layer == Layer::Base {
+            self.record_packages().await?;
+        }
         let settled = (*layer != Layer::Proxy)
             .then(|| Observation::Plan(layer.clone(), LayerPlan::Unchanged(changed + unchanged)));
         Ok(Returned { changed, observed: settled.into_iter().collect() })
@@ -86,10 +95,15 @@ impl ClusterSite {
     }
 
     pub(super) async fn run(&self, resource: &str, script: &str) -> Result<Returned, EffectError> {
-        let program = Program { script: script.to_owned(), payload: Vec::new() };
-        let output = self.ports.host.run(&program).await?;
+        self.output(resource, script.to_owned()).await?;
+        Ok(Returned { changed: 1, observed: Vec::new() })
+    }
+
+    /// What a script prints.
+    pub(super) async fn output(&self, resource: &str, script: String) -> Result<String, EffectError> {
+        let output = self.ports.host.run(&Program { script, payload: Vec::new() }).await?;
         if output.status == 0 {
-            return Ok(Returned { changed: 1, observed: Vec::new() });
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         Err(EffectError::Host(HostError::Failed {
             resources: vec![resource.to_owned()],

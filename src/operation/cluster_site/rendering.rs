@@ -18,7 +18,7 @@ use crate::operation::site::EffectError;
 use crate::operation::values::{ClusterInputs, values};
 use crate::render::values_of;
 use crate::resource;
-use crate::state::{StateName, compile};
+use crate::state::{Compiled, StateName, compile};
 use crate::workspace::trust::{IssueError, Trust, TrustError};
 
 impl ClusterSite {
@@ -33,21 +33,42 @@ impl ClusterSite {
         inputs: &NodeInputs,
         spec: &NodeSpec,
     ) -> Result<SharedDesired, EffectError> {
-        let faults = |faults: Vec<String>| EffectError::States { faults };
         let cluster = self.cluster(&inputs.facts)?;
+        let compiled = self.compiled(layer, inputs, spec, &cluster)?;
+        self.declared(compiled, &cluster)
+    }
+
+    /// Compiled states as what a host shall be.
+    pub(super) fn declared(
+        &self,
+        compiled: Vec<Compiled>,
+        cluster: &Cluster,
+    ) -> Result<SharedDesired, EffectError> {
+        let states = HostStates::new(compiled, cluster.authorities.clone(), (self.workspace.now)())
+            .map_err(|errors| EffectError::States { faults: lines(&errors) })?;
+        Ok(Arc::new(states.seen_from(own_boot_id())))
+    }
+
+    /// The resources of a layer.
+    pub(super) fn compiled(
+        &self,
+        layer: &Layer,
+        inputs: &NodeInputs,
+        spec: &NodeSpec,
+        cluster: &Cluster,
+    ) -> Result<Vec<Compiled>, EffectError> {
+        let faults = |faults: Vec<String>| EffectError::States { faults };
         let library = &self.workspace.library;
         let roles: Vec<&str> = inputs.goal.roles.iter().map(|role| role.as_str()).collect();
         let all = library.staged(&roles).map_err(|errors| faults(lines(&errors)))?;
         let own: BTreeSet<StateName> = layer.states(&all).into_iter().collect();
         let token = self.token.bearer();
-        let given = ClusterInputs { cluster: &cluster, spec, join_token: &token };
+        let given = ClusterInputs { cluster, spec, join_token: &token };
         let values = values_of(&values(inputs, layer, given));
         let mut compiled = compile(library, &layer.states_referred_to(&all), resource::kinds(), &values)
             .map_err(|errors| faults(lines(&errors)))?;
         compiled.retain(|resource| own.contains(&resource.state));
-        let states = HostStates::new(compiled, cluster.authorities.clone(), (self.workspace.now)())
-            .map_err(|errors| faults(lines(&errors)))?;
-        Ok(Arc::new(states.seen_from(own_boot_id())))
+        Ok(compiled)
     }
 
     /// The cluster as templates see it on a host with these facts.

@@ -85,6 +85,11 @@ pub enum Action {
     StopControlPlane,
     /// Stop the kubelet and all that it has started, for good.
     StopNode,
+    /// Remove what programs wrote on the host, and put back what was recorded before metalform changed it; the data of the
+    /// node too, unless it shall stay.
+    ClearHost(Arc<NodeInputs>, KeepData),
+    /// Remove the record, and all that metalform keeps on the host for itself.
+    ForgetHost,
     /// Delete the Node object.
     DeleteNode,
     /// Carry out a plan for the proxy of another node.
@@ -101,6 +106,10 @@ pub enum Action {
     ApplyObjects(BTreeSet<String>, Arc<NodeInputs>),
 }
 
+/// Whether the data of a node stays: etcd's, images, volumes, logs of pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepData(pub bool);
+
 /// What an action returns.
 #[derive(Debug, Clone, Default)]
 pub struct Returned {
@@ -114,6 +123,7 @@ impl Action {
     /// For people: `add https://192.0.2.11:2380 to etcd as a learner`.
     pub fn sentence(&self) -> String {
         match self {
+            Self::Apply(Layer::Removed, _) => "remove packages, files and settings".to_owned(),
             Self::Apply(layer, _) => format!("apply {}", layer.title()),
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
             Self::RemoveMemberManifest => "remove the static pod of an etcd member without data".to_owned(),
@@ -162,6 +172,9 @@ impl Action {
             Self::WithdrawApiServer => "withdraw the API server".to_owned(),
             Self::StopControlPlane => "stop the control plane".to_owned(),
             Self::StopNode => "stop the kubelet and all pods".to_owned(),
+            Self::ClearHost(_, KeepData(false)) => "clear the host".to_owned(),
+            Self::ClearHost(_, KeepData(true)) => "clear the host, but for its data".to_owned(),
+            Self::ForgetHost => "remove the record of what was on the host".to_owned(),
             Self::DeleteNode => "delete the Node object".to_owned(),
             Self::WithdrawLearner(learner) => {
                 format!("remove {} from etcd: it has no vote yet", learner.peer_url)
@@ -200,6 +213,8 @@ impl Action {
             | Self::BeginCluster(_)
             | Self::StopControlPlane
             | Self::StopNode
+            | Self::ClearHost(..)
+            | Self::ForgetHost
             | Self::RestartKubelet => Target::Host,
             Self::CreateJoinToken | Self::DeleteJoinTokens => Target::JoinTokens,
             Self::SetCapacity(_)
@@ -252,6 +267,7 @@ impl Action {
             }
             Self::Cordon | Self::Uncordon | Self::DeleteNode => vec![LookKey::Node],
             Self::EvictPods(_) => vec![LookKey::PodsToDrain],
+            Self::ClearHost(..) | Self::ForgetHost => vec![LookKey::Survey, LookKey::HostDifferences],
             Self::StopControlPlane | Self::StopNode => vec![LookKey::Survey, LookKey::Pods, LookKey::Api],
             Self::SetAsideMemberData | Self::RemoveMemberManifest => {
                 vec![
@@ -293,11 +309,14 @@ impl Action {
     pub fn deadline(&self) -> Duration {
         match self {
             Self::Apply(..) | Self::LoadImages(_) => 3600 * SECOND,
+            // Data of a node can be millions of files.
+            Self::ClearHost(..) => 1800 * SECOND,
             Self::SetAsideMemberData
             | Self::RemoveMemberManifest
             | Self::RestartKubelet
             | Self::StopControlPlane
             | Self::StopNode
+            | Self::ForgetHost
             | Self::BeginCluster(_) => 120 * SECOND,
             Self::UpdateProxy(..) => 120 * SECOND,
             Self::CreateTrust(_) | Self::ApplyObjects(..) => 120 * SECOND,

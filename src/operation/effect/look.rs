@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::action::KeepData;
 use super::look_key::LookKey;
 use super::observation::Observation;
 use crate::kube_api::pods::ExpectedPod;
@@ -29,6 +30,8 @@ pub enum Look {
     Unit(String),
     /// The container of a static pod, and its last log line.
     Container(String),
+    /// What is not as it was before metalform changed the host; with what of the node stays.
+    HostDifferences(Arc<NodeInputs>, KeepData),
     /// The Node object.
     Node,
     /// The other Node objects.
@@ -74,6 +77,7 @@ impl Look {
             Self::Plan(layer, _) => LookKey::Plan(layer.clone()),
             Self::Unit(name) => LookKey::Unit(name.clone()),
             Self::Container(name) => LookKey::Container(name.clone()),
+            Self::HostDifferences(..) => LookKey::HostDifferences,
             Self::Node => LookKey::Node,
             Self::Peers => LookKey::Peers,
             Self::Pods(_) => LookKey::Pods,
@@ -102,6 +106,7 @@ impl Look {
             Self::Plan(layer, _) => format!("plan {}", layer.title()),
             Self::Unit(name) => format!("inspect unit {name}"),
             Self::Container(name) => format!("inspect container {name}"),
+            Self::HostDifferences(..) => "compare the host with what it was".to_owned(),
             Self::Node => "get the Node".to_owned(),
             Self::Peers => "list the Nodes".to_owned(),
             Self::Pods(_) => "list the pods of the node".to_owned(),
@@ -127,7 +132,7 @@ impl Look {
         match self {
             // The connection is made, and sudo may ask for a password.
             Self::Facts => 150 * SECOND,
-            Self::Survey | Self::Plan(..) => 300 * SECOND,
+            Self::Survey | Self::Plan(..) | Self::HostDifferences(..) => 300 * SECOND,
             Self::Unit(_) | Self::Container(_) => 10 * SECOND,
             Self::Proxy(..) => 60 * SECOND,
             Self::Images | Self::Objects(_) => 120 * SECOND,
@@ -143,6 +148,7 @@ impl Look {
             | Self::Plan(..)
             | Self::Unit(_)
             | Self::Container(_)
+            | Self::HostDifferences(..)
             | Self::Proxy(..) => FailureClass::Ssh,
             Self::Membership(_) => FailureClass::Etcd,
             Self::Trust | Self::NewClusterMark => FailureClass::Configuration,

@@ -15,6 +15,7 @@ pub enum LookKey {
     PendingPlans,
     Unit(String),
     Container(String),
+    HostDifferences,
     Node,
     Peers,
     Pods,

@@ -6,6 +6,7 @@ use crate::etcd::member::Membership;
 use crate::kube_api::eviction::DrainPod;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::facts::Facts;
+use crate::operation::host_reset::inventory::HostDifference;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::lease::LeaseView;
@@ -23,6 +24,7 @@ pub enum Observation {
     Plan(Layer, LayerPlan),
     Unit(String, UnitReport),
     Container(String, ContainerReport),
+    HostDifferences(Vec<HostDifference>),
     /// `None`: there is no Node object.
     Node(Option<NodeView>),
     Peers(BTreeMap<String, Peer>),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::facts::Facts;
 use crate::operation::cause::Cause;
 use crate::operation::effect::{Action, LookKey, Observation};
+use crate::operation::host_reset::inventory::HostDifference;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::report::{ContainerReport, UnitReport};
@@ -26,6 +27,8 @@ pub struct HostPart {
     pub units: BTreeMap<String, UnitReport>,
     /// Containers of static pods by name.
     pub containers: BTreeMap<String, ContainerReport>,
+    /// What is not as it was before metalform changed the host.
+    pub differences: Option<Vec<HostDifference>>,
 }
 
 /// What this run has begun on the host.
@@ -38,6 +41,10 @@ pub struct HostBegun {
     pub kubelet_restarted: bool,
     /// Whether it stopped the kubelet for good.
     pub node_stopped: bool,
+    /// Whether it cleared the host.
+    pub host_cleared: bool,
+    /// Whether it removed the record of what was there before.
+    pub host_forgotten: bool,
     /// How often containers of older manifests had exited when this run first saw them.
     pub earlier_exits: BTreeMap<String, u32>,
 }
@@ -51,6 +58,7 @@ impl HostPart {
             Observation::Plan(layer, plan) => {
                 self.plans.insert(layer.clone(), plan.clone());
             }
+            Observation::HostDifferences(differences) => self.differences = Some(differences.clone()),
             Observation::Unit(name, unit) => {
                 self.units.insert(name.clone(), unit.clone());
             }
@@ -75,6 +83,7 @@ impl HostPart {
                 self.plans.remove(layer);
             }
             LookKey::PendingPlans => self.plans.retain(|_, plan| matches!(plan, LayerPlan::Unchanged(_))),
+            LookKey::HostDifferences => self.differences = None,
             LookKey::Unit(name) => {
                 self.units.remove(name);
             }
@@ -112,6 +121,7 @@ impl HostPart {
             Action::MarkApiServerReady => {
                 self.plans.remove(&Layer::Proxy);
             }
+            Action::ClearHost(..) => self.differences = Some(Vec::new()),
             Action::StopControlPlane => {
                 if let Some(survey) = &mut self.survey {
                     survey.control_plane = false;
@@ -161,6 +171,8 @@ impl HostBegun {
             }
             Action::RestartKubelet => self.kubelet_restarted = true,
             Action::StopNode => self.node_stopped = true,
+            Action::ClearHost(..) => self.host_cleared = true,
+            Action::ForgetHost => self.host_forgotten = true,
             _ => {}
         }
     }

@@ -15,6 +15,7 @@ pub mod etcd_member;
 pub mod etcd_voter;
 pub mod first_control_plane;
 pub mod host_reachable;
+pub mod host_reset;
 pub mod images_loaded;
 pub mod member_removed;
 pub mod node_deleted;
@@ -24,6 +25,7 @@ pub mod package_service;
 pub mod preflight;
 pub mod reachable;
 pub mod removal_allowed;
+pub mod reset_allowed;
 pub mod trust_created;
 
 mod kubelet_token;

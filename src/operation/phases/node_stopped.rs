@@ -1,15 +1,14 @@
 //! Nothing of Kubernetes runs on the host any more.
 
-use crate::operation::contract::{Phase, PhaseStatus, Scene};
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::Action;
 use crate::operation::removal_goal::RemoveGoal;
-use crate::operation::remove::RemoveOperation;
 
 /// Done in each run: it is idempotent, and takes one round trip.
 #[derive(Debug)]
 pub struct NodeStopped;
 
-impl Phase<RemoveOperation> for NodeStopped {
+impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for NodeStopped {
     fn title(&self) -> &'static str {
         "Node stopped"
     }
@@ -18,7 +17,7 @@ impl Phase<RemoveOperation> for NodeStopped {
         !goal.offline
     }
 
-    fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         if scene.host_begun().node_stopped { PhaseStatus::Holds } else { PhaseStatus::Act(Action::StopNode) }
     }
 }

@@ -19,11 +19,11 @@ impl<O: NodeOperation> Phase<O> for Preflight {
         let survey = seen!(scene.host().survey, Look::Survey);
         // The API may be what the first node is to bring back.
         let found = if goal.first {
-            failures(goal, facts, survey, None, std::iter::empty())
+            failures(goal, facts, survey, (None, None), std::iter::empty())
         } else {
-            seen!(scene.node().node, Look::Node);
+            let node = seen!(scene.node().node, Look::Node).as_ref();
             let peers = seen!(scene.node().peers, Look::Peers);
-            failures(goal, facts, survey, scene.node().recorded_address(), peers.iter())
+            failures(goal, facts, survey, (node, scene.node().recorded_address()), peers.iter())
         };
         if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Preflight(found)) }
     }

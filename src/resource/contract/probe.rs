@@ -228,13 +228,15 @@ pub enum PathState {
     Other,
 }
 
-/// An installed package.
+/// A package whose files are on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledPackage {
     /// Exact version as the package manager writes it.
     pub version: String,
     /// Whether upgrades are blocked (apt-mark hold, dnf versionlock).
     pub held: bool,
+    /// Whether its installation was completed; dpkg may have been interrupted after it unpacked the package.
+    pub configured: bool,
 }
 
 /// Properties of a unit (`systemctl show`).

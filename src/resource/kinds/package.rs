@@ -63,7 +63,8 @@ impl Package {
     pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let installed = observed.package(Probe::Package { name: self.name.clone() })?;
         Ok(match (self.ensure, installed) {
-            (Ensure::Present, installed) => self.install(installed),
+            // Installing one that is only unpacked configures it.
+            (Ensure::Present, installed) => self.install(installed.filter(|package| package.configured)),
             (Ensure::Absent, Some(installed)) => self.remove(installed),
             (Ensure::Absent, None) => Verdict::NoChange { reason: "is not installed".to_owned() },
         })

@@ -1,6 +1,7 @@
 //! Guards, and the scripts of `Step::Run`, are shell; what metalform itself writes is known here by its shape.
 //! A script of a state is answered from a table of the test, or not at all.
 
+use metalform::operation::host_reset::traces::{DATA, DIRECTORIES};
 use metalform::resource::contract::step::UnitVerb;
 
 use super::ScriptedHost;
@@ -121,6 +122,18 @@ impl ScriptedHost {
         }
         if let Some(destination) = script.strip_prefix("ip route del ") {
             return self.routes.remove(destination).is_some();
+        }
+        if script.contains("Supervisors of containers outlive containerd") {
+            for directory in DATA.into_iter().chain(DIRECTORIES) {
+                self.tree.remove(directory);
+            }
+            return true;
+        }
+        if script.contains("metalform-before")
+            || script.contains("before/brought")
+            || script.contains("rm -rf /var/lib/metalform")
+        {
+            return true;
         }
         if script.contains("the control plane does not end") {
             for pod in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {

@@ -35,7 +35,7 @@ impl Packages {
             None => Offer { version: "1.0".to_owned(), ..Offer::default() },
         };
         let version = version.clone().unwrap_or_else(|| offer.version.clone());
-        self.installed.insert(name.clone(), InstalledPackage { version, held: *hold });
+        self.installed.insert(name.clone(), InstalledPackage { version, held: *hold, configured: true });
         Ok(offer)
     }
 }

@@ -24,7 +24,7 @@ from cluster import (
     with_role,
 )
 
-SUCCESS, SSH, API, REFUSED = 0, 3, 6, 7
+SUCCESS, SSH, HOST, API, REFUSED = 0, 3, 4, 6, 7
 WORKER, MASTER, ASKER = "spare-1", "master-3", "node-1"
 NAMESPACE = "scenario-remove"
 # Asks through the worker's proxy until it is told to stop; prints how often, and each failure.
@@ -171,6 +171,23 @@ def master_dies():
 def master_is_replaced():
     introduce(MASTER)
     _deploy(MASTER, applied=True)
+    _expect_voters(with_role("etcd"))
+
+
+@check("a machine that is put in the place of a dead one is refused, with what differs; with --replace it is that node")
+def machine_is_replaced():
+    uid = get("node", MASTER)["metadata"]["uid"]
+    lab("power-off", MASTER)
+    until("its Node is not Ready", 90, lambda: _ready_status(MASTER) != "True")
+    introduce(MASTER)
+    done = metalform("deploy-node", MASTER)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, HOST)
+    for part in ("machine id", "no data of its etcd member", "--replace"):
+        expect(part in done.stderr, done.stderr)
+    done = metalform("deploy-node", MASTER, "--replace")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    expect(ready(MASTER), "it is not Ready")
+    expect_equal("the Node's uid", get("node", MASTER)["metadata"]["uid"], uid)
     _expect_voters(with_role("etcd"))
 
 

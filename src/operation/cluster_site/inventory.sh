@@ -1,0 +1,21 @@
+# Prints what there is on this host that metalform changes: section, name and value, with tabs between. Changes nothing.
+inventory() {
+    if command -v dpkg-query >/dev/null; then
+        dpkg-query -W -f 'package\t${Package}\t${db:Status-Want} ${db:Status-Status}\n'
+    else
+        rpm -qa --qf 'package\t%{NAME}\tinstall installed\n'
+    fi
+    systemctl list-unit-files --no-legend --no-pager | awk '{ print "unit\t" $1 "\t" $2 }'
+    awk -F: '{ print "user\t" $1 "\t" $0 }' /etc/passwd
+    awk -F: '{ print "group\t" $1 "\t" $0 }' /etc/group
+    sysctl -a 2>/dev/null | sed -n 's/^\([^ ]*\) = /sysctl\t\1\t/p'
+    awk '$2 !~ "^/(proc|sys|dev|run|tmp)(/|$)" { print "mount\t" $2 "\t" $3 }' /proc/mounts
+    ip -o link | awk '{ sub(/[@:].*/, "", $2); print "link\t" $2 "\t" }'
+    ip route show table all | awk '{ $1 = $1; print "route\t" $0 "\t" }'
+    if command -v nft >/dev/null; then
+        nft list tables | sed 's/^table \(.*\)$/nftables\t\1\t/'
+    fi
+    find /opt /usr/libexec /usr/local /var/lib /var/log -maxdepth 2 -printf 'path\t%p\t%y %m %U:%G %l\n'
+    find /etc -xdev -printf 'path\t%p\t%y %m %U:%G %l\n'
+    find /etc -xdev -type f -exec sha256sum {} + | sed 's/^\([0-9a-f]*\)  \(.*\)$/file\t\2\t\1/'
+} 2>/dev/null

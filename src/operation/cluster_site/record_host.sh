@@ -1,0 +1,17 @@
+# After inventory.sh: records, once, what there is before metalform changes anything.
+set -e
+before=/var/lib/metalform/before
+test ! -e "$before" || exit 0
+for source in /etc/apt/sources.list.d/metalform.sources /etc/yum.repos.d/metalform.repo; do
+    # A version of metalform without records has changed this host.
+    test ! -e "$source" || exit 0
+done
+new=$(mktemp -d /run/metalform-before.XXXXXX)
+trap 'rm -rf "$new"' EXIT
+inventory >"$new/inventory"
+tar -C / -cf "$new/etc.tar" etc
+mkdir -p /var/lib/metalform
+rm -rf "$before.new"
+cp -a "$new" "$before.new"
+sync -f "$before.new"
+mv -T "$before.new" "$before"

@@ -1,0 +1,9 @@
+# After record_host.sh and the installation of the node's packages: records, once, which ones came.
+set -e
+before=/var/lib/metalform/before
+if command -v dpkg-query >/dev/null && test -d "$before" && test ! -e "$before/brought"; then
+    dpkg-query -W -f '${Package}\n' | while read -r package; do
+        grep -q "^package	$package	" "$before/inventory" || echo "$package"
+    done >"$before/brought.new"
+    mv "$before/brought.new" "$before/brought"
+fi

@@ -1,0 +1,115 @@
+//! What a host was before it became a node: recorded, compared, and restored.
+
+use std::collections::BTreeSet;
+
+use super::ClusterSite;
+use crate::model::role::Role;
+use crate::operation::effect::{KeepData, Observation, Returned};
+use crate::operation::goal::NodeGoal;
+use crate::operation::host_reset::inventory::{HostInventory, differences};
+use crate::operation::host_reset::removal::{dependents, removal};
+use crate::operation::host_reset::section::Section;
+use crate::operation::host_reset::traces::{PACKAGE_USERS, Traces};
+use crate::operation::inputs::NodeInputs;
+use crate::operation::layer::Layer;
+use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::site::EffectError;
+use crate::state::Compiled;
+
+/// Whatever roles the Node has now, it may have had others.
+const ROLES: [Role; 4] = [Role::Node, Role::Etcd, Role::Master, Role::Infra];
+
+impl ClusterSite {
+    /// Nothing where it was recorded before, or metalform has changed the host without a record.
+    pub(super) async fn record_host(&self) -> Result<(), EffectError> {
+        let script = concat!(include_str!("inventory.sh"), include_str!("record_host.sh"));
+        self.output("host:record", script.to_owned()).await.map(drop)
+    }
+
+    /// Which packages came with those of the node.
+    pub(super) async fn record_packages(&self) -> Result<(), EffectError> {
+        self.output("host:record", include_str!("record_packages.sh").to_owned()).await.map(drop)
+    }
+
+    pub(super) async fn plan_removal(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
+        let compiled = self.every_role(inputs)?;
+        let traces = self.traces(&compiled, KeepData(false));
+        let packages = words("packages", &traces.packages);
+        let script = format!("{packages}{}", include_str!("plan_removal.sh"));
+        let printed = self.output("host:plan", script).await?;
+        let before = recorded(&printed);
+        let recorded =
+            |name: &str| before.as_ref().is_some_and(|before| before.get(Section::Package, name).is_some());
+        let others = dependents(&printed, |name| traces.packages.contains(name) || recorded(name));
+        if !others.is_empty() {
+            let needs = |name: &str| (format!("package:{name}"), "it needs a package of the node".to_owned());
+            let refused = LayerPlan::Refused(others.into_iter().map(needs).collect());
+            return Ok(Observation::Plan(Layer::Removed, refused));
+        }
+        let cluster = self.cluster(&inputs.facts)?;
+        let desired = self.declared(removal(compiled, before.as_ref()), &cluster)?;
+        let plan = self.ports.host.plan(desired, &inputs.facts).await?;
+        Ok(Observation::Plan(Layer::Removed, LayerPlan::of(plan)))
+    }
+
+    pub(super) async fn clear_host(
+        &self,
+        inputs: &NodeInputs,
+        keep: KeepData,
+    ) -> Result<Returned, EffectError> {
+        let traces = self.traces(&self.every_role(inputs)?, keep);
+        let given = [
+            words("directories", traces.directories()),
+            words("files", &traces.files),
+            words("networks", &traces.networks),
+            words("sysctls", &traces.sysctls),
+            words("units", &traces.units),
+            words("users", PACKAGE_USERS),
+        ];
+        self.run("host:clear", &format!("{}{}", given.concat(), include_str!("clear_host.sh"))).await
+    }
+
+    pub(super) async fn host_differences(
+        &self,
+        inputs: &NodeInputs,
+        keep: KeepData,
+    ) -> Result<Observation, EffectError> {
+        let traces = self.traces(&self.every_role(inputs)?, keep);
+        let script = concat!(include_str!("inventory.sh"), include_str!("compare_host.sh"));
+        let printed = self.output("host:compare", script.to_owned()).await?;
+        let (before, now) = printed.split_once("\n--\n").unwrap_or(("", &printed));
+        let now = HostInventory::parse(now);
+        Ok(Observation::HostDifferences(differences(recorded(before).as_ref(), &now, &traces)))
+    }
+
+    /// The mount point stays, where it is one.
+    pub(super) async fn forget_host(&self) -> Result<Returned, EffectError> {
+        let script =
+            "cd / && { rm -rf /var/lib/metalform 2>/dev/null || test -z \"$(ls -A /var/lib/metalform)\"; }\n";
+        self.run("host:forget", script).await
+    }
+
+    fn every_role(&self, inputs: &NodeInputs) -> Result<Vec<Compiled>, EffectError> {
+        let cluster = self.cluster(&inputs.facts)?;
+        let goal = NodeGoal { roles: ROLES.into(), ..inputs.goal.clone() };
+        let inputs = NodeInputs { goal, ..inputs.clone() };
+        self.compiled(&Layer::Removed, &inputs, &self.spec, &cluster)
+    }
+
+    fn traces(&self, compiled: &[Compiled], KeepData(keep): KeepData) -> Traces {
+        let networks = &self.workspace.configuration.networks;
+        let networks = [networks.pods.to_string(), networks.services.to_string()];
+        Traces::of(compiled, BTreeSet::from(networks), keep)
+    }
+}
+
+/// What was recorded; `None` where nothing was.
+fn recorded(printed: &str) -> Option<HostInventory> {
+    (!printed.starts_with("none")).then(|| HostInventory::parse(printed))
+}
+
+/// An assignment of names without spaces to a variable of a script.
+fn words<T: AsRef<str>>(variable: &str, names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
+    format!("{variable}='{}'\n", names.join(" "))
+}

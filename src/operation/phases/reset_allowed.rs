@@ -1,0 +1,51 @@
+//! The host is of no node that the cluster uses.
+
+use super::layer_applied::address;
+use super::membership::members;
+use crate::model::role::Role;
+use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::Look;
+use crate::operation::goal::peer_url;
+use crate::operation::removal_refusal::RemovalRefusal;
+use crate::operation::reset::ResetOperation;
+
+/// Nothing is changed before this holds.
+#[derive(Debug)]
+pub struct ResetAllowed;
+
+impl Phase<ResetOperation> for ResetAllowed {
+    fn title(&self) -> &'static str {
+        "Reset allowed"
+    }
+
+    fn status(&self, scene: &Scene<'_, ResetOperation>) -> PhaseStatus {
+        let facts = seen!(scene.host().facts, Look::Facts);
+        let survey = seen!(scene.host().survey, Look::Survey);
+        let node = seen!(scene.node().node, Look::Node);
+        let peers = seen!(scene.node().peers, Look::Peers);
+        let goal = scene.node_goal();
+        let mut found = Vec::new();
+        if goal.first || goal.has(Role::Bootstrap) {
+            found.push(RemovalRefusal::Bootstrap);
+        }
+        if survey.authority.is_some() && survey.authority != goal.authority {
+            found.push(RemovalRefusal::OtherCluster);
+        }
+        let same = peers
+            .iter()
+            .find(|(_, peer)| !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id);
+        found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
+        if node.as_ref().is_some_and(|node| node.ready) {
+            found.push(RemovalRefusal::InUse);
+        }
+        if found.is_empty() && survey.has_member() {
+            let own = match (address(scene), members(scene)) {
+                (Ok(own), Ok(membership)) => (peer_url(own), membership),
+                (Err(first), _) | (_, Err(first)) => return first,
+            };
+            let listed = own.1.members.iter().any(|member| member.peer_urls.contains(&own.0));
+            found.extend(listed.then_some(RemovalRefusal::Member(own.0)));
+        }
+        if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Removal(found)) }
+    }
+}

@@ -1,0 +1,233 @@
+//! `reset-host`: makes hosts what they were before they became nodes, or shows what differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cluster_nodes::{self, ClusterNodesError};
+use super::command_error::{CommandError, ErrorClass};
+use super::file_text::{self, FileTextError};
+use super::operation_report::{NodeReport, RunOptions, operate};
+use super::workspace::goal;
+use crate::engine::cancel::{Cancel, CancelLevel};
+use crate::engine::share::{Share, UPLOADS};
+use crate::model::document::{Booleans, Document, Problems};
+use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
+use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
+use crate::operation::class::FailureClass;
+use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
+use crate::operation::effect::{KeepData, Look, Observation};
+use crate::operation::goal::NodeGoal;
+use crate::operation::host_reset::inventory::HostDifference;
+use crate::operation::inputs::NodeInputs;
+use crate::operation::removal_goal::RemoveGoal;
+use crate::operation::reset::ResetOperation;
+use crate::operation::site::{EffectError, Site};
+
+/// Which hosts.
+#[derive(Debug, Clone)]
+pub enum ResetSelection {
+    /// Those of Nodes of the cluster.
+    Named(BTreeSet<HostName>),
+    /// That of a Node's manifest; the cluster need not have it any more.
+    Manifest(PathBuf),
+}
+
+/// Which hosts to reset, and how.
+#[derive(Debug, Clone)]
+pub struct ResetRequest {
+    /// The hosts.
+    pub hosts: ResetSelection,
+    /// How they are run.
+    pub run: RunOptions,
+    /// Whether the data of the nodes stays.
+    pub keep_data: bool,
+}
+
+/// How a host differs from what it was.
+#[derive(Debug, Clone)]
+pub struct HostComparison {
+    /// The Node of its manifest.
+    pub name: HostName,
+    /// In the order of their kinds and names.
+    pub differences: Vec<HostDifference>,
+}
+
+/// Why no host was reset.
+#[derive(Debug, thiserror::Error)]
+pub enum ResetError {
+    /// Nodes cannot be read.
+    #[error(transparent)]
+    Nodes(#[from] ClusterNodesError),
+    /// The manifest cannot be read.
+    #[error(transparent)]
+    File(#[from] FileTextError),
+    /// It is no YAML document of a Node.
+    #[error(transparent)]
+    Syntax(#[from] Problems),
+    /// The manifest is wrong.
+    #[error("{}: {problems}", file.display())]
+    Manifest {
+        /// As given.
+        file: PathBuf,
+        /// Everything that is wrong.
+        problems: NodeProblems,
+    },
+    /// A host cannot be compared.
+    #[error("{node}: {}", error_chain(error.as_ref()))]
+    Host {
+        /// Its Node.
+        node: HostName,
+        /// Why.
+        error: Box<EffectError>,
+    },
+    /// What metalform has left on hosts.
+    #[error("{}", .0.iter().map(left).collect::<Vec<_>>().join("; "))]
+    Left(Vec<(HostName, usize)>),
+}
+
+fn left((name, count): &(HostName, usize)) -> String {
+    format!("{name}: {count} things of a node are left on the host")
+}
+
+impl CommandError for ResetError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Nodes(error) => error.class(),
+            Self::File(_) | Self::Syntax(_) | Self::Manifest { .. } => ErrorClass::Configuration,
+            Self::Host { error, .. } if error.class() == FailureClass::Ssh => ErrorClass::Ssh,
+            Self::Host { .. } | Self::Left(_) => ErrorClass::Host,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(error) => error.errors(),
+            Self::Left(hosts) => hosts.iter().map(left).collect(),
+            _ => self.to_string().lines().map(str::to_owned).collect(),
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(ClusterNodesError::Unusable { missing, .. }) if !missing.is_empty() => vec![
+                "`metalform reset-host -f FILE` resets the host of a manifest whose Node is deleted"
+                    .to_owned(),
+            ],
+            Self::Nodes(error) => error.hints(),
+            Self::Left(_) => vec!["`metalform reset-host NAME` removes them".to_owned()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Resets hosts, one at a time.
+///
+/// # Errors
+/// When no host is known; nothing was done then. Failures of hosts are in the report.
+pub async fn reset(
+    request: &ResetRequest,
+    workspace: Arc<Workspace>,
+    cancel: &Cancel,
+) -> Result<Vec<NodeReport>, ResetError> {
+    let mut reports = Vec::new();
+    for spec in specs(&request.hosts, &workspace).await? {
+        if cancel.level() != CancelLevel::Continue && !reports.is_empty() {
+            break;
+        }
+        let name = spec.name.clone();
+        let goal = RemoveGoal {
+            node: NodeGoal { leaves: true, ..goal(&workspace, &spec) },
+            offline: false,
+            force: false,
+            keep_data: KeepData(request.keep_data),
+            drain_limit: Duration::ZERO,
+            together: BTreeSet::new(),
+        };
+        let site = site(&workspace, &goal.node, spec, cancel);
+        reports.push(operate::<ResetOperation>(&goal, name, (&workspace, site), request.run, cancel).await);
+    }
+    Ok(reports)
+}
+
+/// Compares hosts with what was recorded on them; where nothing was, with a host that has nothing of metalform.
+///
+/// # Errors
+/// When a host is not known, or cannot be compared.
+pub async fn compare(
+    request: &ResetRequest,
+    workspace: Arc<Workspace>,
+    cancel: &Cancel,
+) -> Result<Vec<HostComparison>, ResetError> {
+    let mut comparisons = Vec::new();
+    for spec in specs(&request.hosts, &workspace).await? {
+        let name = spec.name.clone();
+        let goal = goal(&workspace, &spec);
+        let site = site(&workspace, &goal, spec, cancel);
+        let compared = compare_one(&site, goal, KeepData(request.keep_data)).await;
+        let differences =
+            compared.map_err(|error| ResetError::Host { node: name.clone(), error: Box::new(error) })?;
+        comparisons.push(HostComparison { name, differences });
+    }
+    Ok(comparisons)
+}
+
+/// Whether nothing of metalform's was left.
+///
+/// # Errors
+/// How many things were, by host.
+pub fn judge(comparisons: &[HostComparison]) -> Result<(), ResetError> {
+    let count = |one: &HostComparison| {
+        (one.name.clone(), one.differences.iter().filter(|difference| difference.ours).count())
+    };
+    let left: Vec<_> = comparisons.iter().map(count).filter(|(_, count)| *count > 0).collect();
+    if left.is_empty() { Ok(()) } else { Err(ResetError::Left(left)) }
+}
+
+async fn compare_one(
+    site: &ClusterSite,
+    goal: NodeGoal,
+    keep: KeepData,
+) -> Result<Vec<HostDifference>, EffectError> {
+    let Observation::Facts(facts) = site.look(&Look::Facts).await? else { return Ok(Vec::new()) };
+    // Only names are compared: no state's name depends on the address.
+    let address = goal.address(&facts, None).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let inputs = NodeInputs {
+        goal,
+        address,
+        facts,
+        joined: false,
+        node: None,
+        peers: BTreeMap::new(),
+        membership: None,
+    };
+    match site.look(&Look::HostDifferences(Arc::new(inputs), keep)).await? {
+        Observation::HostDifferences(differences) => Ok(differences),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn site(workspace: &Arc<Workspace>, goal: &NodeGoal, spec: NodeSpec, cancel: &Cancel) -> ClusterSite {
+    let ports = Ports::of_command(workspace, &spec, Share::new(cancel.clone(), UPLOADS));
+    ClusterSite::new(workspace.clone(), goal.clone(), spec, ports)
+}
+
+async fn specs(hosts: &ResetSelection, workspace: &Workspace) -> Result<Vec<NodeSpec>, ResetError> {
+    match hosts {
+        ResetSelection::Named(names) => {
+            let names: Vec<HostName> = names.iter().cloned().collect();
+            Ok(cluster_nodes::named(&workspace.layout, &names).await?)
+        }
+        ResetSelection::Manifest(file) => Ok(vec![read(file)?]),
+    }
+}
+
+fn read(file: &Path) -> Result<NodeSpec, ResetError> {
+    let text = file_text::read(file)?;
+    let document = Document { file: &file.display().to_string(), text: &text };
+    let manifest: NodeManifest = document.parse(Booleans::Strict)?;
+    NodeSpec::parse(&manifest).map_err(|problems| ResetError::Manifest { file: file.to_owned(), problems })
+}

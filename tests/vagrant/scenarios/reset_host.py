@@ -1,0 +1,113 @@
+"""A host that leaves the cluster is what it was before it came, whatever it was there, and can come again."""
+
+import json
+
+import yaml
+
+from checks import State, check, expect, expect_equal
+from cluster import (
+    BOOTSTRAP,
+    apply,
+    delete_node,
+    forget,
+    introduce,
+    manifest,
+    metalform,
+    on,
+    ready,
+    shell,
+    succeed,
+    with_role,
+)
+from control_plane_node import ETCD, MASTER
+from control_plane_node import introduce as introduce_with
+from deployment import Deployment
+from host_state import expect_same, host_state
+
+SUCCESS, HOST, REFUSED = 0, 4, 7
+WORKER, MEMBER = "spare-1", "spare-2"
+FILE = "/root/scenario-node.yaml"
+_state = State()
+
+
+def set_up():
+    introduce(WORKER)
+    introduce_with(MEMBER, MASTER, ETCD)
+
+
+def tear_down():
+    shell(BOOTSTRAP, 'rm -f "$1"', FILE)
+    forget(WORKER)
+    forget(MEMBER)
+
+
+@check("a node that is Ready is refused, and so is the bootstrap node")
+def refused():
+    done = _metalform(REFUSED, "reset-host", with_role("etcd")[-1])
+    expect("metalform remove-node" in done.stderr, done.stderr)
+    _metalform(REFUSED, "reset-host", BOOTSTRAP)
+
+
+@check("deploy-node is killed half-way, and reset-host makes the host what it was")
+def killed_half_way():
+    # An administrator's own: it stays as it is.
+    shell(WORKER, "echo 'vm.swappiness = 7' > /etc/sysctl.d/10-own.conf; mkdir -p /opt/own; echo own > /opt/own/file")
+    _state["worker"] = host_state(WORKER)
+    with Deployment(WORKER) as running:
+        running.until("haproxy is unpacked", lambda: on(WORKER, "test", "-x", "/usr/sbin/haproxy").returncode == 0)
+        running.kill()
+    done = metalform("reset-host", WORKER, "--check")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, HOST)
+    expect("package haproxy" in done.stdout, done.stdout)
+    _metalform(SUCCESS, "reset-host", WORKER)
+    expect_same(WORKER, _state["worker"])
+
+
+@check("it can be deployed, and what its removal leaves is what was there")
+def worker():
+    _metalform(SUCCESS, "deploy-node", WORKER)
+    expect(ready(WORKER), "it is not Ready")
+    _metalform(SUCCESS, "remove-node", WORKER)
+    expect_same(WORKER, _state["worker"])
+
+
+@check("a second reset changes nothing, by the manifest of a Node that is gone")
+def again():
+    succeed(BOOTSTRAP, "sh", "-c", f"cat > {FILE}", stdin=yaml.safe_dump(manifest(WORKER)))
+    done = _metalform(SUCCESS, "reset-host", "-f", FILE, "--check")
+    expect("nothing of metalform is left" in done.stdout, done.stdout)
+    _metalform(SUCCESS, "reset-host", "-f", FILE)
+    expect_same(WORKER, _state["worker"])
+
+
+@check("a master with etcd is deployed and removed: its host is what it was")
+def member():
+    before = host_state(MEMBER)
+    _metalform(SUCCESS, "deploy-node", MEMBER)
+    _metalform(SUCCESS, "remove-node", MEMBER)
+    expect_same(MEMBER, before)
+
+
+@check("with --keep-data the data stays, and nothing else")
+def keeps_data():
+    apply(manifest(WORKER))
+    _metalform(SUCCESS, "deploy-node", WORKER)
+    _metalform(SUCCESS, "remove-node", WORKER, "--keep-data")
+    expect(shell(WORKER, "ls -A /var/lib/containerd").strip(), "the images are gone")
+    expect(on(WORKER, "test", "-e", "/etc/kubernetes").returncode != 0, "/etc/kubernetes is there")
+    _metalform(SUCCESS, "reset-host", "-f", FILE)
+    expect_same(WORKER, _state["worker"])
+    expect_equal("data", shell(WORKER, "ls -A /var/lib/containerd").strip(), "")
+
+
+@check("all voters of the others are healthy")
+def healthy():
+    delete_node(MEMBER)
+    members = json.loads(_metalform(SUCCESS, "etcd", "health", "-o", "json").stdout)
+    expect_equal("voters", sorted(one["name"] for one in members), sorted(with_role("etcd")))
+
+
+def _metalform(code, *words):
+    done = metalform(*words)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, code)
+    return done
