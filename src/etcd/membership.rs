@@ -318,6 +318,9 @@ fn replace(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
     if ours.is_learner {
         return change;
     }
+    if let Some(blocked) = alarm(observed) {
+        return blocked;
+    }
     let voters = observed.voters().count();
     let healthy = observed.voters().filter(|voter| voter.id != ours.id && voter.status().is_some()).count();
     let name = goal.name.clone();
@@ -330,7 +333,7 @@ fn replace(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
     if progress.data == (MemberData::Lost { replace: false }) {
         return Move::Blocked(Obstacle::DataLost { name, healthy, voters });
     }
-    alarm(observed).or_else(|| other_learner(Some(ours.id), observed, progress)).unwrap_or(change)
+    other_learner(Some(ours.id), observed, progress).unwrap_or(change)
 }
 
 /// Our member is in the list, and is not a voter that works.
@@ -381,12 +384,17 @@ pub fn other_complaints(goal: &MemberGoal, observed: &Membership) -> Vec<String>
     complaints(observed, ours.map(|member| member.id))
 }
 
-/// One line for each voter other than `except` that is not known to work; one if there is no leader.
+/// One line for each voter other than `except` that is not known to work, or has an alarm; one if there is no leader.
 pub(super) fn complaints(observed: &Membership, except: Option<u64>) -> Vec<String> {
     let mut lines: Vec<String> = observed
         .voters()
         .filter(|voter| Some(voter.id) != except)
-        .filter_map(|voter| voter.health.complaint().map(|reason| format!("{}: {reason}", voter.title())))
+        .filter_map(|voter| {
+            let alarm = observed.alarms.iter().find(|alarm| alarm.member == voter.id);
+            let alarm = alarm.map(|alarm| format!("alarm {}", alarm.kind.name()));
+            let reason = voter.health.complaint().map(str::to_owned).or(alarm)?;
+            Some(format!("{}: {reason}", voter.title()))
+        })
         .collect();
     if lines.is_empty() && observed.leader().is_none() {
         lines.push("no member reports that it is the leader".to_owned());

@@ -157,6 +157,16 @@ fn nothing_is_added_while_an_alarm_is_raised() {
 }
 
 #[test]
+fn a_learner_is_not_promoted_while_a_voter_has_an_alarm() {
+    let mut observed = with(others(), learner(9, "n"));
+    let promote = Move::Change(MembershipChange::Promote { id: 9 });
+    assert_eq!(next(&goal(), &observed, STARTED), promote);
+    observed.alarms.push(Alarm { member: 2, kind: AlarmKind::NoSpace });
+    let waits = Move::WaitForVoters { complaints: vec!["b: alarm NOSPACE".to_owned()] };
+    assert_eq!(next(&goal(), &observed, STARTED), waits);
+}
+
+#[test]
 fn a_learner_that_can_never_start_is_removed_at_once_and_a_voter_never() {
     let why = "does not start: container etcd exited 3 times";
     let hopeless = LearnerProgress { hopeless: Some(why), ..STARTED };
