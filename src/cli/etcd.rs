@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::clock;
 use super::failure::Failure;
 use super::output::{Format, document, print};
-use crate::report::etcd_table::{HEADER, defragmented, rows, saved};
+use crate::report::etcd_table::{HEADER, defragmented, learner_removed, rows, saved};
 use crate::report::table::table;
 use crate::service::etcd_defragment;
 use crate::service::etcd_members;
+use crate::service::etcd_remove_learner;
 use crate::service::etcd_snapshot::{self, SnapshotRequest};
 use crate::workspace::layout::Layout;
 
@@ -32,6 +34,8 @@ enum EtcdVerb {
     /// Return the free space of the databases, one member at a time and the leader last; after the alarm NOSPACE, forget
     /// old revisions before and accept writes again afterwards
     Defragment,
+    /// Remove the learner of a run that is gone; refused while a run holds the lease on etcd membership
+    RemoveLearner,
 }
 
 /// Which snapshot to take.
@@ -63,6 +67,7 @@ impl EtcdArgs {
             EtcdVerb::Health(show) => (show, true),
             EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
             EtcdVerb::Defragment => return defragment().await,
+            EtcdVerb::RemoveLearner => return remove_learner().await,
         };
         let membership = etcd_members::members(&Layout::default()).await?;
         let rows = rows(&membership);
@@ -90,6 +95,12 @@ impl EtcdSnapshotArgs {
         print(&saved(&snapshot))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+async fn remove_learner() -> Result<ExitCode, Failure> {
+    let removed = etcd_remove_learner::remove_learner(&Layout::default(), clock::now).await?;
+    print(&learner_removed(&removed))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn defragment() -> Result<ExitCode, Failure> {

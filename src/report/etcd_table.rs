@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::etcd::member::{Health, Membership};
 use crate::service::etcd_defragment::DefragmentEvent;
+use crate::service::etcd_remove_learner::RemovedLearner;
 use crate::service::etcd_snapshot::SavedSnapshot;
 
 /// The columns, in order.
@@ -123,6 +124,11 @@ pub fn saved(snapshot: &SavedSnapshot) -> String {
     let SavedSnapshot { file, size, member, revision } = snapshot;
     let revision = revision.map(|revision| format!(", revision {revision} or later")).unwrap_or_default();
     format!("{}: {} from {member}{revision}\n", file.display(), mebibytes(*size))
+}
+
+/// One line for the member that `etcd remove-learner` removed.
+pub fn learner_removed(removed: &RemovedLearner) -> String {
+    format!("removed learner {} ({:x})\n", removed.member, removed.id)
 }
 
 /// One line for what `etcd defragment` did.

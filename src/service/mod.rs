@@ -15,6 +15,7 @@ pub mod command_error;
 pub mod deploy;
 pub mod etcd_defragment;
 pub mod etcd_members;
+pub mod etcd_remove_learner;
 pub mod etcd_snapshot;
 pub mod facts;
 pub mod file_text;

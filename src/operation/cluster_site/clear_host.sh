@@ -19,7 +19,7 @@ mounted() {
 for place in $(mounted); do
     umount "$place" || umount --lazy "$place"
 done
-rm -rf /run/netns/cni-* /run/containerd /run/haproxy /run/bird /run/flannel
+rm -rf /run/netns/cni-* /run/containerd /run/haproxy /run/bird
 
 for network in $networks; do
     ip route flush root "$network"

@@ -7,7 +7,7 @@ from deployment import Deployment
 from sampling import LONG
 
 NODE, OTHER = "spare-2", "spare-1"
-SSH = 3
+SSH, REFUSED = 3, 7
 ADDED = r"add https://.* to etcd as a learner"
 # A learner's limit, the lease's, and a deployment.
 PATIENCE = 300 + 30 + 180
@@ -48,6 +48,27 @@ def resumes():
     with Deployment(NODE) as running:
         running.succeed(300)
     expect(not member_of(NODE).get("isLearner"), "its etcd member does not vote")
+    forget(NODE)
+
+
+@check("metalform is killed and the host gone: etcd remove-learner waits for the lease to expire, and takes the learner out")
+def removed_by_hand():
+    introduce(NODE, ETCD)
+    with Deployment(NODE) as running:
+        running.until_line(ADDED)
+        running.until("it is in the list", lambda: member_of(NODE))
+        running.signal("KILL")
+        running.finish()
+    lab("power-off", NODE)
+    expect(member_of(NODE).get("isLearner"), "the run that was killed left no learner")
+    done = metalform("etcd", "remove-learner")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, REFUSED)
+    expect("held by" in done.stderr, done.stderr)
+    until("the lease has expired", 60, lambda: metalform("etcd", "remove-learner").returncode == 0, pause=2)
+    expect_equal("the abandoned member", member_of(NODE), None)
+    done = metalform("etcd", "remove-learner")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, REFUSED)
+    expect("every member votes" in done.stderr, done.stderr)
     forget(NODE)
 
 

@@ -1,0 +1,124 @@
+//! `etcd remove-learner`: removes a learner whose run is gone, without waiting until the next run does.
+
+use jiff::Timestamp;
+
+use super::command_error::{CommandError, ErrorClass};
+use super::etcd_members::{self, EtcdMembersError};
+use crate::etcd::act::{self, ActError};
+use crate::etcd::client::EtcdAccess;
+use crate::etcd::member::{Member, Membership};
+use crate::etcd::membership::MembershipChange;
+use crate::kube_api::client::{self, ApiError};
+use crate::kube_api::lease::{LeaseAttempt, LeaseError, LeaseHolder, MembershipLease};
+use crate::model::error_chain::error_chain;
+use crate::workspace::layout::Layout;
+
+/// A member that was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedLearner {
+    /// Its name; its peer URL where it had not started.
+    pub member: String,
+    /// Its id.
+    pub id: u64,
+}
+
+/// Why no learner was removed.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdRemoveLearnerError {
+    /// The members cannot be observed.
+    #[error(transparent)]
+    Members(#[from] EtcdMembersError),
+    /// There is none.
+    #[error("etcd has no learner: every member votes")]
+    NoLearner,
+    /// A run changes the members now; the learner may be its own.
+    #[error("the lease on etcd membership is {}", holder.describe(*now))]
+    Held {
+        /// The run.
+        holder: LeaseHolder,
+        /// When it was asked.
+        now: Timestamp,
+    },
+    /// The lease cannot be taken or released.
+    #[error("{}", error_chain(.0))]
+    Api(ApiError),
+    /// The lease was lost. The learner may have been removed.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// etcd did not remove it.
+    #[error("{}", error_chain(.0))]
+    Act(ActError),
+}
+
+impl CommandError for EtcdRemoveLearnerError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Members(error) => error.class(),
+            Self::NoLearner | Self::Held { .. } => ErrorClass::Refused,
+            Self::Api(_) | Self::Lease(_) => ErrorClass::Api,
+            Self::Act(_) => ErrorClass::Etcd,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Members(error) => error.hints(),
+            Self::Held { .. } => vec![
+                "`metalform operations follow` shows it; the lease of a run that was killed is free 30 s after its last renewal"
+                    .to_owned(),
+            ],
+            Self::NoLearner | Self::Api(_) | Self::Lease(_) | Self::Act(_) => {
+                vec!["`metalform etcd members` shows every member".to_owned()]
+            }
+        }
+    }
+}
+
+/// Removes the learner under the lease on etcd's membership, so that no run is at work on it. Where it votes by the time
+/// that the request arrives, it stays.
+///
+/// # Errors
+/// When there is no learner, another run holds the lease, or etcd does not remove it.
+pub async fn remove_learner(
+    layout: &Layout,
+    clock: fn() -> Timestamp,
+) -> Result<RemovedLearner, EtcdRemoveLearnerError> {
+    let access = etcd_members::all(layout).await?;
+    learner(&observe(&access).await?)?;
+    let api =
+        client::connect_without_retry(&layout.admin_conf()).await.map_err(EtcdRemoveLearnerError::Api)?;
+    let me = format!("remove-learner/{}", std::process::id());
+    let attempt =
+        MembershipLease::try_acquire(&api, &me, clock).await.map_err(EtcdRemoveLearnerError::Api)?;
+    let mut lease = match attempt {
+        LeaseAttempt::Held(lease) => lease,
+        LeaseAttempt::HeldBy(holder) => {
+            return Err(EtcdRemoveLearnerError::Held { holder, now: clock() });
+        }
+    };
+    let removed = lease.run(remove(&access)).await;
+    lease.release().await.map_err(EtcdRemoveLearnerError::Api)?;
+    removed?
+}
+
+/// As the list is under the lease: before it, the learner may have been promoted, and another one added.
+async fn remove(access: &EtcdAccess) -> Result<RemovedLearner, EtcdRemoveLearnerError> {
+    let observed = observe(access).await?;
+    let learner = learner(&observed)?;
+    let change = MembershipChange::Evict { id: learner.id, why: "an administrator removes it".to_owned() };
+    act::perform(access, &observed, &change).await.map_err(EtcdRemoveLearnerError::Act)?;
+    Ok(RemovedLearner { member: learner.title().to_owned(), id: learner.id })
+}
+
+async fn observe(access: &EtcdAccess) -> Result<Membership, EtcdMembersError> {
+    access.observe().await.map_err(EtcdMembersError::Observe)
+}
+
+/// etcd allows one at most.
+fn learner(observed: &Membership) -> Result<&Member, EtcdRemoveLearnerError> {
+    observed.members.iter().find(|member| member.is_learner).ok_or(EtcdRemoveLearnerError::NoLearner)
+}
