@@ -26,7 +26,8 @@ impl Operation for DeployOperation {
     const PHASES: &'static [PhaseEntry<Self>] = &[
         PhaseEntry { phase: &phases::reachable::Reachable, needs: &[] },
         PhaseEntry { phase: &phases::preflight::Preflight, needs: &["Reachable"] },
-        PhaseEntry { phase: &phases::base_system::BaseSystem, needs: &["Preflight"] },
+        PhaseEntry { phase: &phases::roles_withdrawn::RolesWithdrawn, needs: &["Preflight"] },
+        PhaseEntry { phase: &phases::base_system::BaseSystem, needs: &["Preflight", "Roles withdrawn"] },
         PhaseEntry { phase: &phases::etcd_member::EtcdMember, needs: &["Base system"] },
         PhaseEntry { phase: &phases::etcd_voter::EtcdVoter, needs: &["etcd member"] },
         PhaseEntry { phase: &phases::node_joined::NodeJoined, needs: &["Base system"] },

@@ -34,6 +34,8 @@ pub enum Layer {
     Proxy,
     /// Nothing of any role: what states have is absent.
     Removed,
+    /// Nothing of the roles that the node does not have.
+    OtherRoles,
 }
 
 impl Layer {
@@ -51,6 +53,7 @@ impl Layer {
             Self::ControlPlane => "control plane",
             Self::Proxy => "API server proxy",
             Self::Removed => "removal of packages and files",
+            Self::OtherRoles => "removal of the files of other roles",
         }
     }
 
@@ -68,7 +71,7 @@ impl Layer {
             Self::ControlPlaneFiles => &[ControlPlaneFiles],
             Self::ControlPlane => &[ControlPlane],
             Self::Proxy => &[Proxy],
-            Self::Removed => {
+            Self::Removed | Self::OtherRoles => {
                 &[System, Proxy, Runtime, Base, Joined, Etcd, EtcdMember, ControlPlaneFiles, ControlPlane]
             }
         }
@@ -86,7 +89,7 @@ impl Layer {
     /// services, and the files of its static pods. What is only referred to is not applied.
     pub fn states_referred_to(&self, all: &[(Stage, StateName)]) -> Vec<StateName> {
         let referred: &[Stage] = match self {
-            Self::Serving | Self::Removed => &[],
+            Self::Serving | Self::Removed | Self::OtherRoles => &[],
             Self::EtcdMember { .. } => &[Stage::System, Stage::Etcd],
             Self::ControlPlane => &[Stage::System, Stage::Proxy, Stage::Etcd, Stage::ControlPlaneFiles],
             Self::Registry

@@ -19,6 +19,8 @@ const CONTROL_PLANE: [&str; 3] = [
     "/etc/kubernetes/manifests/kube-controller-manager.yaml",
     "/etc/kubernetes/manifests/kube-scheduler.yaml",
 ];
+const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";
+const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
 
 /// What was observed.
@@ -40,6 +42,10 @@ pub struct Survey {
     pub etcd_data: bool,
     /// Whether the static pod of an API server, a controller manager or a scheduler is on the host.
     pub control_plane: bool,
+    /// Whether the keys of an API server are on the host.
+    pub master_files: bool,
+    /// Whether the keys of an etcd member are on the host.
+    pub member_files: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
@@ -65,7 +71,8 @@ pub fn probes() -> BTreeSet<Probe> {
         guard_etcd_data(),
         guard_openssl(),
     ]);
-    probes.extend(CONTROL_PLANE.map(manifest));
+    probes.extend(CONTROL_PLANE.map(path));
+    probes.extend([MASTER_KEY, MEMBER_KEY].map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
     probes.extend(PORTS.iter().map(|port| guard_port(*port)));
@@ -76,7 +83,7 @@ pub fn probes() -> BTreeSet<Probe> {
 /// Modules that the pod network and the runtime need.
 const MODULES: &[&str] = &["overlay", "br_netfilter", "nf_tables"];
 
-fn manifest(path: &str) -> Probe {
+fn path(path: &str) -> Probe {
     Probe::Path { path: path.to_owned(), unless_sha256: None }
 }
 
@@ -114,6 +121,7 @@ fn guard_module(name: &str) -> Probe {
 
 /// Interprets the answers. A probe that failed counts as negative: preflight names what is missing.
 pub fn read(observed: &Observed) -> Survey {
+    let exists = |path: &str| matches!(observed.get(&self::path(path)), Some(Answer::Path(state)) if *state != PathState::Absent);
     let held = |probe: Probe| matches!(observed.get(&probe), Some(Answer::Guard(0)));
     let content = |path: &str| match observed.get(&Probe::Content { path: path.to_owned() }) {
         Some(Answer::Content(Some(bytes))) => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -132,9 +140,9 @@ pub fn read(observed: &Observed) -> Survey {
         joined: held(guard_joined()),
         etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),
         etcd_data: held(guard_etcd_data()),
-        control_plane: CONTROL_PLANE.map(manifest).iter().any(
-            |probe| matches!(observed.get(probe), Some(Answer::Path(state)) if *state != PathState::Absent),
-        ),
+        control_plane: CONTROL_PLANE.into_iter().any(exists),
+        master_files: exists(MASTER_KEY),
+        member_files: exists(MEMBER_KEY),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
     }

@@ -295,6 +295,9 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
             host.things.insert(MEMBER.to_owned(), String::new());
         }
+        ["the", "roles", "of", name, "are", roles @ ..] => {
+            cluster.host(name).change_roles(roles.iter().map(|role| role.parse().unwrap()).collect());
+        }
         ["another", "machine", "takes", "the", "place", "of", name] => {
             cluster.host(name).reinstall();
             cluster.host(name).on = true;

@@ -48,6 +48,11 @@ impl Play {
                 node["spec"]["unschedulable"] = json!(true);
             }),
             ["the", "Node", name, "is", "applied", "again"] => self.apply_node(name),
+            ["the", "roles", "of", name, "are", roles @ ..] => self.change("nodes", "", name, |node| {
+                let prefix = "node-role.kubernetes.io/";
+                let labels = roles.iter().map(|role| (format!("{prefix}{role}"), json!("")));
+                node["metadata"]["labels"] = labels.collect::<serde_json::Map<_, _>>().into();
+            }),
             ["the", "kubelet", "of", name, "stops"] => {
                 self.host(name, |host| host.units.set_active("kubelet.service", "inactive", "dead"));
             }

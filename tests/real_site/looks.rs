@@ -150,6 +150,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Layer::ControlPlane,
         Layer::Proxy,
         Layer::Removed,
+        Layer::OtherRoles,
     ];
     let mut all: Vec<Look> = layers.into_iter().map(|layer| Look::Plan(layer, inputs.clone())).collect();
     all.extend([

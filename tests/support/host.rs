@@ -38,6 +38,8 @@ pub const TOKEN: &str = "template:bootstrap-kubelet.conf";
 pub const PROXY: &str = "template:haproxy.cfg";
 pub const NETWORK: &str = "template:bird.conf";
 const AUTHORITY: &str = "file:ca.crt";
+/// Of a master, and of an etcd member.
+const ROLE_FILES: [&str; 2] = ["state:control-plane-files", "state:etcd"];
 
 /// A gigabit, in bytes a second.
 pub const SPEED: u64 = 100 << 20;
@@ -157,6 +159,8 @@ impl Host {
                 .get(ETCD)
                 .map(|cluster| BTreeMap::from([("initial-cluster".to_owned(), cluster.clone())])),
             etcd_data: self.etcd_data.is_some(),
+            master_files: self.things.contains_key(ROLE_FILES[0]),
+            member_files: self.things.contains_key(ROLE_FILES[1]),
             control_plane: self.things.keys().any(|id| id.starts_with("static_pod:kube-")),
             ..self.found.clone()
         }
@@ -196,6 +200,13 @@ impl Host {
         self.things.keys().map(left).collect()
     }
 
+    /// An operator changes its labels.
+    pub fn change_roles(&mut self, roles: BTreeSet<Role>) {
+        let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        self.states = LIBRARY.with(|library| library.staged(&names).unwrap());
+        self.roles = roles;
+    }
+
     /// Another machine has its place.
     pub fn reinstall(&mut self) {
         self.lose_data();
@@ -212,6 +223,10 @@ impl Host {
     pub fn plan(&self, layer: &Layer, values: &Values<'_, Cluster>) -> HostPlan {
         let wanted = match layer {
             Layer::Removed => self.things.keys().map(|id| (id.clone(), None)).collect(),
+            Layer::OtherRoles => {
+                let other = |id: &&&str| !self.states.iter().any(|(_, state)| id.ends_with(state.as_str()));
+                ROLE_FILES.iter().filter(other).map(|id| ((*id).to_owned(), None)).collect()
+            }
             _ => self.wanted(layer, values),
         };
         let before = |id: &str| self.things.get(id).cloned();

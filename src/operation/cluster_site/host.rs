@@ -24,8 +24,10 @@ impl ClusterSite {
     }
 
     pub(super) async fn plan(&self, layer: &Layer, inputs: &NodeInputs) -> Result<Observation, EffectError> {
-        if *layer == Layer::Removed {
-            return self.plan_removal(inputs).await;
+        match layer {
+            Layer::Removed => return self.plan_removal(inputs).await,
+            Layer::OtherRoles => return self.plan_other_roles(inputs).await,
+            _ => {}
         }
         let desired = self.desired(layer, inputs, &self.spec)?;
         let plan = self.ports.host.plan(desired, &inputs.facts).await?;

@@ -52,6 +52,18 @@ impl ClusterSite {
         Ok(Observation::Plan(Layer::Removed, LayerPlan::of(plan)))
     }
 
+    /// What states of other roles have, and none of the node's own.
+    pub(super) async fn plan_other_roles(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
+        let cluster = self.cluster(&inputs.facts)?;
+        let own = self.compiled(&Layer::Removed, inputs, &self.spec, &cluster)?;
+        let own: BTreeSet<_> = own.into_iter().map(|resource| resource.id).collect();
+        let mut others = self.every_role(inputs)?;
+        others.retain(|resource| !own.contains(&resource.id));
+        let desired = self.declared(removal(others, None), &cluster)?;
+        let plan = self.ports.host.plan(desired, &inputs.facts).await?;
+        Ok(Observation::Plan(Layer::OtherRoles, LayerPlan::of(plan)))
+    }
+
     pub(super) async fn clear_host(
         &self,
         inputs: &NodeInputs,

@@ -124,6 +124,9 @@ impl Action {
     pub fn sentence(&self) -> String {
         match self {
             Self::Apply(Layer::Removed, _) => "remove packages, files and settings".to_owned(),
+            Self::Apply(Layer::OtherRoles, _) => {
+                "remove the files of roles that the node does not have".to_owned()
+            }
             Self::Apply(layer, _) => format!("apply {}", layer.title()),
             Self::SetAsideMemberData => "set aside the data of a removed etcd member".to_owned(),
             Self::RemoveMemberManifest => "remove the static pod of an etcd member without data".to_owned(),

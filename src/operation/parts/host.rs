@@ -103,6 +103,9 @@ impl HostPart {
                 if matches!(layer, Layer::First | Layer::Base) {
                     self.plans.insert(Layer::Proxy, LayerPlan::Unchanged(0));
                 }
+                if let (Layer::OtherRoles, Some(survey)) = (layer, &mut self.survey) {
+                    (survey.master_files, survey.member_files) = (false, false);
+                }
                 if let (Layer::Base, Some(survey)) = (layer, &mut self.survey) {
                     survey.joined = true;
                 }

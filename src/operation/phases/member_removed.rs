@@ -8,7 +8,7 @@ use crate::etcd::removal::{LeavingMember, RemovalMove, next_removal};
 use crate::model::role::Role;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene};
+use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, LookKey};
 use crate::operation::goal::peer_url;
 use crate::operation::removal_goal::RemoveGoal;
@@ -20,9 +20,9 @@ use crate::operation::remove::RemoveOperation;
 pub struct MemberRemoved;
 
 /// The member of the node: known by its name, or by the address that was recorded.
-pub(super) fn leaving(scene: &Scene<'_, RemoveOperation>) -> LeavingMember {
+pub(super) fn leaving<O: NodeOperation>(scene: &Scene<'_, O>) -> LeavingMember {
     let peer_url = scene.node().recorded_address().map(peer_url);
-    LeavingMember { name: scene.goal.node.name.to_string(), peer_url }
+    LeavingMember { name: scene.node_goal().name.to_string(), peer_url }
 }
 
 /// A member that is elected, or that has restarted, takes seconds.
@@ -48,26 +48,30 @@ impl Phase<RemoveOperation> for MemberRemoved {
     }
 
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
-        let membership = match members(scene) {
-            Ok(membership) => membership,
-            Err(first) => return first,
-        };
-        let decided = next_removal(&leaving(scene), membership);
-        let lease_held = scene.etcd_begun().lease;
-        match decided {
-            RemovalMove::Holds if lease_held => PhaseStatus::Act(Action::ReleaseLease),
-            RemovalMove::Holds => PhaseStatus::Holds,
-            RemovalMove::Blocked(obstacle) => {
-                PhaseStatus::Blocked(Blocker::Removal(vec![RemovalRefusal::Etcd(obstacle)]))
-            }
-            _ if !lease_held => lease(scene),
-            RemovalMove::MoveLeader { to } => {
-                PhaseStatus::Act(Action::MoveLeader(to, Arc::new(membership.clone())))
-            }
-            RemovalMove::Change(change) => {
-                PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
-            }
-            RemovalMove::WaitForVoters { complaints } => PhaseStatus::wait(voters_healthy(&complaints)),
+        match leave(scene) {
+            Ok(()) => PhaseStatus::Holds,
+            Err(first) => first,
         }
     }
+}
+
+/// The member is not in the list, and the lease is free; `Err` is what comes before.
+pub(super) fn leave<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    let membership = members(scene)?;
+    let lease_held = scene.etcd_begun().lease;
+    Err(match next_removal(&leaving(scene), membership) {
+        RemovalMove::Holds if lease_held => PhaseStatus::Act(Action::ReleaseLease),
+        RemovalMove::Holds => return Ok(()),
+        RemovalMove::Blocked(obstacle) => {
+            PhaseStatus::Blocked(Blocker::Removal(vec![RemovalRefusal::Etcd(obstacle)]))
+        }
+        _ if !lease_held => lease(scene),
+        RemovalMove::MoveLeader { to } => {
+            PhaseStatus::Act(Action::MoveLeader(to, Arc::new(membership.clone())))
+        }
+        RemovalMove::Change(change) => {
+            PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
+        }
+        RemovalMove::WaitForVoters { complaints } => PhaseStatus::wait(voters_healthy(&complaints)),
+    })
 }

@@ -26,6 +26,7 @@ pub mod preflight;
 pub mod reachable;
 pub mod removal_allowed;
 pub mod reset_allowed;
+pub mod roles_withdrawn;
 pub mod trust_created;
 
 mod kubelet_token;

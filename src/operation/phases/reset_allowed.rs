@@ -28,7 +28,9 @@ impl Phase<ResetOperation> for ResetAllowed {
         if goal.first || goal.has(Role::Bootstrap) {
             found.push(RemovalRefusal::Bootstrap);
         }
-        if survey.authority.is_some() && survey.authority != goal.authority {
+        let [theirs, ours] =
+            [&survey.authority, &goal.authority].map(|authority| authority.as_deref().map(str::trim));
+        if theirs.is_some() && theirs != ours {
             found.push(RemovalRefusal::OtherCluster);
         }
         let same = peers

@@ -46,8 +46,8 @@ def set_up():
 def tear_down():
     shell(BASTION, 'cp /etc/hosts /run/hosts && sed "/ $1\\$/d" /run/hosts > /etc/hosts', NAME)
     shell(BOOTSTRAP, 'sed -i "/^$1 /d" "$2"', NAME, KNOWN_HOSTS)
-    delete_node(NODE)
     discard(NODE)
+    delete_node(NODE)
 
 
 @check("the bootstrap node cannot resolve the name, the bastion can")

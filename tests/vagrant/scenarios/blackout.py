@@ -53,7 +53,8 @@ def _is_back():
             raise Failed(f"{node['metadata']['name']}: {ready['reason']}, seen at {ready['lastHeartbeatTime']}")
     for pod in get("pods", "--all-namespaces")["items"]:
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        started = [each.get("state", {}).get("running", {}).get("startedAt") for each in pod["status"]["containerStatuses"]]
+        containers = pod["status"].get("containerStatuses", [])
+        started = [each.get("state", {}).get("running", {}).get("startedAt") for each in containers] or [None]
         if _condition(pod, "Ready")["status"] != "True" or not all(started) or _time(min(started)) < _state["since"]:
             raise Failed(f"{name}: not ready since, started {started}")
     return True

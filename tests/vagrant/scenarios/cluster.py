@@ -156,8 +156,9 @@ def introduce(node):
 
 def forget(node):
     """Removes the Node and the disk."""
-    delete_node(node)
+    # Off first: a kubelet that starts meanwhile would register its Node again.
     discard(node)
+    delete_node(node)
 
 
 def internal_ips(node):

@@ -1,0 +1,66 @@
+//! Nothing is left of roles that the node had and has no more.
+
+use std::sync::Arc;
+
+use super::another_api_server::another_ready;
+use super::apiserver_proxies::proxies_current;
+use super::layer_applied::applied;
+use super::member_removed::leave;
+use crate::model::api_contract::API_SERVER;
+use crate::model::role::Role;
+use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look};
+use crate::operation::layer::Layer;
+use crate::operation::observed::node::NodeView;
+use crate::operation::removal_refusal::RemovalRefusal;
+
+/// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
+/// etcd member leaves through the others. Files and keys of the roles go last.
+#[derive(Debug)]
+pub struct RolesWithdrawn;
+
+impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
+    fn title(&self) -> &'static str {
+        "Roles withdrawn"
+    }
+
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
+        let survey = seen!(scene.host().survey, Look::Survey);
+        let node = seen!(scene.node().node, Look::Node);
+        let (master, etcd) = (scene.node_goal().has(Role::Master), scene.node_goal().has(Role::Etcd));
+        let marked = node.as_ref().filter(|node| node.annotations.contains_key(API_SERVER));
+        if !master && (survey.control_plane || marked.is_some()) {
+            return match withdrawn(scene, marked) {
+                PhaseStatus::Holds => PhaseStatus::Act(Action::StopControlPlane),
+                first => first,
+            };
+        }
+        if !etcd && survey.has_member() {
+            return match leave(scene) {
+                Ok(()) => PhaseStatus::Act(Action::SetAsideMemberData),
+                Err(first) => first,
+            };
+        }
+        let left = !master && survey.master_files || !etcd && survey.member_files;
+        match left.then(|| applied(scene, Layer::OtherRoles)) {
+            Some(Err(first)) => first,
+            None | Some(Ok(())) => PhaseStatus::Holds,
+        }
+    }
+}
+
+/// No proxy uses the node's API server.
+fn withdrawn<O: NodeOperation>(scene: &Scene<'_, O>, marked: Option<&NodeView>) -> PhaseStatus {
+    let peers = seen!(scene.node().peers, Look::Peers);
+    if peers.values().all(|peer| peer.api_server_address().is_none()) {
+        let last = RemovalRefusal::LastMaster { masters: 0, removed: 0 };
+        return PhaseStatus::Blocked(Blocker::Removal(vec![last]));
+    }
+    if marked.is_some() {
+        return match another_ready(scene, peers) {
+            Ok(()) => PhaseStatus::Act(Action::WithdrawApiServer),
+            Err(first) => first,
+        };
+    }
+    proxies_current(scene, peers, &Arc::new(peers.clone()))
+}

@@ -1,0 +1,93 @@
+"""Roles come and go with a Node's labels: a worker has an etcd member for a while, a master becomes a worker and a master again."""
+
+import json
+
+from checks import check, expect, expect_equal
+from cluster import NODES, address, forget, introduce, kubectl, metalform, on, ready, shell, with_role
+
+SUCCESS = 0
+WORKER, MASTER = "spare-1", "master-3"
+_ROLE = "node-role.kubernetes.io/"
+# What a worker must not have: keys that sign tokens, decrypt Secrets, or make a member of etcd.
+_KEYS = [
+    "/etc/kubernetes/pki/sa.key",
+    "/etc/kubernetes/encryption.yaml",
+    "/etc/kubernetes/pki/apiserver.key",
+    "/etc/kubernetes/pki/apiserver-etcd-client.key",
+    "/etc/kubernetes/controller-manager.conf",
+    "/etc/kubernetes/pki/etcd/peer.key",
+    "/etc/kubernetes/manifests/etcd.yaml",
+    "/etc/kubernetes/manifests/kube-apiserver.yaml",
+    "/var/lib/etcd/member",
+]
+
+
+def set_up():
+    introduce(WORKER)
+    _metalform(SUCCESS, "deploy-node", WORKER)
+
+
+def tear_down():
+    _label(MASTER, "master=", "etcd=")
+    metalform("deploy-node", MASTER)
+    forget(WORKER)
+
+
+@check("a worker that gets the label of etcd has a voting member after expand")
+def becomes_member():
+    _label(WORKER, "etcd=")
+    _metalform(SUCCESS, "expand")
+    _expect_voters([*with_role("etcd"), WORKER])
+
+
+@check("without the label its member leaves, with the data and the keys, and it works on")
+def leaves_etcd():
+    _label(WORKER, "etcd-")
+    done = _metalform(SUCCESS, "expand")
+    expect(f"remove {WORKER} from etcd: 4 -> 3 voters" in done.stderr, done.stderr)
+    _expect_voters(with_role("etcd"))
+    _expect_worker(WORKER)
+
+
+@check("a master that loses its labels becomes a worker, and no proxy has its API server")
+def master_leaves():
+    _label(MASTER, "master-", "etcd-")
+    _metalform(SUCCESS, "expand")
+    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+    _expect_worker(MASTER)
+    for node in NODES:
+        config = shell(node, "cat /etc/haproxy/haproxy.cfg")
+        expect(f"{address(MASTER)}:6443" not in config, f"{node}: {config}")
+
+
+@check("and a master again, with a voting member")
+def master_returns():
+    _label(MASTER, "master=", "etcd=")
+    _metalform(SUCCESS, "expand")
+    _expect_voters(with_role("etcd"))
+    for node in NODES:
+        config = shell(node, "cat /etc/haproxy/haproxy.cfg")
+        expect(f"{address(MASTER)}:6443" in config, f"{node}: {config}")
+
+
+def _label(node, *roles):
+    kubectl("label", "node", node, "--overwrite", *(f"{_ROLE}{role}" for role in roles))
+
+
+def _expect_worker(node):
+    expect(ready(node), "it is not Ready")
+    there = [key for key in _KEYS if on(node, "test", "-e", key).returncode == 0]
+    expect_equal("left on it", there, [])
+    running = on(node, "pgrep", "-l", "-x", "etcd|kube-apiserver|kube-controller|kube-scheduler")
+    expect_equal("what runs on it", running.stdout, "")
+
+
+def _expect_voters(names):
+    done = _metalform(SUCCESS, "etcd", "health", "-o", "json")
+    expect_equal("members", {one["name"]: one["status"] for one in json.loads(done.stdout)}, dict.fromkeys(names, "voter"))
+
+
+def _metalform(code, *words):
+    done = metalform(*words)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, code)
+    return done
