@@ -1,10 +1,13 @@
 //! `etcd remove-learner`: removes a learner whose run is gone, without waiting until the next run does.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::etcd_members::{self, EtcdMembersError};
-use crate::etcd::act::{self, ActError};
+use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::etcd::act;
 use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::{Member, Membership};
 use crate::etcd::membership::MembershipChange;
@@ -12,6 +15,9 @@ use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::lease::{LeaseAttempt, LeaseError, LeaseHolder, MembershipLease};
 use crate::model::error_chain::error_chain;
 use crate::workspace::layout::Layout;
+
+/// How long etcd may take.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A member that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +51,9 @@ pub enum EtcdRemoveLearnerError {
     /// The lease was lost. The learner may have been removed.
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    /// etcd did not remove it.
-    #[error("{}", error_chain(.0))]
-    Act(ActError),
+    /// etcd did not remove it in time.
+    #[error(transparent)]
+    Wait(#[from] WaitError),
 }
 
 impl CommandError for EtcdRemoveLearnerError {
@@ -56,7 +62,7 @@ impl CommandError for EtcdRemoveLearnerError {
             Self::Members(error) => error.class(),
             Self::NoLearner | Self::Held { .. } => ErrorClass::Refused,
             Self::Api(_) | Self::Lease(_) => ErrorClass::Api,
-            Self::Act(_) => ErrorClass::Etcd,
+            Self::Wait(_) => ErrorClass::Etcd,
         }
     }
 
@@ -71,7 +77,7 @@ impl CommandError for EtcdRemoveLearnerError {
                 "`metalform operations follow` shows it; the lease of a run that was killed is free 30 s after its last renewal"
                     .to_owned(),
             ],
-            Self::NoLearner | Self::Api(_) | Self::Lease(_) | Self::Act(_) => {
+            Self::NoLearner | Self::Api(_) | Self::Lease(_) | Self::Wait(_) => {
                 vec!["`metalform etcd members` shows every member".to_owned()]
             }
         }
@@ -88,7 +94,7 @@ pub async fn remove_learner(
     clock: fn() -> Timestamp,
 ) -> Result<RemovedLearner, EtcdRemoveLearnerError> {
     let access = etcd_members::all(layout).await?;
-    learner(&observe(&access).await?)?;
+    learner(&access.observe().await.map_err(EtcdMembersError::Observe)?)?;
     let api =
         client::connect_without_retry(&layout.admin_conf()).await.map_err(EtcdRemoveLearnerError::Api)?;
     let me = format!("remove-learner/{}", std::process::id());
@@ -101,21 +107,33 @@ pub async fn remove_learner(
         }
     };
     let removed = lease.run(remove(&access)).await;
-    lease.release().await.map_err(EtcdRemoveLearnerError::Api)?;
+    if let Err(error) = lease.release().await {
+        tracing::warn!("{}: the lease on etcd membership expires by itself", error_chain(&error));
+    }
     removed?
 }
 
-/// As the list is under the lease: before it, the learner may have been promoted, and another one added.
+/// As the list is under the lease: before it, the learner may have been promoted, and another one added. A request that
+/// got no answer may have removed it, so the list decides.
 async fn remove(access: &EtcdAccess) -> Result<RemovedLearner, EtcdRemoveLearnerError> {
-    let observed = observe(access).await?;
+    let observed = access.observe().await.map_err(EtcdMembersError::Observe)?;
     let learner = learner(&observed)?;
     let change = MembershipChange::Evict { id: learner.id, why: "an administrator removes it".to_owned() };
-    act::perform(access, &observed, &change).await.map_err(EtcdRemoveLearnerError::Act)?;
+    wait_for("etcd to remove the learner", LIMIT, || async {
+        let failed = match access.observe().await {
+            Err(error) => error_chain(&error),
+            Ok(seen) if seen.members.iter().all(|member| member.id != learner.id) => {
+                return WaitStatus::Holds(());
+            }
+            Ok(seen) => match act::perform(access, &seen, &change).await {
+                Ok(()) => return WaitStatus::Holds(()),
+                Err(error) => error_chain(&error),
+            },
+        };
+        WaitStatus::NotYet(failed)
+    })
+    .await?;
     Ok(RemovedLearner { member: learner.title().to_owned(), id: learner.id })
-}
-
-async fn observe(access: &EtcdAccess) -> Result<Membership, EtcdMembersError> {
-    access.observe().await.map_err(EtcdMembersError::Observe)
 }
 
 /// etcd allows one at most.

@@ -1,6 +1,6 @@
 """A learner does not outlive its run, and where the run was killed the next one on any node takes it out."""
 
-from checks import check, expect, expect_equal, until
+from checks import Failed, check, expect, expect_equal, until
 from cluster import get, lab, metalform, on, succeed
 from control_plane_node import ETCD, forget, introduce, member_of, members
 from deployment import Deployment
@@ -64,7 +64,7 @@ def removed_by_hand():
     done = metalform("etcd", "remove-learner")
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, REFUSED)
     expect("held by" in done.stderr, done.stderr)
-    until("the lease has expired", 60, lambda: metalform("etcd", "remove-learner").returncode == 0, pause=2)
+    until("the lease has expired, and the learner is removed", 90, _removes_it, pause=2)
     expect_equal("the abandoned member", member_of(NODE), None)
     done = metalform("etcd", "remove-learner")
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, REFUSED)
@@ -88,6 +88,13 @@ def run_is_killed(other):
     expect_equal("the abandoned member", member_of(NODE), None)
     expect(not any(member.get("isLearner") for member in members()), "a learner is left")
     expect(member_of(other) is not None, f"{other} has no member")
+
+
+def _removes_it():
+    done = metalform("etcd", "remove-learner")
+    if done.returncode != 0:
+        raise Failed(f"exit {done.returncode}: {done.stderr}")
+    return True
 
 
 def _is_whole():
