@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::clock;
+use super::etcd_recover::{EtcdRecoverArgs, EtcdRestoreArgs};
 use super::failure::Failure;
+use super::interrupt::Interruption;
+use super::invocation::Invocation;
 use super::output::{Format, document, print};
 use crate::report::etcd_table::{HEADER, defragmented, learner_removed, rows, saved};
 use crate::report::table::table;
@@ -16,7 +19,7 @@ use crate::service::etcd_remove_learner;
 use crate::service::etcd_snapshot::{self, SnapshotRequest};
 use crate::workspace::layout::Layout;
 
-/// Inspect the members of etcd
+/// Inspect the members of etcd, save and recover their data
 #[derive(Debug, Args)]
 pub struct EtcdArgs {
     #[command(subcommand)]
@@ -36,6 +39,16 @@ enum EtcdVerb {
     Defragment,
     /// Remove the learner of a run that is gone; refused while a run holds the lease on etcd membership
     RemoveLearner,
+    /// After quorum is lost: go on with the data of one member, then let the others join it again
+    ///
+    /// Shows first what is lost, and asks. The data of the other members is set aside on their hosts, none is deleted. Hosts
+    /// that do not answer must be off.
+    Recover(EtcdRecoverArgs),
+    /// Go on with a snapshot: on one node first, then let the others join it again
+    ///
+    /// Shows first what is lost, and asks. The data of all members is set aside on their hosts, none is deleted. Hosts that do
+    /// not answer must be off.
+    Restore(EtcdRestoreArgs),
 }
 
 /// Which snapshot to take.
@@ -57,17 +70,27 @@ struct EtcdShowArgs {
 }
 
 impl EtcdArgs {
+    /// How it is interrupted.
+    pub fn interruption(&self) -> Interruption {
+        match self.command {
+            EtcdVerb::Recover(_) | EtcdVerb::Restore(_) => Interruption::Graceful,
+            _ => Interruption::Immediate,
+        }
+    }
+
     /// Runs the command.
     ///
     /// # Errors
     /// When no member answers; for `health`, when one is not healthy.
-    pub async fn run(&self) -> Result<ExitCode, Failure> {
+    pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let (show, judged) = match &self.command {
             EtcdVerb::Members(show) => (show, false),
             EtcdVerb::Health(show) => (show, true),
             EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
             EtcdVerb::Defragment => return defragment().await,
             EtcdVerb::RemoveLearner => return remove_learner().await,
+            EtcdVerb::Recover(recover) => return recover.run(invocation).await,
+            EtcdVerb::Restore(restore) => return restore.run(invocation).await,
         };
         let membership = etcd_members::members(&Layout::default()).await?;
         let rows = rows(&membership);

@@ -9,6 +9,7 @@ pub mod completion;
 pub mod deploy_node;
 pub mod docs;
 pub mod etcd;
+pub mod etcd_recover;
 pub mod expand;
 pub mod facts;
 pub mod failure;
@@ -144,6 +145,7 @@ pub fn run() -> ExitCode {
 impl Command {
     fn interruption(&self) -> Interruption {
         match self {
+            Self::Etcd(command) => command.interruption(),
             Self::Apply(_)
             | Self::Bootstrap(_)
             | Self::DeployNode(_)
@@ -157,7 +159,6 @@ impl Command {
             | Self::Sign(_) => Interruption::Graceful,
             Self::Bundle(_)
             | Self::Node(_)
-            | Self::Etcd(_)
             | Self::Operations(_)
             | Self::Check(_)
             | Self::Docs(_)
@@ -176,7 +177,7 @@ impl Command {
             Self::RemoveNode(command) => command.run(invocation).await,
             Self::ResetHost(command) => command.run(invocation).await,
             Self::Operations(command) => command.run().await,
-            Self::Etcd(command) => command.run().await,
+            Self::Etcd(command) => command.run(invocation).await,
             Self::Plan(command) => command.run(invocation).await,
             Self::Apply(command) => command.run(invocation).await,
             Self::Render(command) => command.run(invocation).await,

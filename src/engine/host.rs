@@ -122,7 +122,28 @@ pub enum HostError {
     },
 }
 
+/// Bytes of a script's output that an error has at most, about.
+const OUTPUT: usize = 4096;
+
 impl HostError {
+    /// A script for this resource that failed, with the end of what it printed; warnings of containerd's ctr(1), which every
+    /// command repeats, are left out.
+    pub fn of_script(resource: &str, output: &Output) -> Self {
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let mut size = 0;
+        let mut lines: Vec<&str> = printed
+            .lines()
+            .rev()
+            .filter(|line| !line.contains(" level=warning "))
+            .take_while(|line| {
+                size += line.len();
+                size <= OUTPUT
+            })
+            .collect();
+        lines.reverse();
+        Self::Failed { resources: vec![resource.to_owned()], status: output.status, output: lines.join("\n") }
+    }
+
     /// The connection error, if it is one.
     pub fn connection(&self) -> Option<&TransportError> {
         match self {

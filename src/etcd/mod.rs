@@ -11,6 +11,7 @@ pub mod learner_watch;
 pub mod member;
 pub mod membership;
 pub mod quorum;
+pub mod recovery;
 pub mod removal;
 pub mod snapshot;
 

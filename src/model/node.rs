@@ -42,7 +42,7 @@ pub struct NodeSpec {
 }
 
 /// The part of a `v1/Node` that a [`NodeSpec`] is parsed from, in the form of the API.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeManifest {
     /// Standard object metadata.
@@ -52,7 +52,7 @@ pub struct NodeManifest {
 }
 
 /// `metadata` of a [`NodeManifest`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeMetadata {
     /// Missing in a manifest with `generateName`.
@@ -64,7 +64,7 @@ pub struct NodeMetadata {
 }
 
 /// `spec` of a [`NodeManifest`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeTaints {
     /// As in the API.

@@ -39,6 +39,7 @@ use crate::state::Library;
 use crate::transport::pool::ConnectionPool;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::Subject;
+pub use begin_cluster::etcd_image;
 pub use bootstrap::{OBJECTS, REGISTRY, REGISTRY_WRITER};
 pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};

@@ -28,6 +28,7 @@ pub mod host_access;
 pub mod host_reset;
 pub mod inputs;
 pub mod layer;
+pub mod member_host;
 pub mod observed;
 pub mod parts;
 pub mod phases;

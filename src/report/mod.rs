@@ -16,6 +16,7 @@ pub mod operations;
 pub mod plain;
 pub mod plan_report;
 pub mod preview;
+pub mod recovery_plan;
 pub mod rendered;
 pub mod run_report;
 pub mod screen;

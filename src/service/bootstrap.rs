@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::operation_report::{NodeReport, RunOptions, operate};
+use super::recorded_nodes;
 use super::workspace;
 use crate::bundle::manifest::BundleManifestError;
 use crate::bundle::verify::{self, BundleProblem};
@@ -82,7 +83,11 @@ pub async fn bootstrap(
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = node.name.clone();
     let site = ClusterSite::new(workspace.clone(), node, spec, ports);
-    Ok(operate::<BootstrapOperation>(&goal, name, (&workspace, site), run, cancel).await)
+    let report = operate::<BootstrapOperation>(&goal, name, (&workspace, site), run, cancel).await;
+    if !run.dry_run && report.failure.is_none() {
+        recorded_nodes::record(&workspace.layout).await;
+    }
+    Ok(report)
 }
 
 /// A bundle with a file missing or altered would fail on some host later.

@@ -12,6 +12,7 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::membership_steps::{MembershipStep, membership_steps};
 use super::operation_failure::OperationFailure;
 use super::operation_report::{NodeReport, NodeWork, RunOptions, operate};
+use super::recorded_nodes;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
@@ -84,6 +85,9 @@ pub async fn deploy(
     let mut nodes: Vec<NodeReport> = deployed.into_iter().chain(set_aside).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let steps = membership_steps(&nodes);
+    if !request.run.dry_run {
+        recorded_nodes::record(&workspace.layout).await;
+    }
     Ok(DeployReport { nodes, steps })
 }
 

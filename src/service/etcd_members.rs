@@ -33,7 +33,13 @@ impl CommandError for EtcdMembersError {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["run this command as root on the bootstrap node".to_owned()]
+        let mut hints = vec!["run this command as root on the bootstrap node".to_owned()];
+        if matches!(self, Self::Observe(ClientError::NoAnswer { .. })) {
+            hints.push(
+                "where most members are gone for good, `metalform etcd recover --dry-run` shows what can be kept".to_owned(),
+            );
+        }
+        hints
     }
 }
 

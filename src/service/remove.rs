@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
 use super::operation_report::{NodeReport, RunOptions, operate};
+use super::recorded_nodes;
 use super::workspace::goal;
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::share::{Share, UPLOADS};
@@ -60,6 +61,9 @@ pub async fn remove(
             break;
         }
         reports.push(remove_one(workspace.clone(), spec, request, cancel).await);
+    }
+    if !request.run.dry_run {
+        recorded_nodes::record(&workspace.layout).await;
     }
     Ok(reports)
 }

@@ -20,6 +20,7 @@ use jiff::Timestamp;
 
 use super::atomic_file::FileError;
 use super::layout::Layout;
+use super::operation_log;
 use crate::model::name::HostName;
 
 /// Held until it is dropped.
@@ -34,7 +35,7 @@ pub enum HostLockError {
     Held {
         /// The host.
         host: HostName,
-        /// `process 4711, since 2026-11-22T02:00:00Z`.
+        /// `process 4711, since 2026-11-22T02:00:00Z: metalform deploy-node node-2, by root`.
         holder: String,
     },
     /// The lock file cannot be used.
@@ -54,7 +55,7 @@ impl HostLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(HostLockError::Held { host: host.clone(), holder: holder(&mut file) });
+                return Err(HostLockError::Held { host: host.clone(), holder: holder(layout, &mut file) });
             }
             Err(TryLockError::Error(reason)) => return Err(failed(reason).into()),
         }
@@ -71,15 +72,19 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// The process that has the lock, and what it wrote, which it may not have done yet.
-fn holder(file: &mut File) -> String {
+fn holder(layout: &Layout, file: &mut File) -> String {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let process = file.metadata().ok().and_then(|metadata| process_with_lock(&locks, metadata.ino()));
     let mut text = String::new();
     let _unreadable_is_empty = file.read_to_string(&mut text);
-    match process {
-        Some(process) if text.starts_with(&format!("process {process},")) => text.trim().to_owned(),
-        Some(process) => format!("process {process}, which has just begun"),
-        None => "a process that has just ended".to_owned(),
+    let Some(process) = process else { return "a process that has just ended".to_owned() };
+    let since = match text.trim() {
+        text if text.starts_with(&format!("process {process},")) => text.to_owned(),
+        _ => format!("process {process}, which has just begun"),
+    };
+    match operation_log::running(layout, process) {
+        Some(begun) => format!("{since}: {}, by {}", begun.command_line(), begun.user),
+        None => since,
     }
 }
 
@@ -96,6 +101,8 @@ fn process_with_lock(locks: &str, inode: u64) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::operation_record::OperationBegun;
+    use crate::workspace::operation_log::OperationLog;
 
     const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
@@ -109,6 +116,17 @@ mod tests {
         let holder =
             format!("node-1: another operation is running on this host: process {}, ", std::process::id());
         assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z"));
+        let begun = OperationBegun {
+            id: format!("20270115T075900Z-{}", std::process::id()),
+            time: NOW,
+            command: vec!["metalform".to_owned(), "expand".to_owned()],
+            user: "anna".to_owned(),
+            process: std::process::id(),
+            version: String::new(),
+        };
+        let log = OperationLog::begin(&layout, begun).unwrap();
+        assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z: metalform expand, by anna"));
+        drop(log);
         fs::write(layout.host_lock(&one), "process 1, since 2027-01-15T07:00:00Z\n").unwrap();
         assert_eq!(refused(), format!("{holder}which has just begun"), "what an operation before it left");
         let _beside = HostLock::acquire(&layout, &other, NOW).unwrap();

@@ -61,6 +61,11 @@ impl Layout {
         self.path(&format!("run/metalform/hosts/{host}.lock"))
     }
 
+    /// The manifests of all Nodes as they were last read.
+    pub fn node_records(&self) -> PathBuf {
+        self.path("var/lib/metalform/nodes.json")
+    }
+
     /// Directory of the records of operations.
     pub fn operations(&self) -> PathBuf {
         self.path("var/lib/metalform/operations")

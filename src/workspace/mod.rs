@@ -6,6 +6,7 @@ pub mod file_version;
 pub mod host_lock;
 mod issued;
 pub mod layout;
+pub mod node_records;
 pub mod operation_log;
 pub mod trust;
 pub mod trust_file;

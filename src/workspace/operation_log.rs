@@ -141,6 +141,13 @@ pub fn read(layout: &Layout, id: &str) -> Result<Option<OperationRecord>, FileEr
     Ok(record)
 }
 
+/// The operation that this process is, if it runs and is recorded.
+pub fn running(layout: &Layout, process: u32) -> Option<OperationBegun> {
+    let own = format!("-{process}");
+    let newest = ids(layout).ok()?.into_iter().rev().find(|id| id.ends_with(&own))?;
+    read(layout, &newest).ok()?.filter(|record| record.runs).map(|record| record.begun)
+}
+
 fn take_in(record: &mut Option<OperationRecord>, line: RecordLine, runs: bool) {
     match (line, record) {
         (RecordLine::Began(begun), record) => {

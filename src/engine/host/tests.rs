@@ -341,3 +341,15 @@ async fn a_resource_that_hangs_is_named_and_ended() {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
 }
+
+#[test]
+fn the_error_of_a_script_has_the_end_of_what_it_printed() {
+    let output = |stderr: String| Output { status: 3, stdout: Vec::new(), stderr: stderr.into_bytes() };
+    let warning = "time=\"2026-11-23T11:47:14Z\" level=warning msg=\"DEPRECATION\"\n".repeat(100);
+    let error =
+        HostError::of_script("etcd-data:recover", &output(format!("{warning}first\n{warning}last\n")));
+    assert_eq!(error.to_string(), "etcd-data:recover failed with status 3: first\nlast");
+    let many: String = (0..2000).map(|number| format!("line {number}\n")).collect();
+    let error = HostError::of_script("x", &output(many)).to_string();
+    assert!(error.len() < 5000 && error.ends_with("line 1999"), "{}", error.len());
+}

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::ClusterSite;
 use super::rendering::images;
+use super::{ClusterSite, Workspace};
 use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
 use crate::operation::effect::Returned;
@@ -12,15 +12,19 @@ use crate::operation::site::EffectError;
 
 const SCRIPT: &str = include_str!("begin_cluster.sh");
 
+/// The image of etcd as containerd knows it; `None` where the bundle has none.
+pub fn etcd_image(workspace: &Workspace) -> Option<String> {
+    images(&workspace.bundle.images).get("etcd").map(|image| without_tag(image))
+}
+
 impl ClusterSite {
     /// Creates the data of a new etcd cluster on the host, unless there is data.
     pub(super) async fn begin_cluster(&self, address: IpAddr) -> Result<Returned, EffectError> {
-        let images = images(&self.workspace.bundle.images);
-        let image = images.get("etcd").ok_or_else(|| EffectError::States {
+        let image = etcd_image(&self.workspace).ok_or_else(|| EffectError::States {
             faults: vec!["no image of etcd in the bundle".to_owned()],
         })?;
         let (peer_url, client_url) = (peer_url(address), client_url(address));
-        let arguments = quote_all([self.goal.name.as_str(), &peer_url, &client_url, &without_tag(image)]);
+        let arguments = quote_all([self.goal.name.as_str(), &peer_url, &client_url, &image]);
         self.run("etcd:begin", &format!("set -- {arguments}\n{SCRIPT}")).await
     }
 }

@@ -82,13 +82,13 @@ impl ClusterSite {
     }
 
     pub(super) async fn set_aside_member_data(&self) -> Result<Returned, EffectError> {
-        let script = concat!(include_str!("stop_etcd.sh"), include_str!("set_aside_member_data.sh"));
+        let script = concat!(include_str!("stop_pods.sh"), include_str!("set_aside_member_data.sh"));
         self.run("etcd-data:set aside", script).await
     }
 
     /// Looks once more whether there is data: with etcd stopped, none can come any more.
     pub(super) async fn remove_member_manifest(&self) -> Result<Returned, EffectError> {
-        let script = concat!(include_str!("stop_etcd.sh"), include_str!("remove_member_manifest.sh"));
+        let script = concat!(include_str!("stop_pods.sh"), include_str!("remove_member_manifest.sh"));
         self.run("static_pod:etcd", script).await
     }
 
@@ -107,11 +107,7 @@ impl ClusterSite {
         if output.status == 0 {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        Err(EffectError::Host(HostError::Failed {
-            resources: vec![resource.to_owned()],
-            status: output.status,
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }))
+        Err(EffectError::Host(HostError::of_script(resource, &output)))
     }
 }
 

@@ -25,7 +25,7 @@ def refused():
     ends = dict(line.split() for line in lines[:2])
     output = "\n".join(lines[2:])
     expect_equal(f"exit codes\n{output}", sorted(map(int, ends)), [SUCCESS, REFUSED])
-    expected = rf"{NODE}: another operation is running on this host: process {ends[str(SUCCESS)]}, (since 20|which has just begun)"
+    expected = rf"{NODE}: another operation is running on this host: process {ends[str(SUCCESS)]}, (since 20\S+|which has just begun): metalform deploy-node {NODE}, by root"
     expect(re.search(expected, output), output)
 
 

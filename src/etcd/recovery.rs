@@ -1,0 +1,240 @@
+//! Which data etcd goes on with after its quorum was lost, and what is lost with the others. Pure.
+
+use jiff::Timestamp;
+
+use super::client::{CallError, EtcdAccess};
+
+/// A host that has, or had, a member of etcd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberOnDisk<N> {
+    /// Its node.
+    pub node: N,
+    /// What is on its disk.
+    pub state: DiskState,
+}
+
+/// What a host has of its member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskState {
+    /// The host does not answer: the member may run, or come back.
+    Unreachable {
+        /// Why.
+        reason: String,
+    },
+    /// It was looked at.
+    Reached {
+        /// Whether the static pod of etcd is there: without it data has no etcd.
+        pod: bool,
+        /// Of a member that has started once.
+        data: Option<MemberCopy>,
+    },
+}
+
+/// The data of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberCopy {
+    /// When the member last wrote to its log.
+    pub last_write: Timestamp,
+    /// What the member answers; `None` where it does not.
+    pub position: Option<LogPosition>,
+}
+
+impl<N> MemberOnDisk<N> {
+    /// Its data, as far as it is known.
+    pub fn data(&self) -> Option<&MemberCopy> {
+        match &self.state {
+            DiskState::Reached { data, .. } => data.as_ref(),
+            DiskState::Unreachable { .. } => None,
+        }
+    }
+
+    fn position(&self) -> Option<LogPosition> {
+        self.data().and_then(|data| data.position)
+    }
+}
+
+/// How far a member has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LogPosition {
+    /// The last entry of the log that it knows to be committed.
+    pub index: u64,
+    /// Of its key-value store.
+    pub revision: i64,
+}
+
+/// What is to be done, for a person to decide on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveryPlan<N> {
+    /// The member that etcd goes on with, alone.
+    pub survivor: MemberOnDisk<N>,
+    /// Members whose data is set aside; they join again behind it.
+    pub set_aside: Vec<MemberOnDisk<N>>,
+    /// Hosts that must be off, and stay off until they are removed or replaced.
+    pub unreachable: Vec<MemberOnDisk<N>>,
+}
+
+/// Why there is nothing to recover from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecoveryObstacle {
+    /// No host that answers has data.
+    #[error("no host that can be reached has the data of an etcd member")]
+    NoData,
+    /// More than one has, and not all of them answer.
+    #[error("which member has the newest data is not known: {} do not answer", .silent.join(", "))]
+    Undecided {
+        /// Their nodes.
+        silent: Vec<String>,
+    },
+    /// The node that was named has no data.
+    #[error("{0} has no data of an etcd member that can be reached")]
+    NoSuchMember(String),
+    /// The node that was named is not an etcd node, or its host does not answer.
+    #[error("{0} is no etcd node that can be reached")]
+    NotReached(String),
+    /// Its data would have no etcd.
+    #[error("{0} has no static pod of etcd")]
+    NoPod(String),
+}
+
+/// With the data of the member that was named; else of the one that has come furthest.
+///
+/// # Errors
+/// Where that is not known, or there is none.
+pub fn plan<N: Clone + ToString>(
+    members: &[MemberOnDisk<N>],
+    named: Option<&str>,
+) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
+    let mut present = members.iter().filter(|member| member.data().is_some());
+    let survivor = match named {
+        Some(name) => present
+            .find(|member| member.node.to_string() == name)
+            .ok_or_else(|| RecoveryObstacle::NoSuchMember(name.to_owned()))?,
+        None => furthest(present.collect())?,
+    };
+    around(members, survivor)
+}
+
+/// With a snapshot on the host of this node, whatever data it has.
+///
+/// # Errors
+/// When its host cannot be reached.
+pub fn plan_restore<N: Clone + ToString>(
+    members: &[MemberOnDisk<N>],
+    node: &str,
+) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
+    let reached = |member: &&MemberOnDisk<N>| !matches!(member.state, DiskState::Unreachable { .. });
+    let target = members.iter().filter(reached).find(|member| member.node.to_string() == node);
+    around(members, target.ok_or_else(|| RecoveryObstacle::NotReached(node.to_owned()))?)
+}
+
+fn furthest<N: Clone + ToString>(
+    present: Vec<&MemberOnDisk<N>>,
+) -> Result<&MemberOnDisk<N>, RecoveryObstacle> {
+    if let [only] = present[..] {
+        return Ok(only);
+    }
+    let silent = |member: &&&MemberOnDisk<N>| member.position().is_none();
+    let silent: Vec<String> = present.iter().filter(silent).map(|member| member.node.to_string()).collect();
+    if !silent.is_empty() {
+        return Err(RecoveryObstacle::Undecided { silent });
+    }
+    // Of several the first.
+    let furthest = present.into_iter().rev().max_by_key(|member| member.position());
+    furthest.ok_or(RecoveryObstacle::NoData)
+}
+
+fn around<N: Clone + ToString>(
+    members: &[MemberOnDisk<N>],
+    survivor: &MemberOnDisk<N>,
+) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
+    if matches!(survivor.state, DiskState::Reached { pod: false, .. }) {
+        return Err(RecoveryObstacle::NoPod(survivor.node.to_string()));
+    }
+    let others = members.iter().filter(|member| member.node.to_string() != survivor.node.to_string());
+    let (unreachable, set_aside) =
+        others.cloned().partition(|member| matches!(member.state, DiskState::Unreachable { .. }));
+    Ok(RecoveryPlan { survivor: survivor.clone(), set_aside, unreachable })
+}
+
+/// How far the member at this client URL has come. It answers without quorum.
+///
+/// # Errors
+/// When it does not answer.
+pub async fn log_position(access: &EtcdAccess, url: &String) -> Result<LogPosition, CallError> {
+    access
+        .call(&[url], async |mut client| {
+            let status = client.status().await?;
+            let revision = status.header().map_or(0, |header| header.revision());
+            Ok(LogPosition { index: status.raft_index(), revision })
+        })
+        .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unreachable(node: &str) -> MemberOnDisk<String> {
+        MemberOnDisk {
+            node: node.to_owned(),
+            state: DiskState::Unreachable { reason: "no route".to_owned() },
+        }
+    }
+
+    fn lost(node: &str) -> MemberOnDisk<String> {
+        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: true, data: None } }
+    }
+
+    fn present(node: &str, index: Option<u64>) -> MemberOnDisk<String> {
+        let position = index.map(|index| LogPosition { index, revision: 7 });
+        let data = Some(MemberCopy { last_write: Timestamp::UNIX_EPOCH, position });
+        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: true, data } }
+    }
+
+    fn names(members: &[MemberOnDisk<String>]) -> Vec<&str> {
+        members.iter().map(|member| member.node.as_str()).collect()
+    }
+
+    fn survivor(members: &[MemberOnDisk<String>], named: Option<&str>) -> Result<String, RecoveryObstacle> {
+        plan(members, named).map(|plan| plan.survivor.node)
+    }
+
+    #[test]
+    fn the_member_that_has_come_furthest_survives() {
+        let two = [present("a", Some(4)), present("b", Some(9)), lost("c")];
+        assert_eq!(survivor(&two, None), Ok("b".to_owned()));
+        assert_eq!(survivor(&two, Some("a")), Ok("a".to_owned()));
+        assert_eq!(survivor(&[present("a", Some(9)), present("b", Some(9))], None), Ok("a".to_owned()));
+        // The only data there is need not answer.
+        assert_eq!(survivor(&[lost("a"), present("b", None), unreachable("c")], None), Ok("b".to_owned()));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed() {
+        let silent = [present("a", Some(4)), present("b", None)];
+        assert_eq!(
+            survivor(&silent, None),
+            Err(RecoveryObstacle::Undecided { silent: vec!["b".to_owned()] })
+        );
+        assert_eq!(survivor(&silent, Some("b")), Ok("b".to_owned()));
+        assert_eq!(survivor(&[lost("a"), unreachable("b")], None), Err(RecoveryObstacle::NoData));
+        assert_eq!(survivor(&silent, Some("c")), Err(RecoveryObstacle::NoSuchMember("c".to_owned())));
+        assert_eq!(survivor(&[lost("a")], Some("a")), Err(RecoveryObstacle::NoSuchMember("a".to_owned())));
+        let DiskState::Reached { data, .. } = present("a", None).state else { unreachable!() };
+        let bare = [MemberOnDisk { node: "a".to_owned(), state: DiskState::Reached { pod: false, data } }];
+        assert_eq!(survivor(&bare, None), Err(RecoveryObstacle::NoPod("a".to_owned())));
+    }
+
+    #[test]
+    fn all_others_are_set_aside_or_must_be_off() {
+        let members = [unreachable("a"), present("b", Some(1)), lost("c"), present("d", Some(2))];
+        let plan = plan(&members, None).unwrap();
+        assert_eq!(plan.survivor.node, "d");
+        assert_eq!(names(&plan.set_aside), ["b", "c"]);
+        assert_eq!(names(&plan.unreachable), ["a"]);
+        let restored = plan_restore(&members, "c").unwrap();
+        assert_eq!(restored.survivor.node, "c");
+        assert_eq!(names(&restored.set_aside), ["b", "d"]);
+        assert_eq!(plan_restore(&members, "a"), Err(RecoveryObstacle::NotReached("a".to_owned())));
+    }
+}

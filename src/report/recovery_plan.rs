@@ -1,0 +1,84 @@
+//! What a recovery of etcd would do, for the person who decides on it.
+
+use std::fmt::Write as _;
+
+use super::table::table;
+use crate::etcd::recovery::{DiskState, MemberOnDisk};
+use crate::model::name::HostName;
+use crate::service::etcd_recover::PreparedRecovery;
+
+const HEADER: [&str; 5] = ["NODE", "DATA", "LAST-WRITE", "REVISION", "WHAT HAPPENS"];
+
+/// A table of the members, and what is lost.
+pub fn text(prepared: &PreparedRecovery) -> String {
+    let plan = &prepared.plan;
+    let mut rows = vec![row(
+        &plan.survivor,
+        match prepared.snapshot {
+            None => "etcd goes on with this data alone".to_owned(),
+            Some(_) => "etcd goes on with the snapshot here; the data is set aside".to_owned(),
+        },
+    )];
+    let joins = |_: &_| "is stopped, its data set aside; joins again".to_owned();
+    rows.extend(plan.set_aside.iter().map(|member| row(member, joins(member))));
+    rows.extend(plan.unreachable.iter().map(|member| row(member, "must be off, and stay off".to_owned())));
+    let mut text = table(&HEADER, &rows);
+    let _infallible = writeln!(text, "\n{}", lost(prepared));
+    for member in &plan.unreachable {
+        if let DiskState::Unreachable { reason } = &member.state {
+            let _infallible = writeln!(text, "{}: {reason}", member.node);
+        }
+    }
+    if !plan.unreachable.is_empty() {
+        text.push_str(
+            "Should members on hosts that do not answer still run, there would be two clusters. Later, replace those \
+             machines (`metalform deploy-node NAME --replace`) or remove them (`metalform remove-node NAME --offline`).\n",
+        );
+    }
+    text
+}
+
+fn lost(prepared: &PreparedRecovery) -> String {
+    match (&prepared.snapshot, &prepared.working) {
+        (Some(snapshot), working) => {
+            let now =
+                working.iter().flat_map(|membership| membership.voters().filter_map(|voter| voter.status()));
+            let now = now.map(|status| status.revision).max();
+            let now = now.map(|revision| format!(" etcd has its quorum, and revision {revision} now."));
+            format!(
+                "All that was written after the snapshot {} (saved {:.0}) is lost.{}",
+                snapshot.file.display(),
+                snapshot.saved,
+                now.unwrap_or_default(),
+            )
+        }
+        (None, _) => {
+            let data = prepared.plan.survivor.data();
+            let revision = data.and_then(|data| data.position).map(|position| position.revision);
+            let revision = revision.map_or_else(String::new, |revision| format!(" revision {revision},"));
+            let last = data.map_or_else(String::new, |data| format!(" {:.0}", data.last_write));
+            format!(
+                "All that {} does not have is lost: what was written after{revision}{last}.",
+                prepared.plan.survivor.node
+            )
+        }
+    }
+}
+
+fn row(member: &MemberOnDisk<HostName>, what: String) -> [String; 5] {
+    let data = member.data();
+    let position = data.and_then(|data| data.position);
+    let state = match (&member.state, data) {
+        (DiskState::Unreachable { .. }, _) => "unknown",
+        (DiskState::Reached { .. }, Some(_)) => "present",
+        (DiskState::Reached { .. }, None) => "lost",
+    };
+    let dash = || "-".to_owned();
+    [
+        member.node.to_string(),
+        state.to_owned(),
+        data.map_or_else(dash, |data| format!("{:.0}", data.last_write)),
+        position.map_or_else(dash, |position| position.revision.to_string()),
+        what,
+    ]
+}

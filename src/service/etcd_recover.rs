@@ -1,0 +1,346 @@
+//! `etcd recover` and `etcd restore`: etcd goes on with the data of one member, or with a snapshot, and the other members
+//! join it again.
+//!
+//! # Order
+//! Every other member is stopped first and its data set aside: no two of them can agree behind the one that goes on. Then
+//! that one becomes the only member. The API serves again, and the control-plane nodes are deployed as always: each copy
+//! joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once etcd works.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use super::cluster_nodes::ClusterNodesError;
+use super::command_error::{CommandError, ErrorClass};
+use super::deploy::{DeployReport, DeployRequest, NodeSelection, deploy};
+use super::etcd_members::{self, EtcdMembersError};
+use super::operation_report::RunOptions;
+use super::recorded_nodes::{self, RecordedNodesError};
+use super::snapshot_file::{self, SnapshotFile, SnapshotFileError};
+use crate::engine::cancel::Cancel;
+use crate::engine::host::HostError;
+use crate::engine::share::{Share, UPLOADS};
+use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::etcd::member::Membership;
+use crate::etcd::recovery::{self, DiskState, MemberOnDisk, RecoveryObstacle, RecoveryPlan};
+use crate::kube_api::{client, nodes};
+use crate::model::error_chain::error_chain;
+use crate::model::event::Event;
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::model::role::Role;
+use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace, etcd_image};
+use crate::operation::goal::{client_url, peer_url};
+use crate::operation::member_host::{MemberHost, SoleMember};
+use crate::workspace::host_lock::{HostLock, HostLockError};
+
+/// How long etcd, and then the API, may take to answer.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What etcd shall go on with.
+#[derive(Debug, Clone)]
+pub struct RecoverRequest {
+    /// A snapshot; without one the data of a member.
+    pub snapshot: Option<PathBuf>,
+    /// The node of the member; without one, that of the member that has come furthest, and for a snapshot this machine.
+    pub member: Option<HostName>,
+    /// Hosts to work on at the same time, once etcd works.
+    pub limit: NonZeroUsize,
+    /// How long to wait for other operations on the nodes.
+    pub lock_wait: Duration,
+}
+
+/// A recovery to decide on. Nothing was changed yet.
+#[derive(Debug)]
+pub struct PreparedRecovery {
+    /// What is to be done.
+    pub plan: RecoveryPlan<HostName>,
+    /// The snapshot, if etcd goes on with one.
+    pub snapshot: Option<SnapshotFile>,
+    /// etcd as it works now, if it does.
+    pub working: Option<Membership>,
+    specs: Vec<NodeSpec>,
+    limit: NonZeroUsize,
+    lock_wait: Duration,
+}
+
+/// Why etcd was not recovered.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdRecoverError {
+    /// It is not known which nodes there are.
+    #[error(transparent)]
+    Nodes(#[from] RecordedNodesError),
+    /// etcd's client certificate cannot be used.
+    #[error(transparent)]
+    Members(#[from] EtcdMembersError),
+    /// The snapshot cannot be used.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotFileError),
+    /// etcd has its quorum.
+    #[error("etcd has its quorum: {healthy} of {voters} voting members are healthy")]
+    Works {
+        /// Healthy voters.
+        healthy: usize,
+        /// Voters.
+        voters: usize,
+    },
+    /// There is nothing to go on with.
+    #[error(transparent)]
+    Obstacle(#[from] RecoveryObstacle),
+    /// The bundle has no etcd.
+    #[error("no image of etcd in the bundle")]
+    NoImage,
+    /// A node that was never deployed.
+    #[error("{0}: no address on the control plane is recorded")]
+    NoAddress(HostName),
+    /// Another operation is running on a host.
+    #[error(transparent)]
+    Locked(#[from] HostLockError),
+    /// A host failed.
+    #[error("{node}: {}", error_chain(error.as_ref()))]
+    Host {
+        /// Its node.
+        node: HostName,
+        /// Why.
+        error: Box<HostError>,
+    },
+    /// etcd or the API does not answer.
+    #[error("{error}")]
+    Silent {
+        /// What does not.
+        class: ErrorClass,
+        /// What was waited for.
+        error: WaitError,
+    },
+    /// The control-plane nodes cannot be deployed.
+    #[error(transparent)]
+    Deploy(#[from] ClusterNodesError),
+}
+
+impl EtcdRecoverError {
+    fn host(node: &HostName, error: HostError) -> Self {
+        Self::Host { node: node.clone(), error: Box::new(error) }
+    }
+}
+
+impl CommandError for EtcdRecoverError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Nodes(error) => error.class(),
+            Self::Members(error) => error.class(),
+            Self::Snapshot(error) => error.class(),
+            Self::Works { .. } | Self::Obstacle(_) | Self::Locked(HostLockError::Held { .. }) => {
+                ErrorClass::Refused
+            }
+            Self::Locked(HostLockError::File(_)) | Self::NoImage | Self::NoAddress(_) => {
+                ErrorClass::Configuration
+            }
+            Self::Host { error, .. } if error.connection().is_some() => ErrorClass::Ssh,
+            Self::Host { .. } => ErrorClass::Host,
+            Self::Silent { class, .. } => *class,
+            Self::Deploy(error) => error.class(),
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(error) => error.errors(),
+            Self::Deploy(error) => error.errors(),
+            other => vec![other.to_string()],
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::Nodes(error) => return error.hints(),
+            Self::Members(error) => return error.hints(),
+            Self::Snapshot(error) => return error.hints(),
+            Self::Deploy(error) => return error.hints(),
+            Self::Works { .. } => {
+                "a member that does not work is replaced with `metalform deploy-node NAME --replace-member`"
+            }
+            Self::Obstacle(RecoveryObstacle::NoData) => {
+                "`metalform etcd restore FILE` makes etcd of a snapshot"
+            }
+            Self::Obstacle(RecoveryObstacle::Undecided { .. }) => {
+                "start etcd on their hosts (systemctl start kubelet), or name the member: --member NODE"
+            }
+            Self::Obstacle(_) | Self::NoAddress(_) => "name another etcd node: --member NODE",
+            Self::Host { .. } => "make the host reachable, then run the same command again; no data was lost",
+            Self::Silent { .. } => "run `metalform expand` once etcd and the API answer",
+            Self::Locked(_) | Self::NoImage => return Vec::new(),
+        };
+        vec![hint.to_owned()]
+    }
+}
+
+/// Looks at every etcd node, and decides what to go on with. Changes nothing.
+///
+/// # Errors
+/// While etcd has its quorum (but for a snapshot), and when there is nothing to go on with.
+pub async fn prepare(
+    request: &RecoverRequest,
+    workspace: &Workspace,
+    cancel: &Cancel,
+) -> Result<PreparedRecovery, EtcdRecoverError> {
+    let snapshot = request.snapshot.as_deref().map(snapshot_file::open).transpose()?;
+    let specs = recorded_nodes::current(&workspace.layout).await?;
+    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
+    let urls = etcd.clone().filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
+    let access = etcd_members::access(&workspace.layout, urls)?;
+    let working = access.observe().await.ok();
+    if let (None, Some(membership)) = (&snapshot, &working) {
+        let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
+        return Err(EtcdRecoverError::Works { healthy, voters: membership.voters().count() });
+    }
+    let members = join_all(etcd.map(async |spec| {
+        let mut state = match host(workspace, spec, cancel).inspect().await {
+            Ok(state) => state,
+            Err(error) => DiskState::Unreachable { reason: error_chain(&error) },
+        };
+        if let (DiskState::Reached { data: Some(data), .. }, Some(address)) =
+            (&mut state, spec.control_plane_ip)
+        {
+            data.position = recovery::log_position(&access, &client_url(address)).await.ok();
+        }
+        MemberOnDisk { node: spec.name.clone(), state }
+    }))
+    .await;
+    let named = request.member.as_ref().map(HostName::as_str);
+    let plan = match &snapshot {
+        None => recovery::plan(&members, named)?,
+        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
+    };
+    let (limit, lock_wait) = (request.limit, request.lock_wait);
+    Ok(PreparedRecovery { plan, snapshot, working, specs, limit, lock_wait })
+}
+
+impl PreparedRecovery {
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// At the first step that fails. Data that was replaced stays on its host. Failures of nodes that join again are in the
+    /// report.
+    pub async fn carry_out(
+        self,
+        workspace: Arc<Workspace>,
+        cancel: &Cancel,
+    ) -> Result<DeployReport, EtcdRecoverError> {
+        let survivor = self.spec(&self.plan.survivor.node)?;
+        let address =
+            survivor.control_plane_ip.ok_or_else(|| EtcdRecoverError::NoAddress(survivor.name.clone()))?;
+        let member = SoleMember {
+            name: survivor.name.to_string(),
+            peer_url: peer_url(address),
+            image: etcd_image(&workspace).ok_or(EtcdRecoverError::NoImage)?,
+        };
+        let locked = self.lock(&workspace)?;
+        self.stop_others(&workspace, cancel).await?;
+        let remote = host(&workspace, survivor, cancel);
+        let began = match &self.snapshot {
+            None => {
+                acted(&workspace, &survivor.name, "make its etcd member the only one");
+                remote.recover(&member).await
+            }
+            Some(snapshot) => {
+                acted(&workspace, &survivor.name, "make an etcd member of the snapshot, the only one");
+                remote.restore(&member, snapshot.read()?).await
+            }
+        };
+        began.map_err(|error| EtcdRecoverError::host(&survivor.name, error))?;
+        answers(&workspace, &survivor.name, client_url(address)).await?;
+        drop(locked);
+        let request = DeployRequest {
+            nodes: NodeSelection::Named(self.control_plane().map(|spec| spec.name.clone()).collect()),
+            run: RunOptions { dry_run: false, lock_wait: self.lock_wait },
+            replace_member: false,
+            replace_machine: false,
+            limit: self.limit,
+        };
+        Ok(deploy(&request, workspace, cancel).await?)
+    }
+
+    /// Nodes with an etcd member or an API server whose hosts answer, as far as they were looked at.
+    fn control_plane(&self) -> impl Iterator<Item = &NodeSpec> {
+        let gone: BTreeSet<&HostName> = self.plan.unreachable.iter().map(|member| &member.node).collect();
+        let has = |spec: &&NodeSpec| [Role::Etcd, Role::Master].iter().any(|role| spec.roles.contains(role));
+        self.specs.iter().filter(has).filter(move |spec| !gone.contains(&spec.name))
+    }
+
+    fn spec(&self, name: &HostName) -> Result<&NodeSpec, EtcdRecoverError> {
+        let found = self.specs.iter().find(|spec| spec.name == *name);
+        found.ok_or_else(|| RecoveryObstacle::NotReached(name.to_string()).into())
+    }
+
+    fn lock(&self, workspace: &Workspace) -> Result<Vec<HostLock>, EtcdRecoverError> {
+        let locks = self
+            .control_plane()
+            .map(|spec| HostLock::acquire(&workspace.layout, &spec.name, (workspace.now)()));
+        Ok(locks.collect::<Result<_, _>>()?)
+    }
+
+    async fn stop_others(&self, workspace: &Workspace, cancel: &Cancel) -> Result<(), EtcdRecoverError> {
+        let others = self.control_plane().filter(|spec| spec.name != self.plan.survivor.node);
+        let stopped = join_all(others.map(async |spec| {
+            let remote = host(workspace, spec, cancel);
+            let done = if spec.roles.contains(&Role::Etcd) {
+                acted(workspace, &spec.name, "stop etcd and the control plane, set the data of etcd aside");
+                remote.set_aside().await
+            } else {
+                acted(workspace, &spec.name, "stop the control plane");
+                remote.stop_control_plane().await
+            };
+            done.map_err(|error| EtcdRecoverError::host(&spec.name, error))
+        }))
+        .await;
+        stopped.into_iter().collect()
+    }
+}
+
+/// Waits for the only member, and for an API server that has it.
+async fn answers(workspace: &Workspace, node: &HostName, url: String) -> Result<(), EtcdRecoverError> {
+    let access = etcd_members::access(&workspace.layout, vec![url])?;
+    waiting(workspace, node, "etcd to answer");
+    wait_for("etcd to answer", LIMIT, || async {
+        match access.observe().await {
+            Ok(_) => WaitStatus::Holds(()),
+            Err(error) => WaitStatus::NotYet(error_chain(&error)),
+        }
+    })
+    .await
+    .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Etcd, error })?;
+    waiting(workspace, node, "the API to answer");
+    wait_for("the API to answer", LIMIT, || async {
+        let listed = async {
+            nodes::list(&client::connect_without_retry(&workspace.layout.admin_conf()).await?).await
+        };
+        match listed.await {
+            Ok(_) => WaitStatus::Holds(()),
+            Err(error) => WaitStatus::NotYet(error_chain(&error)),
+        }
+    })
+    .await
+    .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Api, error })
+}
+
+fn host(workspace: &Workspace, spec: &NodeSpec, cancel: &Cancel) -> MemberHost {
+    let share = Share::new(cancel.clone(), UPLOADS);
+    MemberHost(PooledHosts { pool: workspace.pool.clone(), share }.host(spec))
+}
+
+fn acted(workspace: &Workspace, host: &HostName, action: &str) {
+    (workspace.report)(Event::Acted { host: host.clone(), action: action.to_owned() });
+}
+
+fn waiting(workspace: &Workspace, host: &HostName, condition: &str) {
+    (workspace.report)(Event::Waiting {
+        host: host.clone(),
+        condition: condition.to_owned(),
+        last_seen: String::new(),
+        elapsed: Duration::ZERO,
+    });
+}

@@ -1,0 +1,113 @@
+//! The file of a snapshot of etcd, known to be whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::command_error::{CommandError, ErrorClass};
+use crate::etcd::snapshot::{DamagedSnapshot, SnapshotCheck};
+
+/// A snapshot that is whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotFile {
+    /// The file.
+    pub file: PathBuf,
+    /// Its size, bytes.
+    pub size: u64,
+    /// When it was written.
+    pub saved: Timestamp,
+}
+
+/// Why a snapshot cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotFileError {
+    /// The file cannot be read.
+    #[error("{}: {error}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// It is not what a member sent.
+    #[error("{}: {error}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        error: DamagedSnapshot,
+    },
+}
+
+impl CommandError for SnapshotFileError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unreadable { .. } => ErrorClass::Configuration,
+            Self::Damaged { .. } => ErrorClass::Host,
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        vec![self.to_string()]
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec!["name a file that `metalform etcd snapshot` has saved".to_owned()]
+    }
+}
+
+/// Reads the file and checks its hash.
+///
+/// # Errors
+/// When it cannot be read, or is not whole.
+pub fn open(file: &Path) -> Result<SnapshotFile, SnapshotFileError> {
+    let unreadable = |error| SnapshotFileError::Unreadable { file: file.to_owned(), error };
+    let mut reading = File::open(file).map_err(unreadable)?;
+    let mut check = SnapshotCheck::default();
+    let mut part = vec![0; 1 << 16];
+    loop {
+        match reading.read(&mut part).map_err(unreadable)? {
+            0 => break,
+            length => check.put(&part[..length]),
+        }
+    }
+    let size = check.finish().map_err(|error| SnapshotFileError::Damaged { file: file.to_owned(), error })?;
+    let modified = reading.metadata().and_then(|metadata| metadata.modified()).map_err(unreadable)?;
+    let saved = Timestamp::try_from(modified).map_err(|error| unreadable(io::Error::other(error)))?;
+    Ok(SnapshotFile { file: file.to_owned(), size, saved })
+}
+
+impl SnapshotFile {
+    /// All of it.
+    ///
+    /// # Errors
+    /// When it cannot be read any more.
+    pub fn read(&self) -> Result<Vec<u8>, SnapshotFileError> {
+        std::fs::read(&self.file)
+            .map_err(|error| SnapshotFileError::Unreadable { file: self.file.clone(), error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn only_a_whole_snapshot_is_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("etcd.db");
+        assert!(matches!(open(&file), Err(SnapshotFileError::Unreadable { .. })));
+        let mut whole = vec![7; 200 * 512];
+        whole.extend(Sha256::digest(&whole));
+        std::fs::write(&file, &whole).unwrap();
+        let opened = open(&file).unwrap();
+        assert_eq!((opened.size, opened.read().unwrap()), (whole.len() as u64, whole.clone()));
+        whole[70_000] ^= 1;
+        std::fs::write(&file, &whole).unwrap();
+        assert!(matches!(open(&file), Err(SnapshotFileError::Damaged { .. })));
+    }
+}

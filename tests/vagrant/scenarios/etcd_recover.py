@@ -1,0 +1,116 @@
+"""etcd without its quorum goes on with the data of one member, or with a snapshot; the others join it again."""
+
+import json
+
+from checks import State, check, expect, expect_equal, until
+from cluster import BOOTSTRAP, NODES, get, kubectl, metalform, ready, shell, succeed, with_role
+from control_plane_node import members
+from sampling import sample
+
+SUCCESS, REFUSED = 0, 7
+DIRECTORY = "/var/lib/etcd"
+SNAPSHOT = "/root/scenario-recover.db"
+CONFIRMED = "--yes-i-have-read-the-plan"
+# Recovery, and two members that join one after the other.
+PATIENCE = 600
+BEFORE, AFTER = "scenario-recover-before", "scenario-recover-after"
+_state = State()
+
+
+def set_up():
+    _state["etcd"] = with_role("etcd")
+    expect(len(_state["etcd"]) == 3, f"three etcd nodes are needed: {_state['etcd']}")
+    kubectl("create", "configmap", BEFORE, "--namespace=default", "--from-literal=acknowledged=yes")
+    _state["identities"] = _identities()
+
+
+def tear_down():
+    for name in (BEFORE, AFTER):
+        kubectl("delete", "configmap", name, "--namespace=default", "--ignore-not-found")
+    for node in _state["etcd"]:
+        shell(node, f"rm -rf {DIRECTORY}/removed-*")
+    shell(BOOTSTRAP, f"rm -f {SNAPSHOT}")
+
+
+@check("while etcd has its quorum, recover is refused, and restore asks for a confirmation")
+def refused():
+    _metalform(SUCCESS, "snapshot", SNAPSHOT)
+    done = _metalform(REFUSED, "recover", CONFIRMED)
+    expect("quorum" in done.stderr, done.stderr)
+    done = _metalform(REFUSED, "restore", SNAPSHOT)
+    expect("confirmation" in done.stderr, done.stderr)
+    expect_equal("etcd health", metalform("etcd", "health").returncode, SUCCESS)
+
+
+# Of one, the data of the members that are destroyed; then the words of the command.
+WAYS = {
+    "two of three members are destroyed: etcd goes on with the first one": (["last", "middle"], ["recover"]),
+    "the first and another are destroyed: etcd goes on with the one that is named": (["first", "middle"], ["recover", "--member"]),
+    "all are destroyed: etcd goes on with a snapshot, without what came after it": (["first", "middle", "last"], ["restore", SNAPSHOT]),
+}
+
+
+@check("{}; three vote again", each=sample("etcd_recover", WAYS, 1))
+def recovered(way):
+    destroyed, words = WAYS[way]
+    nodes = dict(zip(("first", "middle", "last"), [BOOTSTRAP, *(node for node in _state["etcd"] if node != BOOTSTRAP)]))
+    if len(destroyed) == 3:
+        kubectl("create", "configmap", AFTER, "--namespace=default")
+    for which in destroyed:
+        _destroy(nodes[which])
+    survivor = nodes["first"] if len(destroyed) == 3 else next(nodes[which] for which in nodes if which not in destroyed)
+    if words[-1] == "--member":
+        words = [*words, survivor]
+    if len(destroyed) == 3:
+        done = _metalform(REFUSED, "recover", CONFIRMED)
+        expect("no host that can be reached has the data" in done.stderr, done.stderr)
+    shown = _metalform(SUCCESS, *words, "--dry-run")
+    line = next(line for line in shown.stdout.splitlines() if line.startswith(f"{survivor} "))
+    expect("goes on" in line and "is lost" in shown.stdout, shown.stdout)
+    done = metalform("etcd", *words, CONFIRMED, timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    _expect_as_before()
+    if len(destroyed) < 3:
+        shell(survivor, f"ls -d {DIRECTORY}/removed-*")
+
+
+@check("and nothing is left to do")
+def nothing_to_do():
+    done = metalform("expand", "--dry-run", "--detailed-exitcode", timeout=300)
+    expect(done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def _destroy(node):
+    """Its disk is empty, and the host runs."""
+    succeed(node, "systemctl", "stop", "kubelet")
+    shell(node, f"pkill -9 -x etcd || true; while pgrep -x etcd; do sleep 0.1; done; rm -rf {DIRECTORY}/member")
+    succeed(node, "systemctl", "start", "kubelet")
+
+
+def _metalform(code, *words):
+    done = metalform("etcd", *words, timeout=120)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, code)
+    return done
+
+
+def _expect_as_before():
+    done = metalform("etcd", "health", "-o", "json")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    listed = {member["name"]: member["status"] for member in json.loads(done.stdout)}
+    expect_equal("members", listed, dict.fromkeys(_state["etcd"], "voter"))
+    expect_equal("members of etcdctl", len(members()), 3)
+    expect_equal("the identities of the cluster and its nodes", _identities(), _state["identities"])
+    found = {each["metadata"]["name"] for each in get("configmaps", "--namespace=default")["items"]}
+    expect_equal("what was acknowledged before, and what came after the snapshot", found & {BEFORE, AFTER}, {BEFORE})
+    until("every node is Ready", 120, lambda: all(ready(node) for node in NODES))
+    until("the API takes writes", 30, _writes)
+
+
+def _writes():
+    kubectl("annotate", "configmap", BEFORE, "--namespace=default", "--overwrite", "scenario=written")
+    return True
+
+
+def _identities():
+    system = get("namespace", "kube-system")["metadata"]["uid"]
+    return {"kube-system": system, **{node["metadata"]["name"]: node["metadata"]["uid"] for node in get("nodes")["items"]}}
