@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod client;
+pub(crate) mod database_file;
 pub mod defragment;
 pub mod learner_watch;
 pub mod member;

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::client::{CallError, EtcdAccess};
+use super::database_file::{self, DamagedDatabase};
 use super::member::{Member, Membership};
 
 /// How long a member may send nothing.
@@ -36,6 +37,9 @@ pub enum DamagedSnapshot {
         /// As the member sent it.
         expected: String,
     },
+    /// What the member sent is not a database that can be opened.
+    #[error("it cannot be opened: {0}")]
+    Database(#[from] DamagedDatabase),
 }
 
 /// Why no snapshot was taken.
@@ -59,12 +63,16 @@ pub struct SnapshotCheck {
     size: u64,
     /// The last bytes that arrived, which may be the hash.
     tail: Vec<u8>,
+    /// The first bytes, which [`database_file::check`] needs.
+    head: Vec<u8>,
 }
 
 impl SnapshotCheck {
     /// The next part.
     pub fn put(&mut self, part: &[u8]) {
         self.size += part.len() as u64;
+        let missing = database_file::HEAD - self.head.len();
+        self.head.extend_from_slice(&part[..missing.min(part.len())]);
         self.tail.extend_from_slice(part);
         let content = self.tail.len().saturating_sub(HASH);
         self.hash.update(&self.tail[..content]);
@@ -74,17 +82,20 @@ impl SnapshotCheck {
     /// The number of bytes, hash included.
     ///
     /// # Errors
-    /// When they are not a database with its hash.
+    /// When they are not a database that can be opened, with its hash.
     pub fn finish(self) -> Result<u64, DamagedSnapshot> {
         if self.size <= HASH as u64 || self.size % SECTOR != HASH as u64 {
             return Err(DamagedSnapshot::Size(self.size));
         }
         let found = self.hash.finalize();
-        if found[..] == self.tail[..] {
-            Ok(self.size)
-        } else {
-            Err(DamagedSnapshot::Hash { found: hex::encode(found), expected: hex::encode(self.tail) })
+        if found[..] != self.tail[..] {
+            return Err(DamagedSnapshot::Hash {
+                found: hex::encode(found),
+                expected: hex::encode(self.tail),
+            });
         }
+        database_file::check(&self.head, self.size - HASH as u64)?;
+        Ok(self.size)
     }
 }
 
@@ -113,6 +124,7 @@ pub async fn stream(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etcd::database_file::example::database;
     use crate::etcd::member::Health;
     use crate::etcd::simulation::{down, leading, learner, membership, voter};
 
@@ -140,18 +152,25 @@ mod tests {
 
     #[test]
     fn only_what_the_member_sent_is_whole() {
-        let mut whole = vec![7; 2048];
-        whole.extend(Sha256::digest(&whole));
-        for part in [1, 31, 32, 33, 512, 5000] {
-            assert_eq!(checked(&whole, part), Ok(2080));
+        let signed = |mut database: Vec<u8>| {
+            database.extend(Sha256::digest(&database));
+            database
+        };
+        let whole = signed(database(40));
+        let size = whole.len();
+        for part in [1, 31, 32, 33, 512, 5000, size] {
+            assert_eq!(checked(&whole, part), Ok(size as u64));
         }
-        for cut in [0, 1, 32, 2047, 2048, 2079] {
+        for cut in [0, 1, 32, size - 33, size - 32, size - 1] {
             assert_eq!(checked(&whole[..cut], 512), Err(DamagedSnapshot::Size(cut as u64)), "{cut}");
         }
-        for flipped in [0, 2047, 2048, 2079] {
+        for flipped in [0, size - 33, size - 32, size - 1] {
             let mut damaged = whole.clone();
             damaged[flipped] ^= 1;
             assert!(matches!(checked(&damaged, 512), Err(DamagedSnapshot::Hash { .. })), "{flipped}");
         }
+        // A member with a damaged disk computes the hash of what it reads.
+        let no_database = signed(vec![7; 2048]);
+        assert!(matches!(checked(&no_database, 512), Err(DamagedSnapshot::Database(_))));
     }
 }

@@ -58,7 +58,7 @@ impl CommandError for SnapshotFileError {
     }
 }
 
-/// Reads the file and checks its hash.
+/// Reads the file, and checks its hash and that it can be opened.
 ///
 /// # Errors
 /// When it cannot be read, or is not whole.
@@ -95,13 +95,14 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
+    use crate::etcd::database_file::example::database;
 
     #[test]
     fn only_a_whole_snapshot_is_opened() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("etcd.db");
         assert!(matches!(open(&file), Err(SnapshotFileError::Unreadable { .. })));
-        let mut whole = vec![7; 200 * 512];
+        let mut whole = database(25);
         whole.extend(Sha256::digest(&whole));
         std::fs::write(&file, &whole).unwrap();
         let opened = open(&file).unwrap();
