@@ -15,6 +15,8 @@ pub mod quorum;
 pub mod recovery;
 pub mod removal;
 pub mod snapshot;
+pub mod snapshot_copies;
+pub mod snapshot_name;
 
 #[cfg(test)]
 pub(crate) mod simulation;
