@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::api_contract::{API_VERSION, METALK8S_API_VERSIONS};
-use super::cluster::KubernetesOptions;
+use super::cluster::{EtcdSnapshotOptions, KubernetesOptions};
 use super::cluster_networks::Networks;
 use super::document::{Booleans, Document, Problem, Problems};
 use super::name::HostName;
@@ -34,6 +34,8 @@ pub struct BootstrapConfiguration {
     pub bundle: PathBuf,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
+    /// The snapshots of etcd that a timer takes.
+    pub etcd_snapshots: EtcdSnapshotOptions,
     /// Fields of a MetalK8s file that have no meaning here and were ignored.
     pub warnings: Vec<Problem>,
 }

@@ -26,6 +26,8 @@ pub struct Cluster {
     pub images: BTreeMap<String, String>,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
+    /// The snapshots of etcd that a timer takes.
+    pub etcd_snapshots: EtcdSnapshotOptions,
     /// The only package repository of the hosts.
     pub repository: Repository,
     /// URI of the only image registry of the hosts: `https://10.0.0.1:8443`.
@@ -97,6 +99,22 @@ impl Default for KubernetesOptions {
     }
 }
 
+/// The snapshots of etcd that a timer takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EtcdSnapshotOptions {
+    /// Hours from one to the next; divides a day.
+    pub interval_hours: u32,
+    /// Number of snapshots to keep before the oldest are removed.
+    pub keep: u32,
+}
+
+impl Default for EtcdSnapshotOptions {
+    /// As many as RKE2 and MetalK8s keep, taken more often: they are a day and more.
+    fn default() -> Self {
+        Self { interval_hours: 6, keep: 5 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +137,7 @@ mod tests {
             packages: BTreeMap::new(),
             images: BTreeMap::new(),
             kubernetes: KubernetesOptions::default(),
+            etcd_snapshots: EtcdSnapshotOptions::default(),
             repository: Repository {
                 format: PackageFormat::Deb,
                 uri: "https://a".into(),

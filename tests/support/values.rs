@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metalform::model::cluster::{Cluster, KubernetesOptions, Repository, Secrets};
+use metalform::model::cluster::{Cluster, EtcdSnapshotOptions, KubernetesOptions, Repository, Secrets};
 use metalform::model::platform::PackageFormat;
 
 use super::given::networks;
@@ -50,6 +50,7 @@ pub fn cluster() -> Cluster {
             ),
         ]),
         kubernetes: KubernetesOptions::default(),
+        etcd_snapshots: EtcdSnapshotOptions::default(),
         repository: Repository {
             format: PackageFormat::Deb,
             suite: "debian-13".to_owned(),

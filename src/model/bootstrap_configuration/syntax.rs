@@ -28,6 +28,9 @@ pub(super) struct File {
     /// Settings of the Kubernetes components.
     #[serde(default)]
     pub kubernetes: Kubernetes,
+    /// Settings of etcd.
+    #[serde(default)]
+    pub etcd: Etcd,
 }
 
 impl File {
@@ -38,7 +41,8 @@ impl File {
         bundles: Spanned<OneOrMany>,
         kubernetes: Kubernetes,
     ) -> Self {
-        Self { _api_version: String::new(), _kind: String::new(), networks, ca, bundles, kubernetes }
+        let etcd = Etcd::default();
+        Self { _api_version: String::new(), _kind: String::new(), networks, ca, bundles, kubernetes, etcd }
     }
 }
 
@@ -140,4 +144,22 @@ pub(super) struct Kubelet {
     /// Maximum number of pods on a node; 110 by default.
     #[schemars(with = "Option<u32>")]
     pub max_pods: Option<Spanned<u32>>,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Etcd {
+    /// The snapshots that a timer takes.
+    pub snapshots: Snapshots,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Snapshots {
+    /// Hours from one to the next: 1, 2, 3, 4, 6, 8, 12 or 24; 6 by default.
+    #[schemars(with = "Option<u32>")]
+    pub interval_hours: Option<Spanned<u32>>,
+    /// Number of snapshots to keep on each of two nodes; 5 by default.
+    #[schemars(with = "Option<u32>")]
+    pub keep: Option<Spanned<u32>>,
 }

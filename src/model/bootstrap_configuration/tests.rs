@@ -36,6 +36,7 @@ fn every_field_is_parsed() {
             max_pods: 200,
         }
     );
+    assert_eq!(read.etcd_snapshots, EtcdSnapshotOptions { interval_hours: 12, keep: 14 });
 }
 
 #[test]
@@ -46,6 +47,7 @@ fn absent_fields_have_defaults() {
     assert_eq!(read.networks.services.to_string(), "10.96.0.0/12");
     assert_eq!(read.networks.workload_plane.mtu, 1460);
     assert_eq!(read.kubernetes, KubernetesOptions::default());
+    assert_eq!(read.etcd_snapshots, EtcdSnapshotOptions { interval_hours: 6, keep: 5 });
     assert_eq!(read.ca_node, None);
     assert_eq!(read.networks.node_ports, read.networks.workload_plane.cidrs);
 }

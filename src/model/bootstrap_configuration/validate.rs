@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_saphyr::Spanned;
 
 use super::{BootstrapConfiguration, networks, syntax};
-use crate::model::cluster::KubernetesOptions;
+use crate::model::cluster::{EtcdSnapshotOptions, KubernetesOptions};
 use crate::model::document::{Document, Problem, Problems};
 use crate::model::name::HostName;
 use crate::model::one_or_many::OneOrMany;
@@ -20,9 +20,10 @@ pub(super) fn validate(
     let ca_node = file.ca.and_then(|ca| host_name(document, &ca.node, &mut problems));
     let bundle = bundle(document, file.bundles, &mut problems);
     let kubernetes = kubernetes(document, file.kubernetes, &mut problems);
+    let etcd_snapshots = etcd_snapshots(document, file.etcd.snapshots, &mut problems);
     match (networks, bundle) {
         (Some(networks), Some(bundle)) if problems.is_empty() => {
-            Ok(BootstrapConfiguration { networks, ca_node, bundle, kubernetes, warnings })
+            Ok(BootstrapConfiguration { networks, ca_node, bundle, kubernetes, etcd_snapshots, warnings })
         }
         _ => Err(Problems::in_order(problems)),
     }
@@ -96,5 +97,27 @@ fn kubernetes(
         terminated_pod_gc_threshold,
         dns_host_forward: given.core_dns.host_forward.unwrap_or(defaults.dns_host_forward),
         feature_gates: given.api_server.feature_gates,
+    }
+}
+
+fn etcd_snapshots(
+    document: &Document<'_>,
+    given: syntax::Snapshots,
+    problems: &mut Vec<Problem>,
+) -> EtcdSnapshotOptions {
+    let defaults = EtcdSnapshotOptions::default();
+    let syntax::Snapshots { interval_hours, keep } = given;
+    // A calendar event of systemd has the same hours every day.
+    if let Some(given) = interval_hours.as_ref().filter(|given| given.value == 0 || 24 % given.value != 0) {
+        let message = format!("intervalHours {} is not 1, 2, 3, 4, 6, 8, 12 or 24", given.value);
+        problems.push(document.problem(given.referenced, message));
+    }
+    if let Some(given) = keep.as_ref().filter(|given| !(1..=1000).contains(&given.value)) {
+        let message = format!("keep {} is not between 1 and 1000", given.value);
+        problems.push(document.problem(given.referenced, message));
+    }
+    EtcdSnapshotOptions {
+        interval_hours: interval_hours.map_or(defaults.interval_hours, |given| given.value),
+        keep: keep.map_or(defaults.keep, |given| given.value),
     }
 }

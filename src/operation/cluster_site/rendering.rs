@@ -86,6 +86,7 @@ impl ClusterSite {
             packages: workspace.bundle.packages_of(&platform),
             images: images(&workspace.bundle.images),
             kubernetes: workspace.configuration.kubernetes.clone(),
+            etcd_snapshots: workspace.configuration.etcd_snapshots,
             repository: Repository {
                 format,
                 uri: format!("{address}/{}", location.path),
