@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -11,12 +12,17 @@ use super::failure::Failure;
 use super::interrupt::Interruption;
 use super::invocation::Invocation;
 use super::output::{Format, document, print};
+use super::ssh_arguments::SshArguments;
 use crate::report::etcd_table::{HEADER, defragmented, learner_removed, rows, saved};
+use crate::report::snapshot_table;
 use crate::report::table::table;
 use crate::service::etcd_defragment;
 use crate::service::etcd_members;
 use crate::service::etcd_remove_learner;
+use crate::service::etcd_save_snapshots;
 use crate::service::etcd_snapshot::{self, SnapshotRequest};
+use crate::service::etcd_snapshots;
+use crate::service::snapshot_nodes::SnapshotAccess;
 use crate::workspace::layout::Layout;
 
 /// Inspect the members of etcd, save and recover their data
@@ -34,6 +40,11 @@ enum EtcdVerb {
     Health(EtcdShowArgs),
     /// Save a copy of the database to a file that does not exist yet, and verify that it is whole
     Snapshot(EtcdSnapshotArgs),
+    /// Save a snapshot on this machine and copy it to another node, preferably one with etcd; verify both, and remove the
+    /// oldest. The timer metalform-etcd-snapshot.timer runs it
+    SaveSnapshots(EtcdSaveSnapshotsArgs),
+    /// List the snapshots that `save-snapshots` keeps, the nodes that have each, and whether all of its copies are whole
+    Snapshots(EtcdSnapshotsArgs),
     /// Return the free space of the databases, one member at a time and the leader last; after the alarm NOSPACE, forget
     /// old revisions before and accept writes again afterwards
     Defragment,
@@ -59,6 +70,26 @@ struct EtcdSnapshotArgs {
     /// The client URL of the member to save; by default the newest healthy voter. Needs no quorum
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
+}
+
+/// How a snapshot is saved.
+#[derive(Debug, Args)]
+struct EtcdSaveSnapshotsArgs {
+    /// Where etcd or the API server is still starting: how long to wait for both, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    wait: u64,
+    #[command(flatten)]
+    ssh: SshArguments,
+}
+
+/// How snapshots are listed.
+#[derive(Debug, Args)]
+struct EtcdSnapshotsArgs {
+    /// Output format
+    #[arg(long, short, default_value = "table")]
+    output: Format,
+    #[command(flatten)]
+    ssh: SshArguments,
 }
 
 /// How members are shown.
@@ -87,6 +118,8 @@ impl EtcdArgs {
             EtcdVerb::Members(show) => (show, false),
             EtcdVerb::Health(show) => (show, true),
             EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
+            EtcdVerb::SaveSnapshots(save) => return save.run(invocation).await,
+            EtcdVerb::Snapshots(list) => return list.run(invocation).await,
             EtcdVerb::Defragment => return defragment().await,
             EtcdVerb::RemoveLearner => return remove_learner().await,
             EtcdVerb::Recover(recover) => return recover.run(invocation).await,
@@ -118,6 +151,43 @@ impl EtcdSnapshotArgs {
         print(&saved(&snapshot))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+impl EtcdSnapshotsArgs {
+    async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let list = etcd_snapshots::snapshots(&access(&self.ssh, invocation)).await?;
+        let rows = snapshot_table::rows(&list.copies);
+        match self.output {
+            Format::Json | Format::Yaml => document(self.output, &rows)?,
+            Format::Name => print(&rows.iter().map(|row| format!("{}\n", row.name)).collect::<String>())?,
+            Format::Table | Format::Wide => print(&snapshot_table::text(&rows))?,
+        }
+        warn(&list.warnings);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl EtcdSaveSnapshotsArgs {
+    async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
+        let access = access(&self.ssh, invocation);
+        let kept = etcd_save_snapshots::save_snapshots(&access, Duration::from_secs(self.wait)).await?;
+        warn(&kept.warnings);
+        print(&snapshot_table::kept(&kept))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn access(ssh: &SshArguments, invocation: &Invocation) -> SnapshotAccess {
+    SnapshotAccess {
+        layout: Layout::default(),
+        ssh: ssh.options(),
+        ssh_environment: invocation.ssh.clone(),
+        clock: clock::now,
+    }
+}
+
+fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
 }
 
 async fn remove_learner() -> Result<ExitCode, Failure> {

@@ -20,6 +20,7 @@ pub mod recovery_plan;
 pub mod rendered;
 pub mod run_report;
 pub mod screen;
+pub mod snapshot_table;
 pub mod table;
 
 use std::io::{IsTerminal, Write};

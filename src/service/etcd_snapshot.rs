@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::etcd_members::{self, EtcdMembersError};
+use crate::etcd::client::EtcdAccess;
+use crate::etcd::member::Status;
 use crate::etcd::snapshot::{self, SnapshotError};
 use crate::model::error_chain::error_chain;
 use crate::workspace::atomic_file::{FileError, StagedFile};
@@ -80,26 +82,56 @@ impl CommandError for EtcdSnapshotError {
     }
 }
 
+/// The member to take a snapshot of.
+pub(super) struct SnapshotSource {
+    access: EtcdAccess,
+    urls: Vec<String>,
+    /// Its name, or the endpoint that was specified.
+    pub member: String,
+    /// What it reported; unknown of an endpoint.
+    pub status: Option<Status>,
+}
+
+/// The member at this client URL; without one the newest healthy voter.
+///
+/// # Errors
+/// When no member can be used.
+pub(super) async fn source(
+    endpoint: Option<String>,
+    layout: &Layout,
+) -> Result<SnapshotSource, EtcdSnapshotError> {
+    if let Some(url) = endpoint {
+        let access = etcd_members::access(layout, vec![url.clone()])?;
+        return Ok(SnapshotSource { access, urls: vec![url.clone()], member: url, status: None });
+    }
+    let access = etcd_members::all(layout).await?;
+    let observed = access.observe().await.map_err(EtcdMembersError::Observe)?;
+    let source = snapshot::source(&observed).ok_or(EtcdSnapshotError::NoSource)?;
+    let (urls, member) = (source.client_urls.clone(), source.title().to_owned());
+    Ok(SnapshotSource { access, urls, member, status: source.status().cloned() })
+}
+
+/// Saves a snapshot of a member, and returns its size in bytes. See [`save`].
+///
+/// # Errors
+/// There is no file then.
+pub(super) async fn write(source: &SnapshotSource, mut staged: StagedFile) -> Result<u64, EtcdSnapshotError> {
+    let urls: Vec<&String> = source.urls.iter().collect();
+    let streamed = snapshot::stream(&source.access, &urls, |part| staged.append(part)).await;
+    let size = streamed.map_err(|error| EtcdSnapshotError::Stream { from: source.member.clone(), error })?;
+    staged.create().map_err(EtcdSnapshotError::File)?;
+    Ok(size)
+}
+
 /// Saves a snapshot with mode 0600: it contains every Secret of the cluster. The file appears once it is whole.
 ///
 /// # Errors
 /// There is no file then.
 pub async fn save(request: SnapshotRequest, layout: &Layout) -> Result<SavedSnapshot, EtcdSnapshotError> {
     let SnapshotRequest { file, endpoint } = request;
-    let mut staged = StagedFile::new(&file, 0o600).map_err(EtcdSnapshotError::File)?;
-    let (access, urls, member, revision) = match endpoint {
-        Some(url) => (etcd_members::access(layout, vec![url.clone()])?, vec![url.clone()], url, None),
-        None => {
-            let access = etcd_members::all(layout).await?;
-            let observed = access.observe().await.map_err(EtcdMembersError::Observe)?;
-            let source = snapshot::source(&observed).ok_or(EtcdSnapshotError::NoSource)?;
-            let revision = source.status().map(|status| status.revision);
-            (access, source.client_urls.clone(), source.title().to_owned(), revision)
-        }
-    };
-    let streamed =
-        snapshot::stream(&access, &urls.iter().collect::<Vec<_>>(), |part| staged.append(part)).await;
-    let size = streamed.map_err(|error| EtcdSnapshotError::Stream { from: member.clone(), error })?;
-    staged.create().map_err(EtcdSnapshotError::File)?;
-    Ok(SavedSnapshot { file, size, member, revision })
+    let staged = StagedFile::new(&file, 0o600).map_err(EtcdSnapshotError::File)?;
+    let source = source(endpoint, layout).await?;
+    let size = write(&source, staged).await?;
+    let revision = source.status.map(|status| status.revision);
+    Ok(SavedSnapshot { file, size, member: source.member, revision })
 }

@@ -216,7 +216,7 @@ fn own_name(hosts: &[Host]) -> Option<HostName> {
     hosts.iter().map(|host| &host.name).find(|name| name.as_str() == own).cloned()
 }
 
-fn hostname() -> String {
+pub(super) fn hostname() -> String {
     // An unreadable hostname is treated as no hostname.
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     text.trim().to_owned()

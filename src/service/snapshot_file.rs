@@ -54,7 +54,7 @@ impl CommandError for SnapshotFileError {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["name a file that `metalform etcd snapshot` has saved".to_owned()]
+        vec!["name a file that `metalform etcd snapshot` has saved, or one that `metalform etcd snapshots` lists".to_owned()]
     }
 }
 

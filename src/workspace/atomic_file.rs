@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+/// How the names of temporary files begin.
+pub(super) const STAGED: &str = ".metalform-";
+
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
@@ -117,7 +120,7 @@ fn stage(path: &Path, content: &[u8], mode: u32) -> Result<NamedTempFile, FileEr
     let directory = directory(path);
     create_directories(directory)?;
     let mut staged = tempfile::Builder::new()
-        .prefix(".metalform-")
+        .prefix(STAGED)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory)
         .map_err(failed(directory))?;

@@ -71,6 +71,11 @@ impl Layout {
         self.path("var/lib/metalform/operations")
     }
 
+    /// Directory of the snapshots of etcd that `etcd save-snapshots` keeps; the same on every node that has copies.
+    pub fn etcd_snapshots(&self) -> PathBuf {
+        self.path("var/lib/metalform/etcd-snapshots")
+    }
+
     /// Default private key for SSH to hosts.
     pub fn ssh_key(&self) -> PathBuf {
         self.path("etc/metalform/pki/ssh")

@@ -8,6 +8,7 @@ mod issued;
 pub mod layout;
 pub mod node_records;
 pub mod operation_log;
+pub mod snapshot_directory;
 pub mod trust;
 pub mod trust_file;
 mod trust_lock;
