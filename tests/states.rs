@@ -22,6 +22,7 @@ use k8s_openapi::api::core::v1::Pod;
 use metalform::model::role::Role;
 use metalform::operation::cluster_site::OBJECTS;
 use metalform::operation::layer::Layer;
+use metalform::render::values_of;
 use metalform::resource::contract::kind::Kind;
 use metalform::state::{Compiled, Library, Tree};
 use serde_json::Value as Json;
@@ -164,7 +165,13 @@ fn a_unit_names_its_sections_and_no_field_twice() {
     for (id, texts) in texts() {
         for text in texts.keys().filter(|_| id.starts_with("unit:")) {
             let sections: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
-            assert_eq!(sections, ["[Unit]", "[Service]", "[Install]"], "{id}");
+            // What a timer starts is not enabled itself.
+            let expected: &[&str] = match id.as_str() {
+                "unit:metalform-etcd-snapshot.service" => &["[Unit]", "[Service]"],
+                id if id.ends_with(".timer") => &["[Unit]", "[Timer]", "[Install]"],
+                _ => &["[Unit]", "[Service]", "[Install]"],
+            };
+            assert_eq!(sections, expected, "{id}");
             let fields = text.lines().filter(|line| !line.starts_with(['[', '#']) && !line.is_empty());
             assert!(fields.clone().all(|line| line.contains('=')), "{id}\n{text}");
         }
@@ -195,9 +202,10 @@ fn every_image_is_named_by_its_digest() {
 /// `systemd-analyze security`: 0.0 is everything forbidden, 10.0 nothing.
 #[test]
 fn the_services_of_the_bootstrap_node_are_sandboxed() {
-    const UNITS: [&str; 4] = [
+    const UNITS: [&str; 5] = [
         "metalform.service",
         "metalform-signer.service",
+        "metalform-etcd-snapshot.service",
         "metalform-registry.service",
         "metalform-registry-writer.service",
     ];
@@ -217,6 +225,22 @@ fn the_services_of_the_bootstrap_node_are_sandboxed() {
             let verdict = table.lines().find(|line| line.contains("Overall exposure level"));
             assert!(verdict.is_some_and(|line| line.contains(unit)), "{table}");
         }
+    }
+}
+
+/// systemd refuses some steps that look right.
+#[test]
+fn the_snapshot_timer_elapses_at_every_interval_that_a_configuration_may_have() {
+    let library = library();
+    for hours in [1, 2, 3, 4, 6, 8, 12, 24] {
+        let values =
+            values_of(&serde_json::json!({ "cluster": { "etcd_snapshots": { "interval_hours": hours } } }));
+        let text = library.template("serve/metalform-etcd-snapshot.timer.j2", &values).unwrap();
+        let event = text.lines().find_map(|line| line.strip_prefix("OnCalendar=")).unwrap();
+        let step = if hours == 24 { "00".to_owned() } else { format!("00/{hours}") };
+        assert_eq!(event, format!("*-*-* {step}:00:00 UTC"));
+        let Ok(parsed) = Command::new("systemd-analyze").args(["calendar", event]).output() else { continue };
+        assert!(parsed.status.success(), "{}", String::from_utf8_lossy(&parsed.stderr));
     }
 }
 
