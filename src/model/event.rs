@@ -36,6 +36,34 @@ pub enum Event {
         #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
         elapsed: Duration,
     },
+    /// An operation on a node starts: it has the host to itself.
+    NodeBegun {
+        /// The host of the operation.
+        host: HostName,
+        /// What is done to it.
+        operation: OperationKind,
+    },
+    /// An operation on a node has ended, or was refused before it could start.
+    NodeEnded {
+        /// The host of the operation.
+        host: HostName,
+        /// What was done to it.
+        operation: OperationKind,
+        /// Number of changed resources and objects.
+        changed: usize,
+        /// Since the start.
+        #[serde(serialize_with = "seconds", deserialize_with = "from_seconds")]
+        elapsed: Duration,
+        /// Why it is not complete; `None` where it is.
+        failure: Option<NodeFailure>,
+    },
+    /// An operation did what users of the cluster notice.
+    Reached {
+        /// The host of the operation.
+        host: HostName,
+        /// What it did.
+        milestone: Milestone,
+    },
     /// A phase of an operation starts.
     PhaseBegun {
         /// The host of the operation.
@@ -110,6 +138,43 @@ pub enum Event {
     },
 }
 
+/// What an operation does to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperationKind {
+    /// It becomes a node, or what its manifest describes.
+    Deployment,
+    /// It leaves the cluster.
+    Removal,
+    /// It becomes what it was before it was a node.
+    Reset,
+}
+
+/// What users of a cluster notice of an operation on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Milestone {
+    /// Its pods leave: it is cordoned, or the first of them are evicted.
+    DrainBegun,
+    /// Its etcd member is a learner.
+    EtcdMemberAdded,
+    /// Its etcd member votes.
+    EtcdMemberPromoted,
+    /// Its etcd member is no longer in the list of members.
+    EtcdMemberRemoved,
+}
+
+/// Why an operation on a node is not complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFailure {
+    /// Whether it was interrupted.
+    pub interrupted: bool,
+    /// One line for each thing that failed.
+    pub errors: Vec<String>,
+    /// Instructions, in this order.
+    pub hints: Vec<String>,
+}
+
 /// The result of a host of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -148,12 +213,12 @@ impl fmt::Display for HostOutcome {
     }
 }
 
-fn seconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn seconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     // Milliseconds.
     serializer.serialize_f64((elapsed.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
-fn from_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+pub(super) fn from_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let seconds = f64::deserialize(deserializer)?;
     Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
 }
@@ -165,6 +230,9 @@ impl Event {
             Self::RunBegun { .. } | Self::StopAsked => None,
             Self::HostBegun { host }
             | Self::HostEnded { host, .. }
+            | Self::NodeBegun { host, .. }
+            | Self::NodeEnded { host, .. }
+            | Self::Reached { host, .. }
             | Self::PhaseBegun { host, .. }
             | Self::PhaseEnded { host, .. }
             | Self::Acted { host, .. }

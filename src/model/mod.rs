@@ -12,6 +12,7 @@ pub mod image_reference;
 pub mod name;
 pub mod near;
 pub mod node;
+pub mod node_notice;
 pub mod one_or_many;
 pub mod operation_record;
 pub mod platform;

@@ -13,6 +13,7 @@ use super::parts::etcd::EtcdPart;
 use super::parts::host::HostPart;
 use super::parts::node::NodePart;
 use super::phases;
+use crate::model::event::OperationKind;
 
 /// The operation.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ impl Operation for BootstrapOperation {
     type Goal = BootstrapGoal;
     type World = BootstrapWorld;
     type Begun = NodeRunBegun;
+
+    const KIND: OperationKind = OperationKind::Deployment;
 
     const PHASES: &'static [PhaseEntry<Self>] = &[
         PhaseEntry { phase: &phases::reachable::Reachable, needs: &[] },

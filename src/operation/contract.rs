@@ -16,6 +16,7 @@ use super::parts::node::{NodeBegun, NodePart};
 use super::preflight::PreflightFailure;
 use super::removal_refusal::RemovalRefusal;
 use crate::etcd::membership::Obstacle;
+use crate::model::event::OperationKind;
 
 /// What is done to a cluster or a node, as phases that must hold.
 pub trait Operation: Sized + 'static {
@@ -25,6 +26,9 @@ pub trait Operation: Sized + 'static {
     type World: World<Self::Goal, Self::Begun>;
     /// What a run has begun and must not forget, composed of the same parts.
     type Begun: Begun;
+
+    /// What it does to the node.
+    const KIND: OperationKind;
 
     /// The option with which the operation does without a host that is gone for good, if there is one.
     const WITHOUT_HOST: Option<&'static str> = None;

@@ -13,6 +13,7 @@ use super::parts::etcd::{EtcdBegun, EtcdPart};
 use super::parts::host::{HostBegun, HostPart};
 use super::parts::node::{NodeBegun, NodePart};
 use super::phases;
+use crate::model::event::OperationKind;
 
 /// The operation.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ impl Operation for DeployOperation {
     type Goal = NodeGoal;
     type World = NodeWorld;
     type Begun = NodeRunBegun;
+
+    const KIND: OperationKind = OperationKind::Deployment;
 
     const PHASES: &'static [PhaseEntry<Self>] = &[
         PhaseEntry { phase: &phases::reachable::Reachable, needs: &[] },

@@ -4,6 +4,7 @@ use super::contract::{Operation, PhaseEntry};
 use super::deploy::{NodeRunBegun, NodeWorld};
 use super::phases;
 use super::removal_goal::RemoveGoal;
+use crate::model::event::OperationKind;
 
 /// The operation.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ impl Operation for RemoveOperation {
     type Goal = RemoveGoal;
     type World = NodeWorld;
     type Begun = NodeRunBegun;
+
+    const KIND: OperationKind = OperationKind::Removal;
 
     const WITHOUT_HOST: Option<&'static str> = Some("--offline");
 

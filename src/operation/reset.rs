@@ -4,6 +4,7 @@ use super::contract::{Operation, PhaseEntry};
 use super::deploy::{NodeRunBegun, NodeWorld};
 use super::phases;
 use super::removal_goal::RemoveGoal;
+use crate::model::event::OperationKind;
 
 /// The operation. Its goal is that of a removal: of what is on the host alone.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ impl Operation for ResetOperation {
     type Goal = RemoveGoal;
     type World = NodeWorld;
     type Begun = NodeRunBegun;
+
+    const KIND: OperationKind = OperationKind::Reset;
 
     const PHASES: &'static [PhaseEntry<Self>] = &[
         PhaseEntry { phase: &phases::reachable::Reachable, needs: &[] },

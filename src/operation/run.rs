@@ -124,6 +124,7 @@ impl<'a, O: Operation> Run<'a, O> {
             self.errors.insert(effect.number, error);
             setback
         });
+        let changed = result.as_ref().is_ok_and(|returned| returned.changed > 0);
         let now = self.began.elapsed();
         let settled = SettledEffect { effect: &effect, result };
         let notes = driver::settle::<O>(&mut self.memory, self.goal, &mut self.world, settled, now);
@@ -134,6 +135,11 @@ impl<'a, O: Operation> Run<'a, O> {
             self.errors.remove(&number);
         }
         self.report(notes);
+        if let EffectKind::Act(action) = &effect.work
+            && let Some(milestone) = action.milestone().filter(|_| changed)
+        {
+            (self.context.report)(Event::Reached { host: self.context.host.clone(), milestone });
+        }
     }
 
     fn report(&self, notes: Vec<Note>) {

@@ -19,6 +19,9 @@ pub fn line(event: &Event, detail: Detail) -> Option<String> {
     match event {
         Event::RunBegun { .. }
         | Event::HostBegun { .. }
+        | Event::NodeBegun { .. }
+        | Event::NodeEnded { .. }
+        | Event::Reached { .. }
         | Event::PhaseBegun { .. }
         | Event::ResourceBegun { .. }
         | Event::Planned { .. } => None,

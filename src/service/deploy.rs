@@ -10,8 +10,7 @@ use kube::ResourceExt;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::membership_steps::{MembershipStep, membership_steps};
-use super::operation_failure::OperationFailure;
-use super::operation_report::{NodeReport, NodeWork, RunOptions, operate};
+use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
@@ -78,11 +77,9 @@ pub async fn deploy(
     let each = specs.into_iter().map(|spec| deploy_one(workspace.clone(), spec, request, cancel));
     let deployed: Vec<NodeReport> =
         futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
-    let set_aside = wrong.into_iter().map(|(name, problems)| {
-        let failure = Some(OperationFailure::Manifest(problems));
-        NodeReport { name, work: NodeWork::none(request.run.dry_run), failure }
-    });
-    let mut nodes: Vec<NodeReport> = deployed.into_iter().chain(set_aside).collect();
+    let refused =
+        wrong.into_iter().map(|(name, problems)| set_aside(&workspace, name, problems, request.run.dry_run));
+    let mut nodes: Vec<NodeReport> = deployed.into_iter().chain(refused).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let steps = membership_steps(&nodes);
     if !request.run.dry_run {
@@ -122,15 +119,13 @@ async fn deploy_one(
     request: &DeployRequest,
     cancel: &Cancel,
 ) -> NodeReport {
-    let dry_run = request.run.dry_run;
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
     if let Some(available) = workspace.bundle.kubernetes_version()
         && let Err(problems) = spec.check_version(available)
     {
-        let failure = Some(OperationFailure::Manifest(problems));
-        return NodeReport { name: spec.name, work: NodeWork::none(dry_run), failure };
+        return set_aside(&workspace, spec.name, problems, request.run.dry_run);
     }
     let goal = NodeGoal {
         // Another machine has none of the member's data.

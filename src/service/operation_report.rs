@@ -6,8 +6,9 @@ use super::command_error::{CommandError, ErrorClass};
 use super::host_turn::HostTurn;
 use super::operation_failure::OperationFailure;
 use crate::engine::cancel::Cancel;
-use crate::model::event::HostOutcome;
+use crate::model::event::{Event, HostOutcome, NodeFailure, OperationKind};
 use crate::model::name::HostName;
+use crate::model::node::NodeProblems;
 use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
@@ -49,6 +50,20 @@ impl NodeReport {
         }
     }
 
+    /// Its end, as an event.
+    fn ended(&self, operation: OperationKind) -> Event {
+        let (changed, elapsed) = match &self.work {
+            NodeWork::Done(summary) => (summary.changed, summary.elapsed),
+            NodeWork::Planned(_) => (0, Duration::ZERO),
+        };
+        let failure = self.failure.as_ref().map(|failure| NodeFailure {
+            interrupted: failure.class() == ErrorClass::Interrupted,
+            errors: failure.errors(),
+            hints: failure.hints(),
+        });
+        Event::NodeEnded { host: self.name.clone(), operation, changed, elapsed, failure }
+    }
+
     /// As for hosts of a fleet. `Unchanged` and `Changed` of a dry run are what a run would end with.
     pub fn outcome(&self) -> HostOutcome {
         match &self.failure {
@@ -67,6 +82,21 @@ pub struct RunOptions {
     pub dry_run: bool,
     /// How long to wait for another operation on the host to end.
     pub lock_wait: Duration,
+}
+
+/// Refuses to deploy a node whose manifest is wrong. Nothing is done.
+pub(super) fn set_aside(
+    workspace: &Workspace,
+    name: HostName,
+    problems: NodeProblems,
+    dry_run: bool,
+) -> NodeReport {
+    let failure = Some(OperationFailure::Manifest(problems));
+    let node = NodeReport { name, work: NodeWork::none(dry_run), failure };
+    if !dry_run {
+        (workspace.report)(node.ended(OperationKind::Deployment));
+    }
+    node
 }
 
 /// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace.
@@ -91,6 +121,7 @@ pub(super) async fn operate<O: Operation>(
             }
         };
         let report = &workspace.report;
+        report(Event::NodeBegun { host: name.clone(), operation: O::KIND });
         let context =
             RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
         let mut run = Run::<O>::new(goal, &site, context);
@@ -100,5 +131,9 @@ pub(super) async fn operate<O: Operation>(
     };
     let failure =
         ended.map(|error| OperationFailure::Run { node: name.clone(), error, without_host: O::WITHOUT_HOST });
-    NodeReport { name, work, failure }
+    let node = NodeReport { name, work, failure };
+    if !dry {
+        (workspace.report)(node.ended(O::KIND));
+    }
+    node
 }

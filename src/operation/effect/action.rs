@@ -18,6 +18,7 @@ use crate::etcd::quorum::quorum;
 use crate::kube_api::eviction::PodName;
 use crate::kube_api::nodes::Capacity;
 use crate::model::api_contract::UNINITIALIZED_TAINT;
+use crate::model::event::Milestone;
 use crate::operation::class::FailureClass;
 use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
@@ -120,6 +121,24 @@ pub struct Returned {
 }
 
 impl Action {
+    /// What users of the cluster notice when it has changed something.
+    pub fn milestone(&self) -> Option<Milestone> {
+        match self {
+            Self::Cordon | Self::EvictPods(_) => Some(Milestone::DrainBegun),
+            Self::ChangeMembership(change, _) => match change {
+                MembershipChange::AddLearner { .. } => Some(Milestone::EtcdMemberAdded),
+                MembershipChange::Promote { .. } => Some(Milestone::EtcdMemberPromoted),
+                MembershipChange::Remove { .. }
+                | MembershipChange::Replace { .. }
+                | MembershipChange::Retire { .. } => Some(Milestone::EtcdMemberRemoved),
+                // The member of another node.
+                MembershipChange::Evict { .. } => None,
+            },
+            Self::WithdrawLearner(_) => Some(Milestone::EtcdMemberRemoved),
+            _ => None,
+        }
+    }
+
     /// For people: `add https://192.0.2.11:2380 to etcd as a learner`.
     pub fn sentence(&self) -> String {
         match self {
@@ -384,4 +403,34 @@ fn retirement(id: u64, observed: &Membership) -> String {
         "remove {title} from etcd: {voters} -> {} voters, quorum {before} -> {after}",
         voters.saturating_sub(1)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_the_cluster_notice_drains_and_changes_of_the_nodes_own_member() {
+        let observed = Membership { cluster_id: 1, members: Vec::new(), alarms: Vec::new() };
+        let change = |change| Action::ChangeMembership(change, Arc::new(observed.clone()));
+        for (action, milestone) in [
+            (Action::Cordon, Some(Milestone::DrainBegun)),
+            (Action::EvictPods(BTreeSet::new()), Some(Milestone::DrainBegun)),
+            (Action::Uncordon, None),
+            (
+                change(MembershipChange::AddLearner { peer_url: String::new() }),
+                Some(Milestone::EtcdMemberAdded),
+            ),
+            (change(MembershipChange::Promote { id: 1 }), Some(Milestone::EtcdMemberPromoted)),
+            (change(MembershipChange::Retire { id: 1, voter: true }), Some(Milestone::EtcdMemberRemoved)),
+            (change(MembershipChange::Replace { id: 1, voter: true }), Some(Milestone::EtcdMemberRemoved)),
+            (
+                change(MembershipChange::Remove { id: 1, why: String::new() }),
+                Some(Milestone::EtcdMemberRemoved),
+            ),
+            (change(MembershipChange::Evict { id: 1, why: String::new() }), None),
+        ] {
+            assert_eq!(action.milestone(), milestone, "{action:?}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use super::*;
 use crate::engine::cancel;
 use crate::engine::host::HostError;
 use crate::kube_api::client::{ApiCall, ApiError};
+use crate::model::event::{Milestone, OperationKind};
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
@@ -80,6 +81,8 @@ impl Operation for Script {
     type Goal = Scripted;
     type World = Seen;
     type Begun = Did;
+
+    const KIND: OperationKind = OperationKind::Deployment;
 
     const PHASES: &'static [PhaseEntry<Self>] =
         &[PhaseEntry { phase: &One, needs: &[] }, PhaseEntry { phase: &Other, needs: &[] }];
@@ -171,6 +174,7 @@ impl Site for Flaky {
                 let lost = TransportError::Unreachable { host, reason: "gone".to_owned() };
                 return Err(EffectError::Host(HostError::Transport(lost)));
             }
+            Action::EvictPods(_) => return Ok(Returned::default()),
             _ => {}
         }
         Ok(Returned { changed: 1, observed: Vec::new() })
@@ -180,6 +184,7 @@ impl Site for Flaky {
 struct Outcome {
     result: Result<RunSummary, RunError>,
     waits: Vec<String>,
+    reached: Vec<Milestone>,
     log: Vec<String>,
     elapsed: u64,
 }
@@ -196,18 +201,21 @@ async fn play(
     unit: Result<UnitReport, ()>,
     cancel: Cancel,
 ) -> Outcome {
-    let waits = Mutex::new(Vec::new());
-    let report = |event| {
-        if let Event::Waiting { condition, elapsed, .. } = event {
+    let (waits, reached) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let report = |event| match event {
+        Event::Waiting { condition, elapsed, .. } => {
             waits.lock().unwrap().push(format!("{condition} {} s", elapsed.as_secs()));
         }
+        Event::Reached { milestone, .. } => reached.lock().unwrap().push(milestone),
+        _ => {}
     };
     let began = Instant::now();
     let site = Flaky { began, away, unit, log: Mutex::default() };
     let context = RunContext { host: "n".parse().unwrap(), report: &report, cancel };
     let result = run::<Script>(&goal, &site, context).await;
     let log = site.log.into_inner().unwrap();
-    Outcome { result, waits: waits.into_inner().unwrap(), log, elapsed: began.elapsed().as_secs() }
+    let (waits, reached) = (waits.into_inner().unwrap(), reached.into_inner().unwrap());
+    Outcome { result, waits, reached, log, elapsed: began.elapsed().as_secs() }
 }
 
 async fn alone(one: Decide, away: &'static [(u64, u64)]) -> Outcome {
@@ -249,6 +257,19 @@ async fn a_wait_ends_at_its_limit_with_its_class_and_is_reported_now_and_then() 
     assert_eq!(outcome.message(), "One: waited 30 s for a; last seen: nothing");
     assert_eq!(outcome.result.unwrap_err().class(), Some(FailureClass::Etcd));
     assert_eq!(outcome.waits, ["a 0 s", "a 10 s", "a 20 s"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_milestone_is_reported_when_its_action_has_changed_something() {
+    let outcome = both(
+        |at| match once(at, Action::EvictPods(BTreeSet::new())) {
+            PhaseStatus::Holds => once(at, Action::Cordon),
+            first => first,
+        },
+        |at| once(at, Action::RestartKubelet),
+    );
+    let outcome = outcome.await;
+    assert_eq!((outcome.log.len(), outcome.reached), (3, vec![Milestone::DrainBegun]));
 }
 
 #[tokio::test(start_paused = true)]
