@@ -7,8 +7,9 @@ use clap::{Args, Subcommand};
 
 use super::failure::Failure;
 use super::output::{Format, document, print};
-use crate::model::operation_record::{OperationRecord, OperationStatus};
-use crate::report::operations::{list, log_line, rows, text};
+use crate::model::operation_record::OperationStatus;
+use crate::model::operation_summary::OperationSummary;
+use crate::report::operations::{list, log_line, rows, summary, text};
 use crate::service::operations;
 use crate::workspace::layout::Layout;
 
@@ -54,19 +55,20 @@ impl OperationsArgs {
         let layout = Layout::default();
         match &self.command {
             OperationsVerb::List { output } => {
-                let records = operations::list(&layout)?;
+                let operations: Vec<_> = operations::list(&layout)?.iter().map(summary).collect();
                 match output {
-                    Format::Json | Format::Yaml => document(*output, &rows(&records))?,
-                    Format::Name => print(&names(&records))?,
-                    Format::Table | Format::Wide => print(&list(&records))?,
+                    Format::Json | Format::Yaml => document(*output, &rows(&operations))?,
+                    Format::Name => print(&names(&operations))?,
+                    Format::Table | Format::Wide => print(&list(&operations))?,
                 }
             }
             OperationsVerb::Show { id, output } => {
-                let record = operations::one(&layout, id.as_deref())?;
+                let operation = summary(&operations::one(&layout, id.as_deref())?);
+                let operations = std::slice::from_ref(&operation);
                 match output {
-                    Format::Json | Format::Yaml => document(*output, &rows(std::slice::from_ref(&record)))?,
-                    Format::Name => print(&names(std::slice::from_ref(&record)))?,
-                    Format::Table | Format::Wide => print(&text(&record))?,
+                    Format::Json | Format::Yaml => document(*output, &rows(operations))?,
+                    Format::Name => print(&names(operations))?,
+                    Format::Table | Format::Wide => print(&text(&operation))?,
                 }
             }
             OperationsVerb::Follow { id } => return follow(&layout, id.as_deref()).await,
@@ -75,8 +77,8 @@ impl OperationsArgs {
     }
 }
 
-fn names(records: &[OperationRecord]) -> String {
-    records.iter().map(|record| format!("{}\n", record.begun.id)).collect()
+fn names(operations: &[OperationSummary]) -> String {
+    operations.iter().map(|operation| format!("{}\n", operation.id)).collect()
 }
 
 async fn follow(layout: &Layout, id: Option<&str>) -> Result<ExitCode, Failure> {

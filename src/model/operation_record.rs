@@ -58,7 +58,7 @@ pub struct OperationEnded {
 }
 
 /// How far an operation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationStatus {
     /// Its process runs.
@@ -90,7 +90,11 @@ impl OperationStatus {
         }
     }
 
-    /// In tables.
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Succeeded, Self::Failed, Self::Interrupted, Self::Killed];
+
+    /// In tables, and as the value of a label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",

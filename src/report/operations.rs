@@ -1,8 +1,5 @@
 //! Records of operations, as a table and one by one.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -12,6 +9,8 @@ use super::plain::{self, Detail, seconds};
 use super::table::table;
 use crate::model::event::Event;
 use crate::model::operation_record::{OperationRecord, OperationStatus};
+use crate::model::operation_summary::OperationSummary;
+use crate::model::recorded_phase::{RecordedPhase, recorded_phases};
 
 /// Headings of the list.
 const HEADER: [&str; 6] = ["ID", "STARTED", "DURATION", "USER", "STATUS", "COMMAND"];
@@ -32,45 +31,56 @@ pub struct OperationListRow {
     hints: Vec<String>,
 }
 
-/// A row for each record.
-pub fn rows(records: &[OperationRecord]) -> Vec<OperationListRow> {
-    records.iter().map(row).collect()
+/// A row for each operation.
+pub fn rows(operations: &[OperationSummary]) -> Vec<OperationListRow> {
+    operations.iter().map(row).collect()
 }
 
-fn row(record: &OperationRecord) -> OperationListRow {
-    let ended = record.ended.as_ref();
+fn row(operation: &OperationSummary) -> OperationListRow {
     OperationListRow {
-        id: record.begun.id.clone(),
-        started: record.begun.time,
-        seconds: duration(record).map(rounded_seconds),
-        user: record.begun.user.clone(),
-        status: record.status(),
-        command: record.begun.command_line(),
-        exit: ended.map(|ended| ended.exit),
-        errors: ended.map(|ended| ended.errors.clone()).unwrap_or_default(),
-        hints: ended.map(|ended| ended.hints.clone()).unwrap_or_default(),
+        id: operation.id.clone(),
+        started: operation.started,
+        seconds: operation.took().map(rounded_seconds),
+        user: operation.user.clone(),
+        status: operation.status,
+        command: operation.command.clone(),
+        exit: operation.exit,
+        errors: operation.errors.clone(),
+        hints: operation.hints.clone(),
     }
 }
 
-fn duration(record: &OperationRecord) -> Option<Duration> {
-    let ended = record.ended.as_ref()?;
-    ended.time.duration_since(record.begun.time).try_into().ok()
+/// What is shown of a record.
+pub fn summary(record: &OperationRecord) -> OperationSummary {
+    let (begun, ended) = (&record.begun, record.ended.as_ref());
+    OperationSummary {
+        id: begun.id.clone(),
+        started: begun.time,
+        ended: ended.map(|ended| ended.time),
+        user: begun.user.clone(),
+        command: begun.command_line(),
+        status: record.status(),
+        exit: ended.map(|ended| ended.exit),
+        phases: recorded_phases(record.events.iter().map(|(_, event)| event)),
+        errors: ended.map(|ended| ended.errors.clone()).unwrap_or_default(),
+        hints: ended.map(|ended| ended.hints.clone()).unwrap_or_default(),
+        log: record.events.iter().filter_map(|(time, event)| log_line(*time, event)).collect(),
+    }
 }
 
 /// The list.
-pub fn list(records: &[OperationRecord]) -> String {
-    let cells: Vec<[String; 6]> = records
+pub fn list(operations: &[OperationSummary]) -> String {
+    let cells: Vec<[String; 6]> = operations
         .iter()
-        .map(|record| {
-            let begun = &record.begun;
-            let took = duration(record).map_or_else(|| "-".to_owned(), seconds);
+        .map(|operation| {
+            let took = operation.took().map_or_else(|| "-".to_owned(), seconds);
             [
-                begun.id.clone(),
-                format!("{:.0}", begun.time),
+                printable(&operation.id),
+                format!("{:.0}", operation.started),
                 took,
-                printable(&begun.user),
-                record.status().to_string(),
-                printable(&begun.command_line()),
+                printable(&operation.user),
+                operation.status.to_string(),
+                printable(&operation.command),
             ]
         })
         .collect();
@@ -78,34 +88,32 @@ pub fn list(records: &[OperationRecord]) -> String {
 }
 
 /// One operation: what is needed to know what to do next, then its log.
-pub fn text(record: &OperationRecord) -> String {
-    let begun = &record.begun;
+pub fn text(operation: &OperationSummary) -> String {
     let mut text = String::new();
     let mut field = |name: &str, value: &str| {
         let name = format!("{name}:");
         text.push_str(&format!("{name:<9} {}\n", printable(value)));
     };
-    field("Command", &begun.command_line());
-    field("Id", &begun.id);
-    field("User", &begun.user);
-    field("Started", &format!("{:.0}", begun.time));
-    match (&record.ended, duration(record)) {
-        (Some(ended), Some(took)) => field("Ended", &format!("{:.0}, after {}", ended.time, seconds(took))),
+    field("Command", &operation.command);
+    field("Id", &operation.id);
+    field("User", &operation.user);
+    field("Started", &format!("{:.0}", operation.started));
+    match (operation.ended, operation.took()) {
+        (Some(ended), Some(took)) => field("Ended", &format!("{ended:.0}, after {}", seconds(took))),
         _ => field("Ended", "-"),
     }
-    let exit = record.ended.as_ref().filter(|ended| ended.exit > 0);
-    let exit = exit.map_or_else(String::new, |ended| format!(", exit code {}", ended.exit));
-    field("Status", &format!("{}{exit}", record.status()));
-    text.push_str(&phases(record));
-    let ended = record.ended.iter();
-    for (title, lines) in ended.flat_map(|ended| [("Errors", &ended.errors), ("Hints", &ended.hints)]) {
+    let exit = operation.exit.filter(|exit| *exit > 0);
+    let exit = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
+    field("Status", &format!("{}{exit}", operation.status));
+    text.push_str(&phases(&operation.phases));
+    for (title, lines) in [("Errors", &operation.errors), ("Hints", &operation.hints)] {
         text.push_str(&section(title, lines.iter().map(|line| printable(line))));
     }
-    if record.status() == OperationStatus::Killed {
-        let hint = format!("run `{}` again; it resumes", begun.command_line());
+    if operation.status == OperationStatus::Killed {
+        let hint = format!("run `{}` again; it resumes", printable(&operation.command));
         text.push_str(&section("Hints", std::iter::once(hint)));
     }
-    text.push_str(&section("Log", record.events.iter().filter_map(|(time, event)| log_line(*time, event))));
+    text.push_str(&section("Log", operation.log.iter().map(|line| printable(line))));
     text
 }
 
@@ -120,49 +128,16 @@ pub fn log_line(time: Timestamp, event: &Event) -> Option<String> {
     Some(format!("{} {line}", time.strftime("%H:%M:%S")))
 }
 
-/// What became of one phase.
-struct PhaseOutcome {
-    took: Duration,
-    outcome: &'static str,
-    /// What was waited for last.
-    waited: String,
-}
-
-/// The phases of each host, in the order in which they began.
-fn phases(record: &OperationRecord) -> String {
-    let mut found: BTreeMap<String, Vec<(String, PhaseOutcome)>> = BTreeMap::new();
-    for (_, event) in &record.events {
-        match event {
-            Event::PhaseBegun { host, phase } => {
-                let new =
-                    PhaseOutcome { took: Duration::ZERO, outcome: "not completed", waited: String::new() };
-                found.entry(host.to_string()).or_default().push((phase.clone(), new));
-            }
-            Event::PhaseEnded { host, phase, elapsed, holds } => {
-                let phases = found.entry(host.to_string()).or_default();
-                if let Some((_, known)) = phases.iter_mut().rfind(|(title, _)| title == phase) {
-                    (known.took, known.outcome) = (*elapsed, if *holds { "holds" } else { "FAILED" });
-                }
-            }
-            Event::Waiting { host, condition, last_seen, .. } => {
-                let phases = found.entry(host.to_string()).or_default();
-                if let Some((_, last)) =
-                    phases.iter_mut().rfind(|(_, phase)| phase.outcome == "not completed")
-                {
-                    last.waited = format!("waited for {condition}: {last_seen}");
-                }
-            }
-            _ => {}
-        }
-    }
+/// A section for each host.
+fn phases(phases: &[RecordedPhase]) -> String {
     let mut text = String::new();
-    for (host, phases) in found {
-        let width = phases.iter().map(|(title, _)| title.len()).max().unwrap_or(0);
-        let lines = phases.into_iter().map(|(title, PhaseOutcome { took, outcome, waited })| {
-            let waited =
-                if outcome == "holds" || waited.is_empty() { String::new() } else { format!("  {waited}") };
-            format!("{title:<width$}  {:>9}  {outcome}{}", seconds(took), printable(&waited))
+    for phases in phases.chunk_by(|one, other| one.host == other.host) {
+        let width = phases.iter().map(|phase| phase.phase.len()).max().unwrap_or(0);
+        let lines = phases.iter().map(|RecordedPhase { phase, outcome, took, cause, .. }| {
+            let gap = if cause.is_empty() { "" } else { "  " };
+            format!("{phase:<width$}  {:>9}  {}{gap}{}", seconds(*took), outcome.as_str(), printable(cause))
         });
+        let host = phases.first().map(|phase| phase.host.to_string()).unwrap_or_default();
         text.push_str(&section(&host, lines));
     }
     text
@@ -170,6 +145,8 @@ fn phases(record: &OperationRecord) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::model::operation_record::{OperationBegun, OperationEnded};
 
@@ -218,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_failed_operation_alone_shows_what_to_do_next() {
-        insta::assert_snapshot!(text(&record()), @"
+        insta::assert_snapshot!(text(&summary(&record())), @"
         Command:  metalform deploy-node node-1
         Id:       20270115T080000Z-4711
         User:     ada
@@ -242,7 +219,7 @@ mod tests {
           08:00:10 node-1:   waiting for the kubelet of node-1 to register (12.00 s): kubelet.service is failed
           08:00:21 node-1: Node joined               12.00 s  FAILED
         ");
-        insta::assert_snapshot!(list(&[record()]), @"
+        insta::assert_snapshot!(list(&[summary(&record())]), @"
         ID                      STARTED                DURATION   USER   STATUS   COMMAND
         20270115T080000Z-4711   2027-01-15T08:00:00Z   21.00 s    ada    failed   metalform deploy-node node-1
         ");
@@ -251,8 +228,8 @@ mod tests {
     #[test]
     fn a_killed_operation_names_the_command_that_resumes_it() {
         let killed = OperationRecord { ended: None, ..record() };
-        assert!(text(&killed).contains("run `metalform deploy-node node-1` again; it resumes"));
+        assert!(text(&summary(&killed)).contains("run `metalform deploy-node node-1` again; it resumes"));
         let running = OperationRecord { runs: true, ..killed };
-        assert!(!text(&running).contains("again"));
+        assert!(!text(&summary(&running)).contains("again"));
     }
 }
