@@ -135,11 +135,14 @@ pub fn run() -> ExitCode {
         }
     });
     invocation.recording.end(&outcome);
-    runtime.shutdown_background();
-    match outcome {
+    let exit = match outcome {
         Ok(code) => code,
         Err(failure) => report(failure, format),
-    }
+    };
+    // After all else: it may take seconds where the API server does not answer.
+    runtime.block_on(invocation.recording.publish());
+    runtime.shutdown_background();
+    exit
 }
 
 impl Command {

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::output::{Format, document, print};
 use crate::model::operation_record::OperationStatus;
 use crate::model::operation_summary::OperationSummary;
+use crate::operation::cluster_site::ApiPort;
 use crate::report::operations::{list, log_line, rows, summary, text};
 use crate::service::operations;
 use crate::workspace::layout::Layout;
@@ -53,9 +54,10 @@ impl OperationsArgs {
     /// When there is no such operation, or it cannot be read.
     pub async fn run(&self) -> Result<ExitCode, Failure> {
         let layout = Layout::default();
+        let api = ApiPort::Kubeconfig(layout.admin_conf());
         match &self.command {
             OperationsVerb::List { output } => {
-                let operations: Vec<_> = operations::list(&layout)?.iter().map(summary).collect();
+                let operations = operations::known(&layout, &api, summary).await?;
                 match output {
                     Format::Json | Format::Yaml => document(*output, &rows(&operations))?,
                     Format::Name => print(&names(&operations))?,
@@ -63,7 +65,7 @@ impl OperationsArgs {
                 }
             }
             OperationsVerb::Show { id, output } => {
-                let operation = summary(&operations::one(&layout, id.as_deref())?);
+                let operation = operations::known_one(&layout, &api, id.as_deref(), summary).await?;
                 let operations = std::slice::from_ref(&operation);
                 match output {
                     Format::Json | Format::Yaml => document(*output, &rows(operations))?,
@@ -92,7 +94,7 @@ async fn follow(layout: &Layout, id: Option<&str>) -> Result<ExitCode, Failure> 
             break;
         }
         tokio::time::sleep(PACE).await;
-        record = operations::one(layout, Some(&id))?;
+        record = operations::one(layout, &id)?;
     }
     print(&format!("{}: {}\n", record.begun.command_line(), record.status()))?;
     let exit = record.ended.map_or(u8::from(!record.runs), |ended| ended.exit);

@@ -5,40 +5,69 @@ use std::sync::{Arc, OnceLock};
 
 use super::clock;
 use super::failure::Failure;
+use crate::model::event::Event;
 use crate::model::operation_record::{OperationBegun, OperationEnded};
+use crate::operation::cluster_site::ApiPort;
+use crate::report::operations::summary;
+use crate::service::cluster_copy::ClusterCopy;
 use crate::workspace::layout::Layout;
 use crate::workspace::operation_log::OperationLog;
 
 /// Empty until a command begins to change the cluster.
 #[derive(Default)]
-pub struct Recording(OnceLock<Option<Arc<OperationLog>>>);
+pub struct Recording(OnceLock<Option<Arc<RunningRecord>>>);
+
+/// On this machine, and in the cluster.
+pub struct RunningRecord {
+    log: OperationLog,
+    copy: ClusterCopy,
+}
+
+impl RunningRecord {
+    /// Something happened.
+    pub fn event(&self, event: &Event) {
+        let time = clock::now();
+        self.log.event(time, event);
+        self.copy.event(time, event);
+    }
+}
 
 impl Recording {
     /// Begins the record of this process. One that cannot be written keeps no operation from running.
     pub fn begin(&self) {
         self.0.get_or_init(|| {
-            let log = OperationLog::begin(&Layout::default(), begun());
-            log.inspect_err(|error| tracing::warn!("{error}: this operation is not recorded"))
-                .ok()
-                .map(Arc::new)
+            let (layout, begun) = (Layout::default(), begun());
+            let log = OperationLog::begin(&layout, begun.clone());
+            let log =
+                log.inspect_err(|error| tracing::warn!("{error}: this operation is not recorded")).ok()?;
+            let api = ApiPort::Kubeconfig(layout.admin_conf());
+            let copy = ClusterCopy::begin(layout, api, begun, summary);
+            Some(Arc::new(RunningRecord { log, copy }))
         });
     }
 
     /// The record, if it was begun.
-    pub fn log(&self) -> Option<Arc<OperationLog>> {
+    pub fn running(&self) -> Option<Arc<RunningRecord>> {
         self.0.get().cloned().flatten()
     }
 
     /// The command has ended.
     pub fn end(&self, outcome: &Result<ExitCode, Failure>) {
-        let Some(log) = self.log() else { return };
+        let Some(record) = self.running() else { return };
         let failure = outcome.as_ref().err();
-        log.end(OperationEnded {
+        record.log.end(OperationEnded {
             time: clock::now(),
             exit: failure.map_or(0, |failure| failure.exit as u8),
             errors: failure.map(|failure| failure.errors.clone()).unwrap_or_default(),
             hints: failure.map(|failure| failure.hints.clone()).unwrap_or_default(),
         });
+    }
+
+    /// The command has ended, and its user has seen its outcome.
+    pub async fn publish(&self) {
+        if let Some(record) = self.running() {
+            record.copy.end().await;
+        }
     }
 }
 

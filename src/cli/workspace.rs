@@ -17,7 +17,7 @@ use crate::workspace::layout::Layout;
 /// The first part that is missing or wrong.
 pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Workspace>, Failure> {
     let global = &invocation.global;
-    let (reporter, log) = (global.reporter(Detail::Phases), invocation.recording.log());
+    let (reporter, record) = (global.reporter(Detail::Phases), invocation.recording.running());
     let request = WorkspaceRequest {
         layout: Layout::default(),
         tree: global.tree.clone(),
@@ -25,8 +25,8 @@ pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Wor
         ssh_environment: invocation.ssh.clone(),
         clock: clock::now,
         events: Arc::new(move |event| {
-            if let Some(log) = &log {
-                log.event(clock::now(), &event);
+            if let Some(record) = &record {
+                record.event(&event);
             }
             reporter.event(&event);
         }),

@@ -1,4 +1,4 @@
-//! A client of the Kubernetes API: nodes, pods, join tokens, manifests and one Lease.
+//! A client of the Kubernetes API: nodes and their Events, pods, join tokens, manifests, records of operations and one Lease.
 //!
 //! Errors ([`client::ApiError`]) contain the request that failed.
 
@@ -8,9 +8,11 @@ pub mod http_probe;
 pub mod lease;
 pub mod manifests;
 pub mod node_addresses;
+pub mod node_events;
 mod node_manifest;
 pub mod node_policy;
 pub mod nodes;
+pub mod operation_records;
 pub mod pods;
 pub mod tokens;
 

@@ -47,6 +47,9 @@ pub const POLICY_PROBE: &str = "metalform.dev/policy-probe";
 /// Annotation of a static pod: the digest of its manifest and of the files that it reads.
 pub const CONFIG_DIGEST: &str = "metalform.dev/config-digest";
 
+/// Label of the ConfigMap with the record of an operation; its value is how far the operation is.
+pub const OPERATION: &str = "metalform.dev/operation";
+
 /// Annotation of an object that metalform applies: with the value [`EDITS_KEPT`], what another client changed in it
 /// stays.
 pub const EDITS: &str = "metalform.dev/edits";

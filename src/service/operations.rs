@@ -1,7 +1,15 @@
-//! `operations`: the records of operations on this machine.
+//! `operations`: the records of operations on this machine, and those of the cluster.
 
+use tokio::time::timeout;
+
+use super::cluster_copy::LIMIT;
 use super::command_error::{CommandError, ErrorClass};
+use super::record_sync::Summarise;
+use crate::kube_api::{client, operation_records};
+use crate::model::error_chain::error_chain;
 use crate::model::operation_record::{OperationRecord, OperationStatus};
+use crate::model::operation_summary::{OperationSummary, merged};
+use crate::operation::cluster_site::ApiPort;
 use crate::workspace::atomic_file::FileError;
 use crate::workspace::layout::Layout;
 use crate::workspace::operation_log;
@@ -16,7 +24,7 @@ pub enum OperationsError {
     #[error("no operation {0} is recorded")]
     Unknown(String),
     /// There is none at all.
-    #[error("no operation is recorded on this machine")]
+    #[error("no operation is recorded on this machine or in its cluster")]
     None,
 }
 
@@ -38,7 +46,7 @@ impl CommandError for OperationsError {
     }
 }
 
-/// All records, the oldest first.
+/// All records of this machine, the oldest first.
 ///
 /// # Errors
 /// When they cannot be read.
@@ -51,15 +59,73 @@ pub fn list(layout: &Layout) -> Result<Vec<OperationRecord>, OperationsError> {
     Ok(records)
 }
 
-/// The record with this id; without one, the newest.
+/// The record with this id.
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
-pub fn one(layout: &Layout, id: Option<&str>) -> Result<OperationRecord, OperationsError> {
-    match id {
-        Some(id) => operation_log::read(layout, id)?.ok_or_else(|| OperationsError::Unknown(id.to_owned())),
-        None => list(layout)?.pop().ok_or(OperationsError::None),
+pub fn one(layout: &Layout, id: &str) -> Result<OperationRecord, OperationsError> {
+    operation_log::read(layout, id)?.ok_or_else(|| OperationsError::Unknown(id.to_owned()))
+}
+
+/// Operations that this machine or the cluster has a record of, the oldest first. A cluster whose API does not answer
+/// within [`LIMIT`] is left out, with a warning.
+///
+/// # Errors
+/// When the records of this machine cannot be read.
+pub async fn known(
+    layout: &Layout,
+    api: &ApiPort,
+    summarise: Summarise,
+) -> Result<Vec<OperationSummary>, OperationsError> {
+    let local = list(layout)?.iter().map(summarise).collect();
+    Ok(merged(local, in_cluster(api).await))
+}
+
+/// The operation with this id; without one, the newest. The cluster is needed only where this machine has no record of it.
+///
+/// # Errors
+/// When there is none, or records of this machine cannot be read.
+pub async fn known_one(
+    layout: &Layout,
+    api: &ApiPort,
+    id: Option<&str>,
+    summarise: Summarise,
+) -> Result<OperationSummary, OperationsError> {
+    let local = match id {
+        Some(id) => operation_log::read(layout, id)?,
+        None => list(layout)?.pop(),
+    };
+    if let Some(record) = local {
+        return Ok(summarise(&record));
     }
+    let mut operations = in_cluster(api).await;
+    match id {
+        Some(id) => operations
+            .into_iter()
+            .find(|operation| operation.id == id)
+            .ok_or_else(|| OperationsError::Unknown(id.to_owned())),
+        None => operations.pop().ok_or(OperationsError::None),
+    }
+}
+
+async fn in_cluster(api: &ApiPort) -> Vec<OperationSummary> {
+    let listing = async {
+        match api {
+            ApiPort::Client(client) => operation_records::list(client).await,
+            // There is no cluster yet.
+            ApiPort::Kubeconfig(path) if !path.exists() => Ok(Vec::new()),
+            ApiPort::Kubeconfig(path) => {
+                operation_records::list(&client::connect_without_retry(path).await?).await
+            }
+        }
+    };
+    let reason = match timeout(LIMIT, listing).await {
+        Ok(Ok(operations)) => return operations,
+        Ok(Err(error)) => error_chain(&error),
+        Err(_) => "the API server does not answer in time".to_owned(),
+    };
+    tracing::warn!("{reason}: operations are shown that this machine has a record of, without the cluster's");
+    Vec::new()
 }
 
 /// The record with this id; without one, the newest that runs, or else the newest.
@@ -67,7 +133,7 @@ pub fn one(layout: &Layout, id: Option<&str>) -> Result<OperationRecord, Operati
 /// # Errors
 /// As [`one`].
 pub fn to_follow(layout: &Layout, id: Option<&str>) -> Result<OperationRecord, OperationsError> {
-    if id.is_some() {
+    if let Some(id) = id {
         return one(layout, id);
     }
     let mut records = list(layout)?;

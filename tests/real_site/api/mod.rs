@@ -95,10 +95,7 @@ impl ScriptedApi {
         Ok(match answered {
             Ok(Value::String(text)) => Response::new(Body::from(text.into_bytes())),
             Ok(object) if header("accept").contains("as=PartialObjectMetadata") => {
-                let kind = json!("PartialObjectMetadata");
-                success(
-                    &json!({ "apiVersion": "meta.k8s.io/v1", "kind": kind, "metadata": object["metadata"] }),
-                )
+                success(&metadata_of(&object))
             }
             Ok(object) => success(&object),
             Err(refused) => failure(&refused),
@@ -168,6 +165,16 @@ impl Store {
             other => Err(Refused { code: 405, reason: "MethodNotAllowed", message: other.to_owned() }),
         }
     }
+}
+
+/// What is left of an object, or of a list of objects, for a client that reads metadata only.
+fn metadata_of(object: &Value) -> Value {
+    let kind = if object["items"].is_array() { "PartialObjectMetadataList" } else { "PartialObjectMetadata" };
+    let mut left = json!({ "apiVersion": "meta.k8s.io/v1", "kind": kind, "metadata": object["metadata"] });
+    if let Some(items) = object["items"].as_array() {
+        left["items"] = items.iter().map(metadata_of).collect();
+    }
+    left
 }
 
 fn discovery(group: &str, version: &str) -> Result<Value, Refused> {

@@ -31,6 +31,7 @@ pub const KINDS: &[Kind] = &[
     kind("", "Namespace", "namespaces", false, true),
     kind("", "Pod", "pods", true, true),
     kind("", "Secret", "secrets", true, false),
+    kind("", "Event", "events", true, false),
     kind("", "ConfigMap", "configmaps", true, false),
     kind("", "Service", "services", true, true),
     kind("", "ServiceAccount", "serviceaccounts", true, false),
