@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
 use crate::service::bootstrap::bootstrap;
+use crate::service::cluster_changes::ClusterChanges;
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
@@ -26,6 +27,6 @@ impl Bootstrap {
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let workspace = self.operation.open(invocation).await?;
         let report = bootstrap(workspace, self.operation.run_options(), &invocation.cancel).await?;
-        self.operation.finish("Bootstrap", &[report], &[])
+        self.operation.finish("Bootstrap", &[report], &ClusterChanges::default())
     }
 }

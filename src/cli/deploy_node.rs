@@ -10,7 +10,8 @@ use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
 use crate::engine::fleet;
 use crate::model::name::HostName;
-use crate::service::deploy::{DeployRequest, NodeSelection, deploy};
+use crate::service::deploy::{DeployRequest, deploy};
+use crate::service::node_selection::NodeSelection;
 
 /// Deploy the hosts described by Node objects and verify the result
 ///
@@ -56,6 +57,6 @@ impl DeployNode {
             limit: self.limit,
         };
         let report = deploy(&request, workspace, &invocation.cancel).await?;
-        self.operation.finish("DeployNode", &report.nodes, &report.steps)
+        self.operation.finish("DeployNode", &report.nodes, &report.changes)
     }
 }

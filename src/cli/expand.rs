@@ -9,7 +9,8 @@ use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
 use crate::engine::fleet;
-use crate::service::deploy::{DeployRequest, NodeSelection, deploy};
+use crate::service::deploy::{DeployRequest, deploy};
+use crate::service::node_selection::NodeSelection;
 
 /// Deploy all Nodes that are not what their manifests describe
 ///
@@ -39,6 +40,6 @@ impl Expand {
             limit: self.limit,
         };
         let report = deploy(&request, workspace, &invocation.cancel).await?;
-        self.operation.finish("Expand", &report.nodes, &report.steps)
+        self.operation.finish("Expand", &report.nodes, &report.changes)
     }
 }

@@ -13,9 +13,9 @@ use super::ssh_arguments::SshArguments;
 use super::workspace;
 use crate::operation::cluster_site::Workspace;
 use crate::report::document::HostsDocument;
-use crate::report::membership_table;
 use crate::report::operation_report::{rows, text};
-use crate::service::membership_steps::MembershipStep;
+use crate::report::{host_key_table, membership_table};
+use crate::service::cluster_changes::ClusterChanges;
 use crate::service::operation_failure;
 use crate::service::operation_report::{NodeReport, RunOptions};
 
@@ -63,7 +63,7 @@ impl OperationArguments {
         RunOptions { dry_run: self.dry_run, lock_wait: Duration::from_secs(self.wait) }
     }
 
-    /// Writes the report of all nodes, also of those that failed, and how etcd's voters change.
+    /// Writes the report of all nodes, also of those that failed, and what else changes.
     ///
     /// # Errors
     /// When a node failed, or standard output is closed.
@@ -71,15 +71,18 @@ impl OperationArguments {
         &self,
         kind: &'static str,
         nodes: &[NodeReport],
-        steps: &[MembershipStep],
+        changes: &ClusterChanges,
     ) -> Result<ExitCode, Failure> {
         match self.output {
             Format::Json | Format::Yaml => {
-                document(self.output, &HostsDocument::new(kind, &rows(nodes)).with_etcd(steps))?;
+                document(self.output, &HostsDocument::new(kind, &rows(nodes)).with(changes))?;
             }
             Format::Name => print(&nodes.iter().map(|node| format!("{}\n", node.name)).collect::<String>())?,
             Format::Table | Format::Wide => {
-                print(&(text(nodes, paint()) + &membership_table::text(steps)))?;
+                let (steps, host_keys) = (&changes.steps, &changes.host_keys);
+                let texts =
+                    [text(nodes, paint()), membership_table::text(steps), host_key_table::text(host_keys)];
+                print(&texts.concat())?;
             }
         }
         if let Some(failures) = operation_failure::of(nodes.iter().filter_map(|node| node.failure.as_ref())) {

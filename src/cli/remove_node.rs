@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
 use crate::model::name::HostName;
+use crate::service::cluster_changes::ClusterChanges;
 use crate::service::membership_steps::membership_steps;
 use crate::service::remove::{RemoveRequest, remove};
 
@@ -56,6 +57,7 @@ impl RemoveNode {
             drain_limit: Duration::from_secs(self.drain_timeout),
         };
         let reports = remove(&request, workspace, &invocation.cancel).await?;
-        self.operation.finish("RemoveNode", &reports, &membership_steps(&reports))
+        let changes = ClusterChanges { steps: membership_steps(&reports), ..ClusterChanges::default() };
+        self.operation.finish("RemoveNode", &reports, &changes)
     }
 }

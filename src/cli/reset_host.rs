@@ -11,6 +11,7 @@ use super::operation_arguments::OperationArguments;
 use super::output::print;
 use crate::model::name::HostName;
 use crate::report::host_differences::text;
+use crate::service::cluster_changes::ClusterChanges;
 use crate::service::reset::{ResetRequest, ResetSelection, compare, judge, reset};
 
 /// Make hosts what they were before they became nodes
@@ -57,6 +58,6 @@ impl ResetHost {
         }
         let workspace = self.operation.open(invocation).await?;
         let reports = reset(&request, workspace, &invocation.cancel).await?;
-        self.operation.finish("ResetHost", &reports, &[])
+        self.operation.finish("ResetHost", &reports, &ClusterChanges::default())
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::model::api_contract::API_VERSION;
+use crate::service::cluster_changes::ClusterChanges;
 use crate::service::membership_steps::MembershipStep;
+use crate::service::new_host_key::NewHostKey;
 
 /// The outcome of a command on hosts. Within one API version, fields are added and never removed.
 #[derive(Debug, Serialize)]
@@ -18,18 +20,21 @@ pub struct HostsDocument<'a, T> {
     /// How the voters of etcd change, in a dry run.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     etcd: &'a [MembershipStep],
+    /// Host keys that were seen for the first time.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    new_host_keys: &'a [NewHostKey],
 }
 
 impl<'a, T: Serialize> HostsDocument<'a, T> {
     /// A document of this kind.
     pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
-        Self { api_version: API_VERSION, kind, hosts, etcd: &[] }
+        Self { api_version: API_VERSION, kind, hosts, etcd: &[], new_host_keys: &[] }
     }
 
-    /// With the changes of etcd's voters.
+    /// With what else changes.
     #[must_use]
-    pub fn with_etcd(self, etcd: &'a [MembershipStep]) -> Self {
-        Self { etcd, ..self }
+    pub fn with(self, changes: &'a ClusterChanges) -> Self {
+        Self { etcd: &changes.steps, new_host_keys: &changes.host_keys, ..self }
     }
 }
 

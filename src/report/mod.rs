@@ -7,6 +7,7 @@ pub mod document;
 pub mod etcd_table;
 pub mod facts_table;
 pub mod host_differences;
+pub mod host_key_table;
 pub mod live;
 pub mod membership_table;
 pub mod node_table;

@@ -1,26 +1,28 @@
 //! `deploy-node` and `expand`: deploy the hosts of Nodes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt;
 
-use super::cluster_nodes::{self, ClusterNodesError};
-use super::membership_steps::{MembershipStep, membership_steps};
+use super::cluster_changes::ClusterChanges;
+use super::cluster_nodes::ClusterNodesError;
+use super::membership_steps::membership_steps;
+use super::new_host_key::new_host_keys;
+use super::node_selection::{NodeSelection, SelectedNodes};
 use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::name::HostName;
-use crate::model::node::{NodeProblems, NodeSpec};
+use crate::model::node::NodeSpec;
 use crate::model::role::Role;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::goal::NodeGoal;
+use crate::transport::host_keys::AcceptedHostKey;
 
 /// Which Nodes to deploy, and how.
 #[derive(Debug, Clone)]
@@ -37,22 +39,15 @@ pub struct DeployRequest {
     pub limit: NonZeroUsize,
 }
 
-/// Which Nodes of the cluster.
-#[derive(Debug, Clone)]
-pub enum NodeSelection {
-    /// These. One that is missing or wrong is an error of the command.
-    Named(BTreeSet<HostName>),
-    /// All of them. One that is wrong is a failure of that node alone.
-    All,
-}
-
 /// The outcome of each node.
 #[derive(Debug)]
 pub struct DeployReport {
     /// Ordered by name.
     pub nodes: Vec<NodeReport>,
-    /// How the voters of etcd change, in a dry run.
-    pub steps: Vec<MembershipStep>,
+    /// What else changes.
+    pub changes: ClusterChanges,
+    /// The keys that were accepted of each host and its bastions.
+    pub host_keys: BTreeMap<HostName, Vec<AcceptedHostKey>>,
 }
 
 /// Deploys nodes side by side. All Nodes are read and checked first. Changes of etcd membership are made one at a time;
@@ -66,40 +61,34 @@ pub async fn deploy(
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
-    let (mut specs, wrong) = match &request.nodes {
-        NodeSelection::Named(names) => {
-            let names: Vec<HostName> = names.iter().cloned().collect();
-            (cluster_nodes::named(&workspace.layout, &names).await?, Vec::new())
-        }
-        NodeSelection::All => judged(&cluster_nodes::list(&workspace.layout).await?),
-    };
+    let selected = request.nodes.read(&workspace.layout).await?;
+    Ok(deploy_selected(selected, request, workspace, cancel).await)
+}
+
+/// Deploys Nodes that were read before, whatever the request selects.
+pub(super) async fn deploy_selected(
+    selected: SelectedNodes,
+    request: &DeployRequest,
+    workspace: Arc<Workspace>,
+    cancel: &Cancel,
+) -> DeployReport {
+    let SelectedNodes { mut specs, wrong } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
-    let each = specs.into_iter().map(|spec| deploy_one(workspace.clone(), spec, request, cancel));
+    let each = specs.iter().map(|spec| deploy_one(workspace.clone(), spec.clone(), request, cancel));
     let deployed: Vec<NodeReport> =
         futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
     let refused =
         wrong.into_iter().map(|(name, problems)| set_aside(&workspace, name, problems, request.run.dry_run));
     let mut nodes: Vec<NodeReport> = deployed.into_iter().chain(refused).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
-    let steps = membership_steps(&nodes);
     if !request.run.dry_run {
         recorded_nodes::record(&workspace.layout).await;
     }
-    Ok(DeployReport { nodes, steps })
-}
-
-/// What each Node specifies, and those that are wrong.
-fn judged(nodes: &[Node]) -> (Vec<NodeSpec>, Vec<(HostName, NodeProblems)>) {
-    let (mut specs, mut wrong) = (Vec::new(), Vec::new());
-    for node in nodes {
-        match (NodeSpec::from_node(node), node.name_any().parse()) {
-            (Ok(spec), _) => specs.push(spec),
-            (Err(problems), Ok(name)) => wrong.push((name, problems)),
-            // The API has no Node whose name is not one.
-            (Err(_), Err(_)) => {}
-        }
-    }
-    (specs, wrong)
+    let accepted = |spec: &NodeSpec| (spec.name.clone(), workspace.pool.host_keys(&spec.name, &spec.ssh));
+    let host_keys: BTreeMap<HostName, Vec<AcceptedHostKey>> = specs.iter().map(accepted).collect();
+    let new_keys = host_keys.iter().flat_map(|(node, accepted)| new_host_keys(node, accepted));
+    let changes = ClusterChanges { steps: membership_steps(&nodes), host_keys: new_keys.collect() };
+    DeployReport { nodes, changes, host_keys }
 }
 
 /// What others depend on, and what takes turns, begins first.
@@ -141,33 +130,24 @@ async fn deploy_one(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    fn node(name: &str, roles: &[&str], annotated: bool) -> Node {
-        let labels: std::collections::BTreeMap<String, &str> =
-            roles.iter().map(|role| (format!("node-role.kubernetes.io/{role}"), "")).collect();
-        let annotations =
-            if annotated { json!({ "metalform.dev/ssh-host": "192.0.2.1" }) } else { json!({}) };
-        let metadata = json!({ "name": name, "labels": labels, "annotations": annotations });
-        serde_json::from_value(json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata })).unwrap()
-    }
+    use crate::model::node::NodeManifest;
 
     #[test]
-    fn a_wrong_node_is_set_aside_and_what_takes_turns_begins_first() {
-        let nodes = [
-            node("a-worker", &[], true),
-            node("broken", &["king"], true),
-            node("etcd-1", &["etcd"], true),
-            node("first", &["bootstrap", "master"], true),
-            node("unreached", &[], false),
+    fn what_takes_turns_begins_first() {
+        let spec = |name: &str, roles: &[Role]| {
+            let annotations = [("metalform.dev/ssh-host".to_owned(), "192.0.2.1".to_owned())].into();
+            let mut manifest = NodeManifest::default();
+            (manifest.metadata.name, manifest.metadata.annotations) = (Some(name.to_owned()), annotations);
+            NodeSpec { roles: roles.iter().copied().collect(), ..NodeSpec::parse(&manifest).unwrap() }
+        };
+        let mut specs = [
+            spec("a-worker", &[Role::Node]),
+            spec("etcd-1", &[Role::Etcd]),
+            spec("first", &[Role::Bootstrap, Role::Master]),
         ];
-        let (mut specs, wrong) = judged(&nodes);
         specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
         assert_eq!(names, ["first", "etcd-1", "a-worker"]);
-        let wrong: Vec<&str> = wrong.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(wrong, ["broken", "unreached"]);
     }
 }

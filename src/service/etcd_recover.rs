@@ -16,8 +16,9 @@ use futures::future::join_all;
 
 use super::cluster_nodes::ClusterNodesError;
 use super::command_error::{CommandError, ErrorClass};
-use super::deploy::{DeployReport, DeployRequest, NodeSelection, deploy};
+use super::deploy::{DeployReport, DeployRequest, deploy};
 use super::etcd_members::{self, EtcdMembersError};
+use super::node_selection::NodeSelection;
 use super::operation_report::RunOptions;
 use super::recorded_nodes::{self, RecordedNodesError};
 use super::snapshot_file::{self, SnapshotFile, SnapshotFileError};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Transport;
+use super::host_keys::AcceptedHostKey;
 use super::local::LocalTransport;
 use super::ssh::{SshClient, SshTransport};
 use crate::model::name::HostName;
@@ -39,6 +40,16 @@ impl ConnectionPool {
         let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(SshTransport::of(Arc::clone(&self.client), target.clone()));
         Arc::clone(remote.entry(target.clone()).or_insert_with(new))
+    }
+
+    /// The keys that this run has accepted of a host and its bastions, the host's first; none of the machine that
+    /// metalform runs on.
+    pub fn host_keys(&self, host: &HostName, target: &SshTarget) -> Vec<AcceptedHostKey> {
+        if self.is_local(host) {
+            return Vec::new();
+        }
+        let machines = std::iter::once(target).chain(target.bastions());
+        machines.filter_map(|machine| self.client.host_keys.at(&machine.address())).collect()
     }
 
     /// Whether this is the machine that metalform runs on.

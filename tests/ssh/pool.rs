@@ -44,6 +44,22 @@ async fn this_machine_is_reached_without_ssh() {
 }
 
 #[tokio::test]
+async fn a_key_that_was_seen_for_the_first_time_is_reported_once() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let target = site.target(server.port);
+    for new in [true, false] {
+        let pool = ConnectionPool::new(site.client(), None);
+        assert_eq!(pool.host_keys(&name("node-1"), &target), []);
+        printed(run(&pool.ssh(&target), "true").await);
+        let keys = pool.host_keys(&name("node-1"), &target);
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        assert_eq!((keys[0].address.as_str(), keys[0].new), (target.address().as_str(), new));
+        assert!(keys[0].key.starts_with("ssh-ed25519 SHA256:"), "{keys:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_only_the_bastion_resolves_is_reached_through_nested_bastions() {
     let site = Site::new();
     let (outer, inner, host) = tokio::join!(

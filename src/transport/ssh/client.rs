@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::bastion::Bastions;
 use super::key_file::KeyFiles;
+use crate::transport::host_keys::HostKeys;
 use crate::transport::secret::{NoPrompter, Prompter, Secret};
 use crate::transport::sudo::SudoPassword;
 
@@ -36,6 +37,7 @@ pub struct SshClient {
     pub(super) prompter: Arc<dyn Prompter>,
     pub(super) keys: KeyFiles,
     pub(super) bastions: Bastions,
+    pub(in crate::transport) host_keys: Arc<HostKeys>,
     pub(super) sudo: Option<SudoPassword>,
     pub(super) deadline: Duration,
     pub(super) keepalive: Duration,
@@ -53,6 +55,7 @@ impl SshClient {
             prompter: Arc::new(NoPrompter),
             keys: KeyFiles::default(),
             bastions: Bastions::default(),
+            host_keys: Arc::default(),
             sudo: None,
             deadline: CONNECT_DEADLINE,
             keepalive: KEEPALIVE,

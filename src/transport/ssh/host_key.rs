@@ -1,6 +1,7 @@
 //! russh's callbacks of one connection: verifying the host key, and recording how the connection ended.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use russh::client::{DisconnectReason, Handler};
@@ -9,6 +10,7 @@ use russh::keys::{PublicKey, PublicKeyOrCertificate};
 use super::ending::{Ended, Ending};
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::transport::error::TransportError;
+use crate::transport::host_keys::{AcceptedHostKey, HostKeys};
 use crate::transport::known_hosts::certificate::{KnownName, certificate_verdict};
 use crate::transport::known_hosts::{KeyVerdict, KnownHosts, describe, file, verdict};
 
@@ -31,16 +33,18 @@ pub(super) struct HostKeyCheck {
     /// The file in which a new key is remembered.
     pub(super) known_hosts: PathBuf,
     pub(super) clock: Option<fn() -> Timestamp>,
+    /// Receives the key that is accepted.
+    pub(super) accepted: Arc<HostKeys>,
     pub(super) ending: Ending,
 }
 
 impl HostKeyCheck {
-    /// The verdict; a new key is remembered first, where the policy allows it.
+    /// The verdict, and whether the key is new; a new key is remembered first, where the policy allows it.
     async fn judge(
         &self,
         presented: &PublicKeyOrCertificate,
         key: &PublicKey,
-    ) -> Result<KeyVerdict, TransportError> {
+    ) -> Result<(KeyVerdict, bool), TransportError> {
         let (policy, host, port) = (&self.target.host_key, &self.target.host, self.target.port);
         let found = match (presented.certificate(), self.clock) {
             (Some(certificate), Some(now)) => {
@@ -50,7 +54,7 @@ impl HostKeyCheck {
             _ => verdict(policy, &self.known, host, port, key),
         };
         if found != KeyVerdict::Remember {
-            return Ok(found);
+            return Ok((found, false));
         }
         let (path, host, port) = (self.known_hosts.clone(), self.target.host.clone(), self.target.port);
         let (copy, reported) = (key.clone(), self.known_hosts.display().to_string());
@@ -62,9 +66,10 @@ impl HostKeyCheck {
             }
             file::remember(&path, &host, port, &copy)
         };
-        tokio::task::spawn_blocking(remember)
+        let remembered = tokio::task::spawn_blocking(remember)
             .await
-            .map_err(|error| TransportError::KnownHosts { path: reported, reason: error.to_string() })?
+            .map_err(|error| TransportError::KnownHosts { path: reported, reason: error.to_string() })?;
+        Ok((remembered?, true))
     }
 }
 
@@ -74,8 +79,12 @@ impl Handler for HostKeyCheck {
     async fn check_server_key(&mut self, presented: &PublicKeyOrCertificate) -> Result<bool, HandshakeError> {
         let key = presented.public_key();
         let (host, found) = (self.target.address(), describe(&key));
-        match self.judge(presented, &key).await? {
-            KeyVerdict::Accept => Ok(true),
+        let (verdict, new) = self.judge(presented, &key).await?;
+        match verdict {
+            KeyVerdict::Accept => {
+                self.accepted.accept(AcceptedHostKey { address: host, key: found, new });
+                Ok(true)
+            }
             KeyVerdict::Unknown | KeyVerdict::Remember => {
                 Err(TransportError::HostKeyUnknown { host, found }.into())
             }

@@ -89,6 +89,7 @@ where
         known,
         known_hosts: remembered,
         clock: client.clock,
+        accepted: Arc::clone(&client.host_keys),
         ending: ending.clone(),
     };
     let mut handle = match timeout_at(end, connect_stream(Arc::new(config), stream, check)).await {
