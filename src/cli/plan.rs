@@ -12,6 +12,7 @@ use super::state_arguments::StateArguments;
 use crate::report::document::HostsDocument;
 use crate::report::plan_report;
 use crate::service::plan::{PlanReport, PlanRequest, plan};
+use crate::service::saved_file::SavedFile;
 use crate::service::states::StatesRequest;
 
 /// Show what applying states would change on hosts, as diffs; changes nothing

@@ -12,7 +12,8 @@ use super::fleet_work::HostResults;
 use super::host_failure::HostFailure;
 use super::host_failures;
 use super::plan;
-use super::plan_file::{PlanFile, PlanFileError};
+use super::plan_file::PlanFile;
+use super::saved_file::{SavedFile, SavedFileError};
 use super::ssh_options::SshOptions;
 use super::states::{Making, StateWork, StatesError, StatesRequest};
 use crate::engine::host::Convergence;
@@ -39,7 +40,7 @@ pub struct ApplySavedPlanRequest {
 pub enum ApplySavedPlanError {
     /// The file cannot be used.
     #[error(transparent)]
-    File(#[from] PlanFileError),
+    File(#[from] SavedFileError),
     /// The plan's states or hosts cannot be read any more.
     #[error(transparent)]
     States(#[from] StatesError),

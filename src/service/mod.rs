@@ -48,6 +48,7 @@ pub mod render;
 pub mod reset;
 pub mod roster_files;
 pub mod run_record;
+pub mod saved_file;
 mod snapshot_distribution;
 pub mod snapshot_file;
 mod snapshot_host;

@@ -8,7 +8,8 @@ use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use super::fleet_options::FleetRun;
 use super::fleet_work::HostResults;
 use super::host_failures;
-use super::plan_file::{PlanFile, PlanFileError};
+use super::plan_file::PlanFile;
+use super::saved_file::SavedFileError;
 use super::states::{Making, ObservedHost, StateWork, StatesError, StatesRequest};
 use crate::engine::host::HostError;
 use crate::engine::plan::Plan;
@@ -43,7 +44,7 @@ pub enum PlanError {
     States(#[from] StatesError),
     /// The plan cannot be saved.
     #[error(transparent)]
-    File(#[from] PlanFileError),
+    File(#[from] SavedFileError),
 }
 
 impl CommandError for PlanError {

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::build_identity::BuildIdentity;
-use super::command_error::{CommandError, ErrorClass};
 use super::hosts::{HostSelection, HostSource};
+use super::saved_file::{SavedFile, SavedFileError};
 use super::ssh_options::SshOptions;
 use super::states::{StateWork, StatesRequest};
 use crate::engine::saved_plan::SavedHost;
-use crate::engine::saved_plan::key::{Key, SALT};
+use crate::engine::saved_plan::key::SALT;
 use crate::model::api_contract::API_VERSION;
 use crate::model::name::HostName;
-use crate::workspace::atomic_file::{self, FileError};
-
-const KIND: &str = "SavedPlan";
 
 /// A saved plan. It contains names of hosts and resources and digests, and no content: see [`SavedHost`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,85 +47,11 @@ struct SavedRequest {
     ssh: SshOptions,
 }
 
-/// Why a plan's file cannot be written, read or used.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanFileError {
-    /// The system's error.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] FileError),
-    /// The content cannot be parsed or serialised.
-    #[error("{}: {error}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        error: serde_json::Error,
-    },
-    /// The file has another kind.
-    #[error("{}: expected {KIND} of {API_VERSION}, found {kind} of {api_version}", path.display())]
-    OtherKind {
-        /// The file.
-        path: PathBuf,
-        /// The API version found.
-        api_version: String,
-        /// The kind found.
-        kind: String,
-    },
-    /// The plan was made by another build.
-    #[error("{}: made by {}, but this is {}", path.display(), described(made_by, this), described(this, made_by))]
-    OtherBuild {
-        /// The file.
-        path: PathBuf,
-        /// The build that made it.
-        made_by: Box<BuildIdentity>,
-        /// The running build.
-        this: Box<BuildIdentity>,
-    },
-    /// A field of the request or the salt is not valid.
-    #[error("saved plan: invalid {field}: {reason}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The running executable cannot be read.
-    #[error("/proc/self/exe: {0}")]
-    Executable(io::Error),
-}
+impl SavedFile for PlanFile {
+    const KIND: &'static str = "SavedPlan";
 
-/// The version, and the start of the digest where the versions are the same.
-fn described(build: &BuildIdentity, other: &BuildIdentity) -> String {
-    let digest = build.sha256.get(..12).filter(|_| build.version == other.version);
-    match digest {
-        Some(digest) => format!("build {digest} of metalform {}", build.version),
-        None => format!("metalform {}", build.version),
-    }
-}
-
-impl CommandError for PlanFileError {
-    fn class(&self) -> ErrorClass {
-        match self {
-            Self::OtherBuild { .. } => ErrorClass::Refused,
-            Self::Executable(_) => ErrorClass::Bug,
-            _ => ErrorClass::Configuration,
-        }
-    }
-
-    fn errors(&self) -> Vec<String> {
-        vec![self.to_string()]
-    }
-
-    fn hints(&self) -> Vec<String> {
-        vec!["make a new plan with `metalform plan --out FILE`".to_owned()]
+    fn salt(&self) -> &str {
+        &self.salt
     }
 }
 
@@ -143,11 +65,11 @@ impl PlanFile {
         states: &StatesRequest,
         work: &StateWork,
         hosts: BTreeMap<HostName, SavedHost>,
-    ) -> Result<Self, PlanFileError> {
+    ) -> Result<Self, SavedFileError> {
         Ok(Self {
             api_version: API_VERSION.to_owned(),
-            kind: KIND.to_owned(),
-            metalform: BuildIdentity::of_this_process().map_err(PlanFileError::Executable)?,
+            kind: Self::KIND.to_owned(),
+            metalform: BuildIdentity::of_this_process().map_err(SavedFileError::Executable)?,
             made: work.began(),
             request: SavedRequest {
                 tree: states.tree.clone(),
@@ -163,54 +85,13 @@ impl PlanFile {
         })
     }
 
-    /// Writes the file atomically, with mode 0600 from the first instant.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn write(&self, path: &Path) -> Result<(), PlanFileError> {
-        let json = |error| PlanFileError::Json { path: path.to_owned(), error };
-        let text = serde_json::to_string_pretty(self).map_err(json)?;
-        Ok(atomic_file::write(path, format!("{text}\n").as_bytes(), 0o600)?)
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// When it cannot be read, is no saved plan, or was made by another build.
-    pub fn read(path: &Path) -> Result<Self, PlanFileError> {
-        let path_of = || path.to_owned();
-        let text = fs::read_to_string(path).map_err(|error| PlanFileError::Io { path: path_of(), error })?;
-        let file: Self =
-            serde_json::from_str(&text).map_err(|error| PlanFileError::Json { path: path_of(), error })?;
-        if (file.api_version.as_str(), file.kind.as_str()) != (API_VERSION, KIND) {
-            let Self { api_version, kind, .. } = file;
-            return Err(PlanFileError::OtherKind { path: path_of(), api_version, kind });
-        }
-        let this = BuildIdentity::of_this_process().map_err(PlanFileError::Executable)?;
-        if file.metalform != this {
-            let made_by = Box::new(file.metalform);
-            return Err(PlanFileError::OtherBuild { path: path_of(), made_by, this: Box::new(this) });
-        }
-        Ok(file)
-    }
-
-    /// The key of its digests.
-    ///
-    /// # Errors
-    /// When the salt is damaged.
-    pub fn key(&self) -> Result<Key, PlanFileError> {
-        let salt = hex::decode(&self.salt).ok().and_then(|salt| <[u8; SALT]>::try_from(salt).ok());
-        let invalid = || PlanFileError::Invalid { field: "salt", reason: format!("expected {SALT} bytes") };
-        Ok(Key::new(&salt.ok_or_else(invalid)?))
-    }
-
     /// The request that the plan was made for.
     ///
     /// # Errors
     /// When a field is damaged.
-    pub fn states(&self, limit: NonZeroUsize) -> Result<StatesRequest, PlanFileError> {
+    pub fn states(&self, limit: NonZeroUsize) -> Result<StatesRequest, SavedFileError> {
         let SavedRequest { tree, states, source, on, local, ssh } = &self.request;
-        let invalid = |field: &'static str, error: &dyn std::error::Error| PlanFileError::Invalid {
+        let invalid = |field: &'static str, error: &dyn std::error::Error| SavedFileError::Invalid {
             field,
             reason: error.to_string(),
         };
