@@ -26,6 +26,7 @@ pub mod recording;
 pub mod remove_node;
 pub mod render;
 pub mod reset_host;
+pub mod saved_plan_arguments;
 pub mod serve;
 pub mod sign;
 pub mod ssh_arguments;

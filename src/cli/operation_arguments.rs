@@ -18,6 +18,7 @@ use crate::report::{host_key_table, membership_table};
 use crate::service::cluster_changes::ClusterChanges;
 use crate::service::operation_failure;
 use crate::service::operation_report::{NodeReport, RunOptions};
+use crate::service::workspace_origin::WorkspaceOrigin;
 
 /// Options of operations on the cluster.
 #[derive(Debug, Args)]
@@ -44,10 +45,27 @@ impl OperationArguments {
     /// # Errors
     /// The first part of the workspace that is missing or wrong.
     pub async fn open(&self, invocation: &Invocation) -> Result<Arc<Workspace>, Failure> {
+        self.open_from(invocation, self.origin(invocation)).await
+    }
+
+    /// As [`Self::open`], from another origin.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_from(
+        &self,
+        invocation: &Invocation,
+        origin: WorkspaceOrigin,
+    ) -> Result<Arc<Workspace>, Failure> {
         if !self.dry_run && rustix::process::geteuid().is_root() {
             invocation.recording.begin();
         }
-        workspace::open(invocation, &self.ssh).await
+        workspace::open_from(invocation, origin).await
+    }
+
+    /// What the options specify of the workspace.
+    pub fn origin(&self, invocation: &Invocation) -> WorkspaceOrigin {
+        WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: self.ssh.options() }
     }
 
     /// Opens the workspace for what changes nothing.

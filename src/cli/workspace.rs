@@ -9,6 +9,7 @@ use super::ssh_arguments::SshArguments;
 use crate::operation::cluster_site::Workspace;
 use crate::report::plain::Detail;
 use crate::service::workspace::{self, WorkspaceRequest};
+use crate::service::workspace_origin::WorkspaceOrigin;
 use crate::workspace::layout::Layout;
 
 /// Opens it, with progress written as the global options require.
@@ -16,12 +17,19 @@ use crate::workspace::layout::Layout;
 /// # Errors
 /// The first part that is missing or wrong.
 pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Workspace>, Failure> {
+    open_from(invocation, WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() }).await
+}
+
+/// Opens it from another origin than the command's options.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_from(invocation: &Invocation, origin: WorkspaceOrigin) -> Result<Arc<Workspace>, Failure> {
     let global = &invocation.global;
     let (reporter, record) = (global.reporter(Detail::Phases), invocation.recording.running());
     let request = WorkspaceRequest {
         layout: Layout::default(),
-        tree: global.tree.clone(),
-        ssh: ssh.options(),
+        origin,
         ssh_environment: invocation.ssh.clone(),
         clock: clock::now,
         events: Arc::new(move |event| {

@@ -120,7 +120,7 @@ fn by_id(resources: &[SavedResource]) -> BTreeMap<&str, &SavedResource> {
 }
 
 /// Of a change; `None` where there is none. A plan with refusals is never saved.
-fn change(verdict: &Verdict, key: &Key) -> Option<Digest> {
+pub fn change(verdict: &Verdict, key: &Key) -> Option<Digest> {
     match verdict {
         Verdict::Change(change) => Some(key.digest(&(&change.differences, &change.steps))),
         Verdict::NoChange { .. } | Verdict::Refuse { .. } => None,

@@ -99,10 +99,11 @@ impl ClusterSite {
         }
     }
 
-    /// A site for a dry run: it performs no action, and CAs that do not exist are generated in memory.
+    /// A site for a dry run: it performs no action, and CAs that do not exist are generated in memory. The join token, which is
+    /// never created, is always the same: two dry runs can be compared.
     #[must_use]
     pub fn dry(self) -> Self {
-        Self { dry: true, ..self }
+        Self { dry: true, token: BootstrapToken::from_random([0; 22]), ..self }
     }
 
     /// A client of the API.

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::contract::{Blocker, Operation, phases};
 use super::driver::{self, Effect, EffectKind, Memory, RunFault, RunOutcome};
-use super::effect::{Action, Look, LookKey, Returned};
+use super::effect::{Action, Look, LookKey, Observation, Returned};
 use super::resource_change::ResourceChange;
 use super::run::RunError;
 use super::site::{EffectError, Site};
@@ -31,6 +31,8 @@ const ENDLESS: usize = 10_000;
 pub struct Preview {
     /// Phases in order.
     pub phases: Vec<PhasePreview>,
+    /// The machine id of the host that was looked at.
+    pub machine_id: Option<String>,
 }
 
 impl Preview {
@@ -96,6 +98,7 @@ pub async fn dry_run<O: Operation>(goal: &O::Goal, site: &dyn Site) -> Result<Pr
         predicted: BTreeSet::new(),
         shown: BTreeMap::new(),
         waits: BTreeMap::new(),
+        machine_id: None,
     };
     for _ in 0..ENDLESS {
         if forecast.advance().await? {
@@ -118,6 +121,7 @@ struct Forecast<'a, O: Operation> {
     shown: BTreeMap<String, Vec<Difference>>,
     /// What was last seen of each condition.
     waits: BTreeMap<String, String>,
+    machine_id: Option<String>,
 }
 
 impl<O: Operation> Forecast<'_, O> {
@@ -164,6 +168,9 @@ impl<O: Operation> Forecast<'_, O> {
         };
         match seen {
             Ok(observation) => {
+                if let Observation::Facts(facts) = &observation {
+                    self.machine_id = Some(facts.machine_id.clone());
+                }
                 let returned = Returned { changed: 0, observed: vec![observation] };
                 self.settle(effect, Ok(returned));
                 Ok(())
@@ -267,7 +274,7 @@ impl<O: Operation> Forecast<'_, O> {
                 end: self.ends.remove(title),
             }
         });
-        Preview { phases: phases.collect() }
+        Preview { phases: phases.collect(), machine_id: self.machine_id }
     }
 }
 

@@ -13,7 +13,6 @@ use crate::model::role::Role;
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::driver::RunFault;
-use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostPlan, SharedDesired};
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::lease::LeaseView;

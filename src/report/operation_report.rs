@@ -237,7 +237,8 @@ mod tests {
         let changes = action.changes();
         let phase =
             PhasePreview { title: "Trust", actions: vec![PlannedAction { action, changes }], end: None };
-        let nodes = [node("node-1", NodeWork::Planned(Preview { phases: vec![phase] }), None)];
+        let nodes =
+            [node("node-1", NodeWork::Planned(Preview { phases: vec![phase], machine_id: None }), None)];
         insta::assert_json_snapshot!(rows(&nodes), @r#"
         [
           {

@@ -1,7 +1,7 @@
 //! How the voters of etcd change over a plan for several nodes: each node plans for itself, and the changes come one at a
 //! time.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::operation_report::{NodeReport, NodeWork};
 use crate::etcd::membership::MembershipChange;
@@ -10,7 +10,7 @@ use crate::model::name::HostName;
 use crate::operation::effect::Action;
 
 /// One change of the number of voters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MembershipStep {
     /// The node whose member gains or loses its vote.
@@ -69,7 +69,7 @@ mod tests {
             changes: Vec::new(),
         });
         let phase = PhasePreview { title: "etcd voter", actions: actions.collect(), end: None };
-        let work = NodeWork::Planned(Preview { phases: vec![phase] });
+        let work = NodeWork::Planned(Preview { phases: vec![phase], machine_id: None });
         NodeReport { name: name.parse().unwrap(), work, failure: None }
     }
 

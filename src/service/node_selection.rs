@@ -72,6 +72,12 @@ impl SelectedNodes {
         let wrong = self.wrong.iter().map(|(name, _)| name);
         self.specs.iter().map(|spec| &spec.name).chain(wrong).cloned().collect()
     }
+
+    /// Keeps only some of them.
+    pub(super) fn retain(&mut self, keep: impl Fn(&HostName) -> bool) {
+        self.specs.retain(|spec| keep(&spec.name));
+        self.wrong.retain(|(name, _)| keep(name));
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
-use super::ssh_options::{SshEnvironment, SshOptions, SshOptionsError};
+use super::ssh_options::{SshEnvironment, SshOptionsError};
 use super::states::{self, StatesError};
+use super::workspace_origin::WorkspaceOrigin;
 use crate::bundle::format::{IndexPaths, RepositoryIndex};
 use crate::bundle::manifest::{Bundle, BundleManifestError};
 use crate::engine::facts::{self, FactsError};
@@ -33,10 +34,8 @@ use crate::workspace::trust::{self, Subject, TrustError};
 pub struct WorkspaceRequest {
     /// Where files are on this machine.
     pub layout: Layout,
-    /// Where states and templates are read; `None` is the tree compiled in.
-    pub tree: Option<PathBuf>,
-    /// How hosts are logged in to.
-    pub ssh: SshOptions,
+    /// Where states are read, and how hosts are logged in to.
+    pub origin: WorkspaceOrigin,
     /// What `ssh` takes from its user.
     pub ssh_environment: SshEnvironment,
     /// The clock.
@@ -212,13 +211,13 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     // Without its keys a cluster looks like something else: that comes before anything is decided.
     trust::check(&layout, &subject)?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
-    let pool = request.ssh.pool(&request.ssh_environment, request.clock, Some(name)).await?;
+    let pool = request.origin.ssh.pool(&request.ssh_environment, request.clock, Some(name)).await?;
     Ok(Arc::new(Workspace {
         layout,
         configuration,
         bundle,
         bundle_directory,
-        library: states::library(request.tree.as_deref())?,
+        library: states::library(request.origin.tree.as_deref())?,
         subject,
         metalform,
         pool: Arc::new(pool),

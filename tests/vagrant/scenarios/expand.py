@@ -1,14 +1,16 @@
-"""Several nodes at once: a plan with the arithmetic of etcd, one command, and a host that fails blocks no other."""
+"""Several nodes at once: a plan with the arithmetic of etcd, which is done as it was saved or not at all, and a host that
+fails blocks no other."""
 
 import json
 
 from checks import check, expect, expect_equal, until
-from cluster import NODES, delete_node, discard, kubectl, lab, metalform, ready, shell, with_role
+from cluster import BOOTSTRAP, NODES, delete_node, discard, kubectl, lab, metalform, ready, shell, with_role
 from control_plane_node import introduce
 
-SUCCESS, CONFIGURATION, CHANGES, SSH = 0, 1, 2, 3
+SUCCESS, CONFIGURATION, SSH, REFUSED = 0, 1, 3, 7
 MASTER, ETCD = "spare-1", "spare-2"
 BROKEN = "broken"
+PLAN = "/run/expand.plan"
 
 
 def set_up():
@@ -18,6 +20,7 @@ def set_up():
 
 def tear_down():
     kubectl("delete", "node", BROKEN, "--ignore-not-found")
+    shell(BOOTSTRAP, 'rm -f "$1"', PLAN)
     for node in (MASTER, ETCD):
         lab("power-on", node)
         metalform("remove-node", node)
@@ -38,7 +41,19 @@ def dry_run():
     expect_equal("members", _voters(), sorted(with_role("etcd")))
 
 
-@check("a Node that is wrong is set aside, and the others are deployed: five voters")
+@check("after a label is edited, the saved plan is refused, and nothing is changed")
+def edited():
+    _expand(SUCCESS, "--dry-run", "--out", PLAN)
+    expect_equal("mode", shell(BOOTSTRAP, 'stat -c %a "$1"', PLAN).strip(), "600")
+    kubectl("label", "node", ETCD, "node-role.kubernetes.io/infra=")
+    done = _expand(REFUSED, "--plan", PLAN)
+    expect(f"{ETCD}: roles of the Node differ from those in the plan" in done.stderr, done.stderr)
+    kubectl("label", "node", ETCD, "node-role.kubernetes.io/infra-")
+    expect_equal("members", _voters(), sorted(with_role("etcd")))
+    expect_equal("a node was changed", [node for node in (MASTER, ETCD) if _has_kubelet(node)], [])
+
+
+@check("the saved plan is carried out, without the Node that is wrong: five voters")
 def expanded():
     wrong = {
         "apiVersion": "v1",
@@ -46,11 +61,24 @@ def expanded():
         "metadata": {"name": BROKEN, "labels": {"node-role.kubernetes.io/king": ""}},
     }
     kubectl("apply", "-f", "-", stdin=json.dumps(wrong))
+    done = _expand(CONFIGURATION, "--dry-run", "--out", PLAN)
+    expect("node-role.kubernetes.io/king" in done.stderr, done.stderr)
+    _expand(SUCCESS, "--plan", PLAN)
+    expect_equal("members", _voters(), sorted([*with_role("etcd"), MASTER, ETCD]))
+    expect(all(ready(node) for node in [*NODES, MASTER, ETCD]), "a node is not Ready")
+
+
+@check("the same plan once more is refused")
+def only_once():
+    done = _expand(REFUSED, "--plan", PLAN)
+    expect(f"{MASTER}: recorded addresses of the Node differ from those in the plan" in done.stderr, done.stderr)
+
+
+@check("a Node that is wrong is set aside, and the others are verified")
+def wrong_node():
     done = _expand(CONFIGURATION)
     expect("node-role.kubernetes.io/king" in done.stderr, done.stderr)
     kubectl("delete", "node", BROKEN)
-    expect_equal("members", _voters(), sorted([*with_role("etcd"), MASTER, ETCD]))
-    expect(all(ready(node) for node in [*NODES, MASTER, ETCD]), "a node is not Ready")
 
 
 @check("again: nothing is changed")
@@ -87,6 +115,10 @@ def _expand(code, *options):
     done = metalform("expand", *options, timeout=400)
     expect_equal(f"exit code\n{done.stdout[-3000:]}{done.stderr[-3000:]}", done.returncode, code)
     return done
+
+
+def _has_kubelet(node):
+    return shell(node, "test -e /var/lib/kubelet/config.yaml && echo yes || true").strip() == "yes"
 
 
 def _voters():
