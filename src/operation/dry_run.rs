@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::contract::{Blocker, Operation, phases};
 use super::driver::{self, Effect, EffectKind, Memory, RunFault, RunOutcome};
 use super::effect::{Action, Look, LookKey, Observation, Returned};
+use super::foreseen_changes::ForeseenChanges;
 use super::resource_change::ResourceChange;
 use super::run::RunError;
 use super::site::{EffectError, Site};
@@ -33,6 +34,8 @@ pub struct Preview {
     pub phases: Vec<PhasePreview>,
     /// The machine id of the host that was looked at.
     pub machine_id: Option<String>,
+    /// What it would change on that host.
+    pub foreseen: ForeseenChanges,
 }
 
 impl Preview {
@@ -99,6 +102,7 @@ pub async fn dry_run<O: Operation>(goal: &O::Goal, site: &dyn Site) -> Result<Pr
         shown: BTreeMap::new(),
         waits: BTreeMap::new(),
         machine_id: None,
+        foreseen: ForeseenChanges::default(),
     };
     for _ in 0..ENDLESS {
         if forecast.advance().await? {
@@ -122,6 +126,7 @@ struct Forecast<'a, O: Operation> {
     /// What was last seen of each condition.
     waits: BTreeMap<String, String>,
     machine_id: Option<String>,
+    foreseen: ForeseenChanges,
 }
 
 impl<O: Operation> Forecast<'_, O> {
@@ -168,8 +173,10 @@ impl<O: Operation> Forecast<'_, O> {
         };
         match seen {
             Ok(observation) => {
-                if let Observation::Facts(facts) = &observation {
-                    self.machine_id = Some(facts.machine_id.clone());
+                match &observation {
+                    Observation::Facts(facts) => self.machine_id = Some(facts.machine_id.clone()),
+                    Observation::Plan(layer, plan) => self.foreseen.put(layer, plan),
+                    _ => {}
                 }
                 let returned = Returned { changed: 0, observed: vec![observation] };
                 self.settle(effect, Ok(returned));
@@ -274,7 +281,7 @@ impl<O: Operation> Forecast<'_, O> {
                 end: self.ends.remove(title),
             }
         });
-        Preview { phases: phases.collect(), machine_id: self.machine_id }
+        Preview { phases: phases.collect(), machine_id: self.machine_id, foreseen: self.foreseen }
     }
 }
 

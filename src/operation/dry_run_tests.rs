@@ -13,7 +13,9 @@ use crate::model::role::Role;
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::driver::RunFault;
+use crate::operation::foreseen_changes::ForeseenChanges;
 use crate::operation::host_access::{HostPlan, SharedDesired};
+use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::lease::LeaseView;
 use crate::operation::observed::node::{NodeView, Peer};
@@ -184,4 +186,28 @@ async fn a_look_that_may_be_in_vain_does_not_hold_up_the_rest() {
     let preview = dry_run::<DeployOperation>(&goal([Role::Etcd]), &hangs).await.unwrap();
     let ends = preview.phases.iter().filter(|phase| matches!(phase.end, Some(Unforeseen::Unseen { .. })));
     assert!(ends.count() >= 2, "{:?}", lines(&preview));
+}
+
+/// The first layer that a run applies is as foreseen, or not applied at all; what follows from it is not limited.
+#[tokio::test]
+async fn a_change_that_was_not_foreseen_is_refused_before_the_host_is_touched() {
+    let ends = async |foreseen: &[(Layer, LayerPlan)]| {
+        let mut changes = ForeseenChanges::default();
+        foreseen.iter().for_each(|(layer, plan)| changes.put(layer, plan));
+        let mut goal = goal([Role::Etcd]);
+        goal.foreseen = Some(Arc::new(changes));
+        let preview = dry_run::<DeployOperation>(&goal, &Bare::new(true)).await.unwrap();
+        let end = |phase: PhasePreview| Some((phase.title, phase.end?));
+        preview.phases.into_iter().filter_map(end).collect::<Vec<_>>()
+    };
+    let unchanged = |layer: &Layer| (layer.clone(), LayerPlan::Unchanged(1));
+    let refused = ends(&[unchanged(&Layer::Base)]).await;
+    let [("Base system", Unforeseen::Blocked(Blocker::Refused(refusals))), ..] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(refusals[0].0, "file:base system");
+    let desired: SharedDesired = Arc::new(Missing(Layer::Base.title()));
+    let plan = LayerPlan::of(HostPlan(Looked { desired, facts: None, observed: Observed::default() }));
+    assert_eq!(ends(&[(Layer::Base, plan), unchanged(&Layer::Etcd)]).await, []);
+    assert_eq!(ends(&[unchanged(&Layer::Etcd)]).await, [], "of the base system nothing was foreseen");
 }

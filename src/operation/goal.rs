@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::foreseen_changes::ForeseenChanges;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
@@ -38,6 +40,8 @@ pub struct NodeGoal {
     pub replace_member: bool,
     /// Whether the host may be another machine than the one that the Node is of.
     pub replace_machine: bool,
+    /// What a saved plan foresees; `None` where none is carried out.
+    pub foreseen: Option<Arc<ForeseenChanges>>,
 }
 
 /// Why the host's address on the control plane is not known.
@@ -149,6 +153,7 @@ mod tests {
             max_pods: 110,
             replace_member: false,
             replace_machine: false,
+            foreseen: None,
             leaves: false,
         };
         let mut facts = crate::engine::roster::tests::facts();

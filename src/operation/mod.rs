@@ -23,6 +23,7 @@ pub mod deploy;
 pub mod driver;
 pub mod dry_run;
 pub mod effect;
+pub mod foreseen_changes;
 pub mod goal;
 pub mod host_access;
 pub mod host_reset;

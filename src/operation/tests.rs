@@ -37,6 +37,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        foreseen: None,
         leaves: false,
     }
 }

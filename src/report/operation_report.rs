@@ -238,7 +238,7 @@ mod tests {
         let phase =
             PhasePreview { title: "Trust", actions: vec![PlannedAction { action, changes }], end: None };
         let nodes =
-            [node("node-1", NodeWork::Planned(Preview { phases: vec![phase], machine_id: None }), None)];
+            [node("node-1", NodeWork::Planned(Preview { phases: vec![phase], ..Preview::default() }), None)];
         insta::assert_json_snapshot!(rows(&nodes), @r#"
         [
           {

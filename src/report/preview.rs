@@ -93,7 +93,7 @@ mod tests {
                 phase("Base system", vec![token, kubelet], None),
                 phase("Control plane", Vec::new(), Some(unseen)),
             ],
-            machine_id: None,
+            ..Preview::default()
         };
         insta::assert_snapshot!(text(&"node-1".parse().unwrap(), &preview, Paint::Plain), @"
         Plan for node-1

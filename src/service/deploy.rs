@@ -21,6 +21,7 @@ use crate::model::node::NodeSpec;
 use crate::model::role::Role;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::deploy::DeployOperation;
+use crate::operation::foreseen_changes::ForeseenChanges;
 use crate::operation::goal::NodeGoal;
 use crate::transport::host_keys::AcceptedHostKey;
 
@@ -38,6 +39,9 @@ pub struct DeployRequest {
     /// Hosts to work on at the same time.
     pub limit: NonZeroUsize,
 }
+
+/// What a saved plan foresees of each node.
+pub(super) type Foreseen = BTreeMap<HostName, Arc<ForeseenChanges>>;
 
 /// The outcome of each node.
 #[derive(Debug)]
@@ -62,19 +66,24 @@ pub async fn deploy(
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
     let selected = request.nodes.read(&workspace.layout).await?;
-    Ok(deploy_selected(selected, request, workspace, cancel).await)
+    Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)
 }
 
-/// Deploys Nodes that were read before, whatever the request selects.
+/// Deploys Nodes that were read before, whatever the request selects. Where there is an entry for a node, its host is not
+/// changed otherwise than foreseen.
 pub(super) async fn deploy_selected(
     selected: SelectedNodes,
+    foreseen: &Foreseen,
     request: &DeployRequest,
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> DeployReport {
     let SelectedNodes { mut specs, wrong } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
-    let each = specs.iter().map(|spec| deploy_one(workspace.clone(), spec.clone(), request, cancel));
+    let each = specs.iter().map(|spec| {
+        let foreseen = foreseen.get(&spec.name).cloned();
+        deploy_one(workspace.clone(), (spec.clone(), foreseen), request, cancel)
+    });
     let deployed: Vec<NodeReport> =
         futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
     let refused =
@@ -104,7 +113,7 @@ fn rank(spec: &NodeSpec) -> u8 {
 
 async fn deploy_one(
     workspace: Arc<Workspace>,
-    spec: NodeSpec,
+    (spec, foreseen): (NodeSpec, Option<Arc<ForeseenChanges>>),
     request: &DeployRequest,
     cancel: &Cancel,
 ) -> NodeReport {
@@ -120,6 +129,7 @@ async fn deploy_one(
         // Another machine has none of the member's data.
         replace_member: request.replace_member || request.replace_machine,
         replace_machine: request.replace_machine,
+        foreseen,
         ..goal(&workspace, &spec)
     };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));

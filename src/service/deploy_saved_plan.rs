@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, CommandFailure, ErrorClass};
-use super::deploy::{DeployReport, DeployRequest, deploy_selected};
-use super::deployment_drift::drift;
+use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
+use super::deployment_drift::{DeploymentDrift, drift};
 use super::deployment_file::DeploymentFile;
 use super::foreseen_deployment::ForeseenDeployment;
-use super::operation_failure;
-use super::operation_report::RunOptions;
+use super::operation_failure::{self, OperationFailure};
+use super::operation_report::{NodeReport, NodeWork, RunOptions};
 use super::saved_file::{SavedFile, SavedFileError};
 use crate::engine::cancel::Cancel;
 use crate::operation::cluster_site::Workspace;
@@ -84,28 +84,74 @@ pub async fn deploy_saved_plan(
     let mut selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
     let mut now = ForeseenDeployment { selected: selected.names(), ..ForeseenDeployment::default() };
     // Before any host is connected to.
-    compare(&file.foreseen, &now, None)?;
+    judge(drift(&file.foreseen, &now), &[])?;
     selected.retain(|node| file.foreseen.nodes.contains_key(node));
     let dry = DeployRequest { run: RunOptions { dry_run: true, ..run }, ..request.clone() };
-    let predicted = deploy_selected(selected.clone(), &dry, workspace.clone(), cancel).await;
+    let predicted =
+        deploy_selected(selected.clone(), &Foreseen::new(), &dry, workspace.clone(), cancel).await;
     now = ForeseenDeployment::of(now.selected, &selected.specs, &predicted, &key);
-    let failures = predicted.nodes.iter().filter_map(|node| node.failure.as_ref());
-    compare(&file.foreseen, &now, operation_failure::of(failures))?;
-    Ok(deploy_selected(selected, &request, workspace, cancel).await)
+    let failures: Vec<&OperationFailure> =
+        predicted.nodes.iter().filter_map(|node| node.failure.as_ref()).collect();
+    judge(drift(&file.foreseen, &now), &failures)?;
+    Ok(deploy_selected(selected, &foreseen(predicted), &request, workspace, cancel).await)
 }
 
-fn compare(
-    planned: &ForeseenDeployment,
-    now: &ForeseenDeployment,
-    failures: Option<CommandFailure>,
+/// Meanwhile a host may change: then it is refused before it is touched.
+fn foreseen(predicted: DeployReport) -> Foreseen {
+    let of_node = |node: NodeReport| match node.work {
+        NodeWork::Planned(preview) => Some((node.name, Arc::new(preview.foreseen))),
+        NodeWork::Done(_) => None,
+    };
+    predicted.nodes.into_iter().filter_map(of_node).collect()
+}
+
+/// A manifest that was right and is wrong now is a difference too.
+fn judge(
+    differences: Vec<DeploymentDrift>,
+    failures: &[&OperationFailure],
 ) -> Result<(), DeploySavedPlanError> {
-    let differences: Vec<String> = drift(planned, now).iter().map(ToString::to_string).collect();
-    match failures {
-        None if differences.is_empty() => Ok(()),
-        Some(failures) if differences.is_empty() => Err(DeploySavedPlanError::Failed(failures)),
+    let mut lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    let edited = failures.iter().any(|failure| matches!(failure, OperationFailure::Manifest(_)));
+    match operation_failure::of(failures.iter().copied()) {
+        Some(failures) if lines.is_empty() && !edited => Err(DeploySavedPlanError::Failed(failures)),
+        None if lines.is_empty() => Ok(()),
         failures => {
-            let failures = failures.map(|failures| failures.errors()).unwrap_or_default();
-            Err(DeploySavedPlanError::Differs([differences, failures].concat()))
+            lines.extend(failures.iter().flat_map(CommandError::errors));
+            Err(DeploySavedPlanError::Differs(lines))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::node::{NodeProblem, NodeProblems};
+    use crate::operation::run::RunError;
+
+    #[test]
+    fn what_differs_is_refused_and_what_could_not_be_compared_has_its_own_exit_code() {
+        let interrupted = OperationFailure::Run {
+            node: "a".parse().unwrap(),
+            error: RunError::Interrupted,
+            without_host: None,
+        };
+        let problems = NodeProblems { node: "b".to_owned(), problems: vec![NodeProblem::NoName] };
+        let edited = OperationFailure::Manifest(problems);
+        let gone = DeploymentDrift::NotSelected("c".parse().unwrap());
+        let (line, wrong, stopped) =
+            ("c: in the plan, but no longer selected", "node b: metadata.name is missing", "a: interrupted");
+        for (differences, failures, expected) in [
+            (vec![], vec![], None),
+            (vec![], vec![&interrupted], Some((ErrorClass::Interrupted, vec![stopped]))),
+            (vec![], vec![&edited], Some((ErrorClass::Refused, vec![wrong]))),
+            (vec![], vec![&interrupted, &edited], Some((ErrorClass::Refused, vec![stopped, wrong]))),
+            (vec![gone.clone()], vec![], Some((ErrorClass::Refused, vec![line]))),
+            (vec![gone], vec![&interrupted], Some((ErrorClass::Refused, vec![line, stopped]))),
+        ] {
+            let found = judge(differences, &failures).err().map(|error| (error.class(), error.errors()));
+            let expected =
+                expected.map(|(class, lines)| (class, lines.into_iter().map(str::to_owned).collect()));
+            assert_eq!(found, expected);
         }
     }
 }

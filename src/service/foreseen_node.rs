@@ -181,7 +181,9 @@ mod tests {
         }
     }
 
-    fn foreseen(secret: &'static str, edit: fn(&mut NodeSpec)) -> ForeseenNode {
+    type Edit = fn(&mut NodeSpec);
+
+    fn foreseen(secret: &'static str, edit: Edit) -> ForeseenNode {
         let annotations = [("metalform.dev/ssh-host".to_owned(), "192.0.2.1".to_owned())].into();
         let mut manifest = NodeManifest::default();
         (manifest.metadata.name, manifest.metadata.annotations) = (Some("node".to_owned()), annotations);
@@ -198,7 +200,8 @@ mod tests {
             PhasePreview { title: "Preflight", actions: Vec::new(), end: None },
             PhasePreview { title: "etcd voter", actions: Vec::new(), end: Some(wait) },
         ];
-        let preview = Preview { phases, machine_id: Some("0123456789abcdef".to_owned()) };
+        let preview =
+            Preview { phases, machine_id: Some("0123456789abcdef".to_owned()), ..Preview::default() };
         let accepted =
             [AcceptedHostKey { address: "192.0.2.1:22".into(), key: "SHA256:a".into(), new: true }];
         ForeseenNode::of(&spec, &preview, &accepted, &Key::new(&[7; SALT]))
@@ -229,7 +232,7 @@ mod tests {
 
     #[test]
     fn each_part_of_a_manifest_has_a_digest_of_its_own() {
-        let table: [(fn(&mut NodeSpec), &[ManifestPart]); 6] = [
+        let table: [(Edit, &[ManifestPart]); 6] = [
             (|spec| spec.roles = [Role::Etcd].into(), &[ManifestPart::Roles]),
             (|spec| spec.version = Some("1.34.0".to_owned()), &[ManifestPart::Version]),
             (|spec| spec.ssh.port = 2222, &[ManifestPart::Ssh]),

@@ -69,7 +69,7 @@ mod tests {
             changes: Vec::new(),
         });
         let phase = PhasePreview { title: "etcd voter", actions: actions.collect(), end: None };
-        let work = NodeWork::Planned(Preview { phases: vec![phase], machine_id: None });
+        let work = NodeWork::Planned(Preview { phases: vec![phase], ..Preview::default() });
         NodeReport { name: name.parse().unwrap(), work, failure: None }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cluster_nodes::ClusterNodesError;
 use super::command_error::{CommandError, ErrorClass};
-use super::deploy::{DeployReport, DeployRequest, deploy_selected};
+use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::deployment_file::DeploymentFile;
 use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_report::RunOptions;
@@ -63,7 +63,7 @@ pub async fn plan_deployment(
     let selected = request.nodes.read(&workspace.layout).await?;
     let (names, specs, made) = (selected.names(), selected.specs.clone(), (workspace.now)());
     let salt: [u8; SALT] = rand::random();
-    let report = deploy_selected(selected, &request, workspace, cancel).await;
+    let report = deploy_selected(selected, &Foreseen::new(), &request, workspace, cancel).await;
     let foreseen = ForeseenDeployment::of(names, &specs, &report, &Key::new(&salt));
     let file = match foreseen.nodes.is_empty() {
         true => None,

@@ -164,3 +164,26 @@ fn what_is_no_plan_is_refused() {
     assert_eq!(both.code, 1);
     assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
 }
+
+#[test]
+fn the_plan_of_a_deployment_is_a_file_and_an_option_of_its_own() {
+    let sandbox = planned();
+    for (arguments, expected) in [
+        (
+            &["expand", "--plan", "$DIR/saved"][..],
+            "error: $DIR/saved: expected SavedDeployment of metalform.dev/v1alpha1, found SavedPlan",
+        ),
+        (&["expand", "--plan", "$DIR/missing"], "error: $DIR/missing: No such file"),
+        (&["expand", "--plan", "saved", "--dry-run"], "cannot be used with"),
+        (&["expand", "--plan", "saved", "--out", "other"], "--dry-run"),
+        (&["expand", "--out", "other"], "--dry-run"),
+        (&["deploy-node", "--plan", "saved", "node-1"], "cannot be used with"),
+        (&["deploy-node", "--plan", "saved", "--replace"], "cannot be used with"),
+        (&["deploy-node", "--plan", "saved", "--replace-member"], "cannot be used with"),
+        (&["deploy-node"], "required"),
+    ] {
+        let ran = sandbox.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
+    }
+}

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use metalform::model::role::Role;
 use metalform::operation::effect::Action;
+use metalform::operation::foreseen_changes::ForeseenChanges;
+use metalform::operation::run::RunError;
+use metalform::service::foreseen_deployment::ForeseenDeployment;
 use tokio::time::Instant;
 
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
@@ -13,6 +16,7 @@ use metalform::engine::cancel::{self, Cancel, CancelLevel};
 use crate::support::attempt::{Attempt, Ended, Recipe, outcome};
 use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::fault::{Fault, Faults};
+use crate::support::foreseen::{deployment, planned, refused};
 use crate::support::given;
 use crate::support::host::{Host, MEMBER};
 use crate::support::site::Shared;
@@ -22,7 +26,8 @@ pub fn play(script: &str) -> String {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let mut stage = Stage { world: Arc::new(Mutex::new(Cluster::default())), runs: 0 };
+        let world = Arc::new(Mutex::new(Cluster::default()));
+        let mut stage = Stage { world, runs: 0, saved: ForeseenDeployment::default() };
         let mut text = String::new();
         let mut commands = 0;
         for line in script.lines() {
@@ -46,6 +51,8 @@ pub fn play(script: &str) -> String {
 struct Stage {
     world: Shared,
     runs: usize,
+    /// The plan of the last `plan`.
+    saved: ForeseenDeployment,
 }
 
 impl Stage {
@@ -113,6 +120,23 @@ impl Stage {
                 };
                 self.shown(Recipe::Deploy, name, faults).await
             }
+            ["plan", name] => match self.foresee(name).await {
+                Ok((foreseen, _)) => {
+                    self.saved = foreseen;
+                    planned(&self.saved)
+                }
+                Err(error) => outcome(&Ended::Failed(error)),
+            },
+            ["deploy", name, "--plan"] => match self.foresee(name).await {
+                Ok((now, _)) if now != self.saved => refused(&self.saved, &now),
+                Ok((_, changes)) => {
+                    self.world.lock().unwrap().host(name).foreseen = Some(changes);
+                    let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
+                    self.world.lock().unwrap().host(name).foreseen = None;
+                    lines
+                }
+                Err(error) => outcome(&Ended::Failed(error)),
+            },
             ["deploy", name, "--replace-member"] => {
                 self.world.lock().unwrap().host(name).replace_member = true;
                 let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
@@ -178,6 +202,16 @@ impl Stage {
         let (mut lines, ended) = self.interruptible(Recipe::Deploy, name, faults, cancel).await;
         lines.extend(outcome(&ended));
         lines
+    }
+
+    async fn foresee(&self, name: &str) -> Result<(ForeseenDeployment, Arc<ForeseenChanges>), RunError> {
+        let (cancel, seen) = (Cancel::never(), Mutex::new(Vec::new()));
+        // As the dry runs of the command, each with the same token.
+        let attempt =
+            Attempt { world: &self.world, recipe: Recipe::Deploy, name, number: 0, cancel, seen: &seen };
+        let (spec, preview) = attempt.foresee().await;
+        let preview = preview?;
+        Ok((deployment(&spec, &preview), Arc::new(preview.foreseen)))
     }
 
     async fn shown(&mut self, recipe: Recipe, name: &str, faults: Faults) -> Vec<String> {

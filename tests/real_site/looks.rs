@@ -96,6 +96,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        foreseen: None,
         leaves: false,
     };
     let api = ApiPort::Kubeconfig(workspace.layout.admin_conf());

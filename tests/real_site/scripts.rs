@@ -21,10 +21,13 @@ use metalform::model::role::Role;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::cluster_site::{ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, Workspace};
 use metalform::operation::deploy::DeployOperation;
+use metalform::operation::dry_run::dry_run;
+use metalform::operation::foreseen_changes::ForeseenChanges;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::remove::RemoveOperation;
 use metalform::operation::reset::ResetOperation;
-use metalform::operation::run::{RunContext, run};
+use metalform::operation::run::{RunContext, RunError, run};
+use metalform::service::foreseen_deployment::ForeseenDeployment;
 use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
 use metalform::transport::ssh::SshClient;
@@ -42,6 +45,7 @@ use crate::script::{Named, faults, no_faults};
 use crate::stage::Stage;
 use crate::support::attempt::{Ended, Recipe, line, outcome, removal};
 use crate::support::fault::{Fault, Faults};
+use crate::support::foreseen::{deployment, planned, refused};
 use crate::support::host::Host;
 use crate::support::side_by_side::side_by_side;
 use crate::support::values;
@@ -100,6 +104,8 @@ pub struct Play {
     pub away_after_change: Duration,
     workspace: Arc<Workspace>,
     registry: StageRegistry,
+    /// The plan of the last `plan`.
+    saved: ForeseenDeployment,
     /// By name, in their order.
     hosts: Vec<(String, BTreeSet<Role>)>,
     _root: tempfile::TempDir,
@@ -136,6 +142,7 @@ impl Play {
             away_after_change: Duration::ZERO,
             workspace: Arc::new(workspace),
             registry: StageRegistry::default(),
+            saved: ForeseenDeployment::default(),
             hosts: Vec::new(),
             _root: root,
         }
@@ -206,9 +213,29 @@ impl Play {
                 };
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }
+            ["plan", name] => {
+                return Ok(match self.foresee(name).await {
+                    Ok((foreseen, _)) => {
+                        self.saved = foreseen;
+                        planned(&self.saved)
+                    }
+                    Err(error) => outcome(&Ended::Failed(error)),
+                });
+            }
+            ["deploy", name, "--plan"] => {
+                return Ok(match self.foresee(name).await {
+                    Ok((now, _)) if now != self.saved => refused(&self.saved, &now),
+                    Ok((_, changes)) => {
+                        let how = faults(how);
+                        let planned = (*name, Replace::Nothing, Some(changes));
+                        self.run_with(planned, Recipe::Deploy, how, Cancel::never()).await
+                    }
+                    Err(error) => outcome(&Ended::Failed(error)),
+                });
+            }
             ["deploy", name, "--replace-member"] => {
                 return Ok(self
-                    .run_with((name, Replace::Member), Recipe::Deploy, faults(how), Cancel::never())
+                    .run_with((name, Replace::Member, None), Recipe::Deploy, faults(how), Cancel::never())
                     .await);
             }
             ["remove", name, options @ ..] => {
@@ -238,7 +265,7 @@ impl Play {
             }
             ["deploy", name, "--replace"] => {
                 return Ok(self
-                    .run_with((name, Replace::Machine), Recipe::Deploy, faults(how), Cancel::never())
+                    .run_with((name, Replace::Machine, None), Recipe::Deploy, faults(how), Cancel::never())
                     .await);
             }
             ["another", "machine", "takes", "the", "place", "of", name] => {
@@ -262,36 +289,24 @@ impl Play {
     }
 
     async fn run(&self, name: &str, recipe: Recipe, faults: Faults, cancel: Cancel) -> Lines {
-        self.run_with((name, Replace::Nothing), recipe, faults, cancel).await
+        self.run_with((name, Replace::Nothing, None), recipe, faults, cancel).await
     }
 
     async fn run_with(
         &self,
-        (name, replace): (&str, Replace),
+        (name, replace, foreseen): (&str, Replace, Option<Arc<ForeseenChanges>>),
         recipe: Recipe,
         faults: Faults,
         cancel: Cancel,
     ) -> Lines {
-        let spec = match self.stage.api.lock().store.get("nodes", name) {
-            Some(node) if recipe != Recipe::Bootstrap => node.clone(),
-            _ => node(name, &["bootstrap", "master", "etcd", "infra"]),
-        };
-        let spec = NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap();
+        let spec = self.spec(name, recipe);
         let goal = metalform::service::workspace::goal(&self.workspace, &spec);
         let replace_machine = replace == Replace::Machine;
-        let goal = NodeGoal { replace_member: replace != Replace::Nothing, replace_machine, ..goal };
+        let goal =
+            NodeGoal { replace_member: replace != Replace::Nothing, replace_machine, foreseen, ..goal };
         let session = self.stage.session(name).unwrap();
-        let ports = Ports {
-            host: Arc::new(StageHost { session: session.clone(), stage: self.stage.clone(), now }),
-            peers: Arc::new(StagePeers { stage: self.stage.clone(), now }),
-            api: ApiPort::Client(self.stage.api.client()),
-            etcd: EtcdPort::Connector(Arc::new(StageEtcd(self.stage.clone()))),
-            network: Arc::new(StageNetwork),
-            registry: Arc::new(self.registry.clone()),
-        };
-        let site = ClusterSite::new(self.workspace.clone(), goal.clone(), spec, ports);
         let site = FaultySite {
-            site,
+            site: self.site(&goal, spec),
             session,
             stage: self.stage.clone(),
             away_after_change: self.away_after_change,
@@ -328,6 +343,34 @@ impl Play {
         let mut lines = lines.into_inner().unwrap();
         lines.extend(outcome(&ended));
         lines
+    }
+
+    fn spec(&self, name: &str, recipe: Recipe) -> NodeSpec {
+        let spec = match self.stage.api.lock().store.get("nodes", name) {
+            Some(node) if recipe != Recipe::Bootstrap => node.clone(),
+            _ => node(name, &["bootstrap", "master", "etcd", "infra"]),
+        };
+        NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap()
+    }
+
+    fn site(&self, goal: &NodeGoal, spec: NodeSpec) -> ClusterSite {
+        let session = self.stage.session(goal.name.as_str()).unwrap();
+        let ports = Ports {
+            host: Arc::new(StageHost { session, stage: self.stage.clone(), now }),
+            peers: Arc::new(StagePeers { stage: self.stage.clone(), now }),
+            api: ApiPort::Client(self.stage.api.client()),
+            etcd: EtcdPort::Connector(Arc::new(StageEtcd(self.stage.clone()))),
+            network: Arc::new(StageNetwork),
+            registry: Arc::new(self.registry.clone()),
+        };
+        ClusterSite::new(self.workspace.clone(), goal.clone(), spec, ports)
+    }
+
+    async fn foresee(&self, name: &str) -> Result<(ForeseenDeployment, Arc<ForeseenChanges>), RunError> {
+        let spec = self.spec(name, Recipe::Deploy);
+        let goal = metalform::service::workspace::goal(&self.workspace, &spec);
+        let preview = dry_run::<DeployOperation>(&goal, &self.site(&goal, spec.clone()).dry()).await?;
+        Ok((deployment(&spec, &preview), Arc::new(preview.foreseen)))
     }
 
     /// As the model shows itself.

@@ -8,10 +8,12 @@ use std::time::Duration;
 use metalform::engine::cancel::Cancel;
 use metalform::model::cluster::Cluster;
 use metalform::model::event::Event;
+use metalform::model::node::NodeSpec;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::contract::{Blocker, Operation};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::driver::RunFault;
+use metalform::operation::dry_run::{Preview, dry_run};
 use metalform::operation::effect::KeepData;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::removal_goal::RemoveGoal;
@@ -71,37 +73,51 @@ impl Attempt<'_> {
         self.run_in(Circumstances { faults, luck: Luck::default(), defect: None }).await
     }
 
-    pub async fn run_in(self, Circumstances { faults, luck, defect }: Circumstances) -> Ended {
-        let mut goal = {
-            let cluster = self.world.lock().unwrap();
-            let mut goal = given::goal(self.name, &cluster.hosts[self.name].roles);
-            goal.replace_member = cluster.hosts[self.name].replace_member;
-            goal.replace_machine = cluster.hosts[self.name].replace_machine;
-            goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
-            goal
-        };
+    /// The manifest of the node, and what a dry run of it foresees.
+    pub async fn foresee(self) -> (NodeSpec, Result<Preview, RunError>) {
+        let (goal, spec) = (self.goal(), self.world.lock().unwrap().spec(self.name));
+        let faults: Faults = Box::new(|_| panic!("a dry run acts"));
+        let site = self.site(&goal, Circumstances { faults, luck: Luck::default(), defect: None });
+        (spec, dry_run::<DeployOperation>(&goal, &site).await)
+    }
+
+    fn goal(&self) -> NodeGoal {
+        let cluster = self.world.lock().unwrap();
+        let host = &cluster.hosts[self.name];
+        let mut goal = given::goal(self.name, &host.roles);
+        goal.replace_member = host.replace_member;
+        goal.replace_machine = host.replace_machine;
+        goal.foreseen = host.foreseen.clone();
+        goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
         goal.leaves = matches!(self.recipe, Recipe::Remove { .. } | Recipe::Reset);
         goal.first |= self.recipe == Recipe::Bootstrap;
-        let given = changed(self.world.lock().unwrap().configuration);
-        let killed = Arc::new(Notify::new());
-        let fit = Arc::new(AtomicBool::new(false));
-        let site = ModelSite {
+        goal
+    }
+
+    fn site(&self, goal: &NodeGoal, Circumstances { faults, luck, defect }: Circumstances) -> ModelSite {
+        ModelSite {
             world: self.world.clone(),
             goal: goal.clone(),
             run: format!("run {} of {}", self.number, self.name),
             faults: Mutex::new(faults),
-            killed: killed.clone(),
-            fit: fit.clone(),
-            given,
+            killed: Arc::new(Notify::new()),
+            fit: Arc::new(AtomicBool::new(false)),
+            given: changed(self.world.lock().unwrap().configuration),
             count: AtomicUsize::new(0),
-            luck: luck.clone(),
+            luck,
             defect,
             stalled: Mutex::new(None),
             uncertain: AtomicBool::new(false),
             added: AtomicBool::new(false),
             leased: AtomicBool::new(false),
             bases: Mutex::new(Vec::new()),
-        };
+        }
+    }
+
+    pub async fn run_in(self, circumstances: Circumstances) -> Ended {
+        let (goal, luck) = (self.goal(), circumstances.luck.clone());
+        let site = self.site(&goal, circumstances);
+        let (killed, fit) = (site.killed.clone(), site.fit.clone());
         let waited = Mutex::new(BTreeSet::new());
         let report = |event: Event| {
             if let Event::PhaseEnded { phase, holds: true, .. } = &event

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use metalform::kube_api::eviction::{DrainPod, PodName};
 use metalform::kube_api::pods::ExpectedPod;
-use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, ROLE_LABEL_PREFIX};
+use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, ROLE_LABEL_PREFIX, SSH_HOST};
+use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::role::Role;
 use metalform::operation::observed::node::{NodeView, Peer, Reachability};
 use metalform::operation::observed::report::ContainerReport;
@@ -232,6 +233,16 @@ impl Cluster {
             node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
             node.ready_message = "cni plugin not initialized".to_owned();
         }
+    }
+
+    /// The Node as an operator and metalform have written it.
+    pub fn spec(&self, name: &str) -> NodeSpec {
+        let label = |role: &Role| (format!("{ROLE_LABEL_PREFIX}{role}"), String::new());
+        let mut annotations = self.nodes[name].annotations.clone();
+        annotations.insert(SSH_HOST.to_owned(), "192.0.2.11".to_owned());
+        let labels = self.hosts[name].roles.iter().map(label).collect();
+        let metadata = NodeMetadata { name: Some(name.to_owned()), labels, annotations };
+        NodeSpec::parse(&NodeManifest { metadata, ..NodeManifest::default() }).unwrap()
     }
 
     pub fn peers(&self, of: &str) -> BTreeMap<String, Peer> {

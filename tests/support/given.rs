@@ -41,6 +41,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        foreseen: None,
         leaves: false,
     }
 }

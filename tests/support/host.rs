@@ -10,6 +10,7 @@ use metalform::model::cluster::Cluster;
 use metalform::model::facts::{Cidr, Facts};
 use metalform::model::role::Role;
 use metalform::model::values::Values;
+use metalform::operation::foreseen_changes::ForeseenChanges;
 use metalform::operation::host_access::HostPlan;
 use metalform::operation::host_reset::inventory::HostDifference;
 use metalform::operation::host_reset::section::Section;
@@ -80,6 +81,8 @@ pub struct Host {
     pub replace_member: bool,
     /// Whether it may take the place of another machine.
     pub replace_machine: bool,
+    /// What a saved plan foresees on it.
+    pub foreseen: Option<Arc<ForeseenChanges>>,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
     pub things: BTreeMap<String, String>,
@@ -137,6 +140,7 @@ impl Host {
             etcd_data: None,
             replace_member: false,
             replace_machine: false,
+            foreseen: None,
             joined: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),

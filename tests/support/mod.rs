@@ -7,6 +7,7 @@ pub mod dice;
 pub mod effect;
 pub mod etcd;
 pub mod fault;
+pub mod foreseen;
 pub mod given;
 pub mod host;
 pub mod lease;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::facts::Facts;
 use crate::operation::cause::Cause;
-use crate::operation::effect::{Action, LookKey, Observation};
+use crate::operation::effect::{Action, LookKey, Observation, Target};
 use crate::operation::host_reset::inventory::HostDifference;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
@@ -37,6 +37,8 @@ pub struct HostBegun {
     /// Resources that this run has changed, by layer.
     #[serde(with = "by_layer")]
     pub changed: BTreeMap<Layer, BTreeSet<String>>,
+    /// Whether it has done anything on the host.
+    pub touched: bool,
     /// Whether it restarted the kubelet.
     pub kubelet_restarted: bool,
     /// Whether it stopped the kubelet for good.
@@ -162,6 +164,7 @@ impl HostPart {
 impl HostBegun {
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
+        self.touched |= action.target() == Target::Host;
         match action {
             // It depends on the other nodes, which change meanwhile: the same resource may differ again.
             Action::Apply(Layer::Proxy, _) => {}

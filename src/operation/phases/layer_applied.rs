@@ -19,14 +19,30 @@ pub(super) fn applied<O: NodeOperation>(scene: &Scene<'_, O>, layer: Layer) -> R
         LayerPlan::Unchanged(_) => Ok(()),
         LayerPlan::Refused(refusals) => Err(PhaseStatus::Blocked(Blocker::Refused(refusals.clone()))),
         LayerPlan::Differs(plan) => {
-            let ids = plan.changes().into_iter().map(|change| change.id);
-            let again: Vec<String> = ids.filter(|id| scene.host_begun().was_changed(&layer, id)).collect();
-            if again.is_empty() {
-                Err(PhaseStatus::Act(Action::Apply(layer, plan.clone())))
-            } else {
-                Err(PhaseStatus::Blocked(Blocker::StillDiffers(again)))
+            let ids: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();
+            let unforeseen = unforeseen(scene, &layer, &ids);
+            if !unforeseen.is_empty() {
+                return Err(PhaseStatus::Blocked(Blocker::Refused(unforeseen)));
+            }
+            let again = ids.into_iter().filter(|id| scene.host_begun().was_changed(&layer, id));
+            match again.collect::<Vec<String>>() {
+                none if none.is_empty() => Err(PhaseStatus::Act(Action::Apply(layer, plan.clone()))),
+                again => Err(PhaseStatus::Blocked(Blocker::StillDiffers(again))),
             }
         }
+    }
+}
+
+/// Those of these resources that a saved plan does not change, with the reason. After the first thing that the run has done
+/// on the host, more may follow from that: a package brings files, a file that was changed restarts a service.
+fn unforeseen<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    layer: &Layer,
+    ids: &[String],
+) -> Vec<(String, String)> {
+    match &scene.node_goal().foreseen {
+        Some(foreseen) if !scene.host_begun().touched => foreseen.exceeded_by(scene.node_goal(), layer, ids),
+        _ => Vec::new(),
     }
 }
 
