@@ -50,12 +50,12 @@ enum EtcdVerb {
     Defragment,
     /// Remove the learner of a run that is gone; refused while a run holds the lease on etcd membership
     RemoveLearner,
-    /// After quorum is lost: go on with the data of one member, then let the others join it again
+    /// After quorum is lost: continue with the data of one member, then let the others join it again
     ///
     /// Shows first what is lost, and asks. The data of the other members is set aside on their hosts, none is deleted. Hosts
     /// that do not answer must be off.
     Recover(EtcdRecoverArgs),
-    /// Go on with a snapshot: on one node first, then let the others join it again
+    /// Continue with a snapshot: on one node first, then let the others join it again
     ///
     /// Shows first what is lost, and asks. The data of all members is set aside on their hosts, none is deleted. Hosts that do
     /// not answer must be off.

@@ -20,17 +20,17 @@ use crate::report::recovery_plan::text;
 use crate::service::etcd_recover::{PreparedRecovery, RecoverRequest, prepare};
 use crate::service::operation_failure;
 
-/// Which member etcd goes on with.
+/// Which member etcd continues with.
 #[derive(Debug, Args)]
 pub struct EtcdRecoverArgs {
-    /// The node of the member to go on with [default: the one that has come furthest]
+    /// The node of the member to continue with [default: the one that has come furthest]
     #[arg(long, value_name = "NODE")]
     member: Option<HostName>,
     #[command(flatten)]
     run: RecoveryRun,
 }
 
-/// Which snapshot etcd goes on with.
+/// Which snapshot etcd continues with.
 #[derive(Debug, Args)]
 pub struct EtcdRestoreArgs {
     /// A file that `metalform etcd snapshot` has saved
@@ -116,13 +116,13 @@ fn confirm(prepared: &PreparedRecovery) -> Result<(), Failure> {
     let node = &prepared.plan.survivor.node;
     let refused = |why: &str| {
         Failure::new(Exit::Refused, why)
-            .hint("nothing was changed; --yes-i-have-read-the-plan goes on without a terminal")
+            .hint("nothing was changed; --yes-i-have-read-the-plan continues without a terminal")
     };
     if !std::io::stdin().is_terminal() {
         return Err(refused("this needs a confirmation, and standard input is no terminal"));
     }
     // Without standard error there is no question, and no answer to it.
-    let _ = write!(std::io::stderr(), "Type the name of the node that etcd goes on with ({node}): ");
+    let _ = write!(std::io::stderr(), "Type the name of the node that etcd continues with ({node}): ");
     let mut line = String::new();
     let typed = std::io::stdin().lock().read_line(&mut line);
     if typed.is_ok() && line.trim() == node.as_str() { Ok(()) } else { Err(refused("not confirmed")) }

@@ -1,4 +1,4 @@
-//! Which data etcd goes on with after its quorum was lost, and what is lost with the others. Pure.
+//! Which data etcd continues with after its quorum was lost, and what is lost with the others. Pure.
 
 use jiff::Timestamp;
 
@@ -65,7 +65,7 @@ pub struct LogPosition {
 /// What is to be done, for a person to decide on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryPlan<N> {
-    /// The member that etcd goes on with, alone.
+    /// The member that etcd continues with, alone.
     pub survivor: MemberOnDisk<N>,
     /// Members whose data is set aside; they join again behind it.
     pub set_aside: Vec<MemberOnDisk<N>>,

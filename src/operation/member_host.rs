@@ -1,4 +1,4 @@
-//! The host of an etcd member while etcd has no quorum: what is on its disk, and which member it goes on as.
+//! The host of an etcd member while etcd has no quorum: what is on its disk, and which member it continues as.
 //!
 //! Scripts, not states: what they change is data, and etcd must not run meanwhile.
 
@@ -22,7 +22,7 @@ const RECOVER: &str = include_str!("member_host/recover.sh");
 #[derive(Clone)]
 pub struct MemberHost(pub Arc<dyn HostAccess>);
 
-/// The member that a host goes on as, alone.
+/// The member that a host continues as, alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoleMember {
     /// Its node.

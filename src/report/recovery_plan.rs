@@ -15,8 +15,8 @@ pub fn text(prepared: &PreparedRecovery) -> String {
     let mut rows = vec![row(
         &plan.survivor,
         match prepared.snapshot {
-            None => "etcd goes on with this data alone".to_owned(),
-            Some(_) => "etcd goes on with the snapshot here; the data is set aside".to_owned(),
+            None => "etcd continues with this data alone".to_owned(),
+            Some(_) => "etcd continues with the snapshot here; the data is set aside".to_owned(),
         },
     )];
     let joins = |_: &_| "is stopped, its data set aside; joins again".to_owned();

@@ -1,8 +1,8 @@
-//! `etcd recover` and `etcd restore`: etcd goes on with the data of one member, or with a snapshot, and the other members
+//! `etcd recover` and `etcd restore`: etcd continues with the data of one member, or with a snapshot, and the other members
 //! join it again.
 //!
 //! # Order
-//! Every other member is stopped first and its data set aside: no two of them can agree behind the one that goes on. Then
+//! Every other member is stopped first and its data set aside: no two of them can agree behind the one that continues. Then
 //! that one becomes the only member. The API serves again, and the control-plane nodes are deployed as always: each copy
 //! joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once etcd works.
 
@@ -42,7 +42,7 @@ use crate::workspace::host_lock::{HostLock, HostLockError};
 /// How long etcd, and then the API, may take to answer.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What etcd shall go on with.
+/// What etcd shall continue with.
 #[derive(Debug, Clone)]
 pub struct RecoverRequest {
     /// A snapshot; without one the data of a member.
@@ -60,7 +60,7 @@ pub struct RecoverRequest {
 pub struct PreparedRecovery {
     /// What is to be done.
     pub plan: RecoveryPlan<HostName>,
-    /// The snapshot, if etcd goes on with one.
+    /// The snapshot, if etcd continues with one.
     pub snapshot: Option<SnapshotFile>,
     /// etcd as it works now, if it does.
     pub working: Option<Membership>,
@@ -89,7 +89,7 @@ pub enum EtcdRecoverError {
         /// Voters.
         voters: usize,
     },
-    /// There is nothing to go on with.
+    /// There is nothing to continue with.
     #[error(transparent)]
     Obstacle(#[from] RecoveryObstacle),
     /// The bundle has no etcd.
@@ -179,10 +179,10 @@ impl CommandError for EtcdRecoverError {
     }
 }
 
-/// Looks at every etcd node, and decides what to go on with. Changes nothing.
+/// Looks at every etcd node, and decides what to continue with. Changes nothing.
 ///
 /// # Errors
-/// While etcd has its quorum (but for a snapshot), and when there is nothing to go on with.
+/// While etcd has its quorum (but for a snapshot), and when there is nothing to continue with.
 pub async fn prepare(
     request: &RecoverRequest,
     workspace: &Workspace,

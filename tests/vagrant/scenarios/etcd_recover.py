@@ -1,4 +1,4 @@
-"""etcd without its quorum goes on with the data of one member, or with a snapshot; the others join it again."""
+"""etcd without its quorum continues with the data of one member, or with a snapshot; the others join it again."""
 
 import json
 
@@ -44,9 +44,9 @@ def refused():
 
 # Of one, the data of the members that are destroyed; then the words of the command.
 WAYS = {
-    "two of three members are destroyed: etcd goes on with the first one": (["last", "middle"], ["recover"]),
-    "the first and another are destroyed: etcd goes on with the one that is named": (["first", "middle"], ["recover", "--member"]),
-    "all are destroyed: etcd goes on with a snapshot, without what came after it": (["first", "middle", "last"], ["restore", SNAPSHOT]),
+    "two of three members are destroyed: etcd continues with the first one": (["last", "middle"], ["recover"]),
+    "the first and another are destroyed: etcd continues with the one that is named": (["first", "middle"], ["recover", "--member"]),
+    "all are destroyed: etcd continues with a snapshot, without what came after it": (["first", "middle", "last"], ["restore", SNAPSHOT]),
 }
 
 
@@ -66,7 +66,7 @@ def recovered(way):
         expect("no host that can be reached has the data" in done.stderr, done.stderr)
     shown = _metalform(SUCCESS, *words, "--dry-run")
     line = next(line for line in shown.stdout.splitlines() if line.startswith(f"{survivor} "))
-    expect("goes on" in line and "is lost" in shown.stdout, shown.stdout)
+    expect("continues" in line and "is lost" in shown.stdout, shown.stdout)
     done = metalform("etcd", *words, CONFIRMED, timeout=PATIENCE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
     _expect_as_before()
