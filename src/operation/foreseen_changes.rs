@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::goal::NodeGoal;
 use super::layer::Layer;
 use super::observed::layer_plan::LayerPlan;
 use crate::model::role::Role;
@@ -28,9 +27,14 @@ impl ForeseenChanges {
 
     /// Those of these resources of a layer that are not to be changed, each with the reason. What follows from the states of
     /// other machines is not foreseeable.
-    pub fn exceeded_by(&self, goal: &NodeGoal, layer: &Layer, ids: &[String]) -> Vec<(String, String)> {
+    pub fn exceeded_by(
+        &self,
+        roles: &BTreeSet<Role>,
+        layer: &Layer,
+        ids: &[String],
+    ) -> Vec<(String, String)> {
         let Some(foreseen) = self.0.get(layer) else { return Vec::new() };
-        let of_others = |id: &str| PROXY.contains(&id) || id == API_SERVER && !goal.has(Role::Etcd);
+        let of_others = |id: &str| PROXY.contains(&id) || id == API_SERVER && !roles.contains(&Role::Etcd);
         let reason =
             "requires a change that is not in the plan: the host changed since the comparison with it";
         let unforeseen = ids.iter().filter(|id| !foreseen.contains(*id) && !of_others(id));
@@ -41,7 +45,6 @@ impl ForeseenChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::tests::goal;
     use crate::state::Tree;
 
     #[test]
@@ -58,7 +61,7 @@ mod tests {
             (Layer::Etcd, vec![Role::Etcd], vec!["file:/d"], vec![]),
         ] {
             let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
-            let exceeding = foreseen.exceeded_by(&goal(roles), &layer, &ids);
+            let exceeding = foreseen.exceeded_by(&roles.into_iter().collect(), &layer, &ids);
             let found: Vec<&str> = exceeding.iter().map(|(id, _)| id.as_str()).collect();
             assert_eq!(found, expected, "{layer:?} {ids:?}");
         }

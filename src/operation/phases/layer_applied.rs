@@ -41,7 +41,9 @@ fn unforeseen<O: NodeOperation>(
     ids: &[String],
 ) -> Vec<(String, String)> {
     match &scene.node_goal().foreseen {
-        Some(foreseen) if !scene.host_begun().touched => foreseen.exceeded_by(scene.node_goal(), layer, ids),
+        Some(foreseen) if !scene.host_begun().touched => {
+            foreseen.exceeded_by(&scene.node_goal().roles, layer, ids)
+        }
         _ => Vec::new(),
     }
 }
