@@ -127,7 +127,7 @@ def _next_second():
 
 def _cursor():
     shown = succeed(BOOTSTRAP, "journalctl", "--lines=0", "--show-cursor")
-    return shown.strip().removeprefix("-- cursor: ")
+    return shown.strip().splitlines()[-1].removeprefix("-- cursor: ")
 
 
 def _journal(cursor):
