@@ -1,4 +1,4 @@
-"""A `metalform deploy-node` in progress: its lines as they are printed, signals to it, and its table."""
+"""A `metalform deploy-node`, or another operation, in progress: its lines as they are printed, signals to it, and its table."""
 
 import re
 import subprocess
@@ -16,11 +16,11 @@ _NOT_PHASES = ("total", "sum of")
 
 
 class Deployment:
-    """Started when it is made."""
+    """Started when it is made. `expand` and such have no node."""
 
-    def __init__(self, node, *options, program="metalform", prefix=()):
-        self.node = node
-        command = [*prefix, program, "deploy-node", node, *options]
+    def __init__(self, node, *options, program="metalform", prefix=(), verb="deploy-node"):
+        self.node, self.verb = node, verb
+        command = [*prefix, program, verb, *([node] if node else []), *options]
         words = [LAB, "exec", BOOTSTRAP, "--", "sh", "-c", 'echo $$; exec "$@"', "sh", *command]
         self._process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -63,7 +63,7 @@ class Deployment:
             seen = probe()
             if not seen and self._process.poll() is not None:
                 self._join()
-                raise Final(f"deploy-node ended with {self._process.returncode} before that:\n{self.stdout}{self.stderr}")
+                raise Final(f"{self.verb} ended with {self._process.returncode} before that:\n{self.stdout}{self.stderr}")
             return seen
 
         until(sentence, seconds, probed, **how)
@@ -80,7 +80,7 @@ class Deployment:
         try:
             self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            raise Failed(f"deploy-node {self.node}: still running after {seconds} s\n{self.stderr}") from None
+            raise Failed(f"{self.verb} {self.node or ''}: still running after {seconds} s\n{self.stderr}") from None
         self.ended = time.monotonic()
         self._join()
         return self.returncode

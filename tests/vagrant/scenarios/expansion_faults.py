@@ -1,0 +1,255 @@
+"""Operations that are killed anywhere, and machines that fail meanwhile: the next run converges, and no write is lost."""
+
+import json
+import os
+import random
+import tempfile
+import time
+
+import etcd_join_faults as joins
+from checks import State, check, expect, expect_equal, until
+from cluster import BOOTSTRAP, LAB, NODES, address, authorise, discard, forget, fresh, get, introduce, lab, metalform, ready, shell, with_role
+from control_plane_node import ETCD, MASTER, accept_host_key, etcdctl
+from control_plane_node import forget as forget_member
+from control_plane_node import introduce as introduce_member
+from deployment import Deployment
+from etcd_writer import PREFIX, Writer, key
+from sampling import SEED, sample
+
+SUCCESS, SSH, ETCD_CLASS = 0, 3, 5
+NODE, WORKER = "spare-2", "spare-1"
+# Seconds: without a confirmed write; for a whole operation, with a lease that has to expire first.
+GAP, PATIENCE = 5, 330
+# The actions of each operation, in their order, each as the line that metalform prints when it begins it.
+REMOVAL = [
+    "cordon the node",
+    "withdraw the API server",
+    "update the API server proxy",
+    "stop the control plane",
+    "take the lease",
+    "remove .* from etcd",
+    "release the lease",
+    "stop the kubelet",
+    "remove packages, files and settings",
+    "clear the host",
+    "remove the record",
+    "delete the Node object",
+]
+EXPANSION = [
+    "apply base system",
+    "create a join token",
+    "take the lease",
+    "add .* as a learner",
+    "apply etcd member",
+    "promote etcd learner",
+    "apply control plane$",
+    "record that the API server is ready",
+    "update the API server proxy",
+    "start a pod on the node",
+]
+REPLACEMENT = ["remove .* from etcd", "apply base system", "add .* as a learner", "promote etcd learner", "apply control plane$"]
+_INSTANTS = random.Random(f"{SEED} expansion_faults")
+_state = State()
+
+
+def set_up():
+    directory = tempfile.TemporaryDirectory(prefix="metalform-faults-")
+    _state["directory"] = directory
+    for name, text in joins.credentials().items():
+        with open(os.open(os.path.join(directory.name, name), os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+    _state["writer"] = Writer(LAB, directory.name, joins.voter_urls())
+    until("the first write is confirmed", 10, _state["writer"].confirmed)
+
+
+def tear_down():
+    if "writer" in _state:
+        _state["writer"].end()
+        _state["directory"].cleanup()
+    lab("power-on", *NODES)
+    until("every node is Ready", 120, lambda: all(ready(node) for node in NODES))
+    forget_member(NODE)
+    forget(WORKER)
+    etcdctl("del", "--prefix", PREFIX)
+
+
+def _killed(running, action):
+    """Metalform is killed up to 0.4 s after it began the action."""
+    with running:
+        running.until_line(action, PATIENCE, pause=0.01)
+        # The instant itself is what is tested: there is no condition to wait for.
+        time.sleep(_INSTANTS.uniform(0, 0.4))
+        running.kill()
+        running.finish(10)
+
+
+def _run(*words):
+    done = metalform(*words, timeout=PATIENCE)
+    expect_equal(f"exit code of the next run\n{done.stdout[-2000:]}{done.stderr[-2000:]}", done.returncode, SUCCESS)
+
+
+def _nodes():
+    return {node["metadata"]["name"] for node in get("nodes")["items"]}
+
+
+def _master():
+    introduce_member(NODE, MASTER, ETCD)
+    _run("deploy-node", NODE)
+
+
+@check("remove-node of a master with etcd is killed at: {}", each=sample("expansion_faults: removal", REMOVAL, 1))
+def removal_is_killed(action):
+    _master()
+    _killed(Deployment(NODE, verb="remove-node"), action)
+    if NODE in _nodes():
+        _run("remove-node", NODE)
+    _expect_without()
+
+
+@check("expand by a master with etcd and a worker is killed at: {}", each=sample("expansion_faults: expansion", EXPANSION, 1))
+def expansion_is_killed(action):
+    introduce_member(NODE, MASTER, ETCD)
+    introduce(WORKER)
+    _killed(Deployment(None, verb="expand"), action)
+    _run("expand")
+    _expect_with()
+    expect(ready(WORKER), "the worker is not Ready")
+    _run("remove-node", NODE, WORKER)
+    _expect_without()
+
+
+@check("deploy-node --replace of a master with etcd is killed at: {}", each=sample("expansion_faults: replacement", REPLACEMENT, 1))
+def replacement_is_killed(action):
+    _master()
+    discard(NODE)
+    fresh(NODE)
+    authorise(NODE)
+    accept_host_key(NODE)
+    until("the Node is not Ready", 90, _not_ready)
+    _killed(Deployment(NODE, "--replace"), action)
+    _run("deploy-node", NODE, "--replace")
+    _expect_with()
+    _run("remove-node", NODE)
+    _expect_without()
+
+
+def api_is_silent():
+    """Its processes are stopped, so that connections stay open and no request is answered."""
+    introduce(WORKER)
+    with Deployment(WORKER) as running:
+        running.until_line("apply base system", PATIENCE)
+        masters = with_role(MASTER)
+        for master in masters:
+            shell(master, "pkill -STOP -x kube-apiserver")
+        time.sleep(30)
+        for master in masters:
+            shell(master, "pkill -CONT -x kube-apiserver")
+        running.finish(PATIENCE)
+        print(f"# the run ended with {running.returncode}", flush=True)
+    _run("deploy-node", WORKER)
+
+
+def host_reboots():
+    """In the middle of its packages."""
+    introduce(WORKER)
+    with Deployment(WORKER) as running:
+        running.until_line("apply base system", PATIENCE)
+        time.sleep(_INSTANTS.uniform(1, 4))
+        lab("power-off", WORKER)
+        lab("power-on", WORKER)
+        expect_equal(f"exit code\n{running.stderr}", running.finish(PATIENCE), SSH)
+    _run("deploy-node", WORKER)
+
+
+def master_is_off():
+    """A worker joins; etcd does not grow."""
+    off = with_role(MASTER)[-1]
+    introduce(WORKER)
+    introduce_member(NODE, ETCD)
+    lab("power-off", off)
+    _run("deploy-node", WORKER)
+    done = metalform("deploy-node", NODE, timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, ETCD_CLASS)
+    expect("every other voting member of etcd to be healthy" in done.stderr and off in done.stderr, done.stderr)
+    lab("power-on", off)
+    until("its member is healthy again", 120, lambda: metalform("etcd", "health").returncode == SUCCESS)
+    _run("deploy-node", NODE)
+    _run("remove-node", NODE)
+
+
+def disk_is_full():
+    """That of the records on the bootstrap node: the operation is not recorded, and succeeds."""
+    introduce(WORKER)
+    records = "/var/lib/metalform/operations"
+    shell(BOOTSTRAP, 'mount -t tmpfs -o size=4k tmpfs "$1" && head -c 100000 /dev/zero > "$1/filling" 2>/dev/null || true', records)
+    try:
+        done = metalform("deploy-node", WORKER, timeout=PATIENCE)
+    finally:
+        shell(BOOTSTRAP, 'umount "$1"', records)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    expect("No space left on device" in done.stderr, done.stderr)
+
+
+def two_at_once():
+    """One of them waits for the other's host, and finds nothing to do."""
+    introduce_member(NODE, MASTER, ETCD)
+    introduce(WORKER)
+    with Deployment(None, "--wait=300", verb="expand") as one, Deployment(None, "--wait=300", verb="expand") as other:
+        one.succeed(PATIENCE)
+        other.succeed(PATIENCE)
+    _expect_with()
+    _run("remove-node", NODE)
+
+
+OTHERS = {
+    "the API does not answer for 30 s": api_is_silent,
+    "the host reboots in the middle of its packages": host_reboots,
+    "a master is off while a worker is added and while etcd should grow": master_is_off,
+    "the disk of the bootstrap node is full": disk_is_full,
+    "two expand at once": two_at_once,
+}
+
+
+@check("{}", each=sample("expansion_faults: others", OTHERS, 1))
+def other(what):
+    OTHERS[what]()
+    _run("remove-node", WORKER)
+    _expect_without()
+
+
+@check("no write was lost, and none waited for longer than an election")
+def writes():
+    writer = _state["writer"]
+    expect(writer.runs(), "the writer has ended")
+    writer.end()
+    confirmed = writer.confirmed()
+    gap = writer.gap(0)
+    print(f"# {len(confirmed)} writes were confirmed, with a gap of at most {gap:.2f} s", flush=True)
+    for node in with_role(ETCD):
+        endpoint = f"https://{address(node)}:2379"
+        found = set(etcdctl("get", "--prefix", PREFIX, "--keys-only", endpoint=endpoint).split())
+        expect_equal(f"confirmed writes that {node} does not have", [each for each in confirmed if key(each) not in found], [])
+    expect(gap <= GAP, f"no write was confirmed for {gap:.2f} s")
+
+
+def _not_ready():
+    conditions = {each["type"]: each["status"] for each in get("node", NODE)["status"].get("conditions", [])}
+    return conditions.get("Ready") != "True"
+
+
+def _voters():
+    members = json.loads(metalform("etcd", "members", "-o", "json").stdout)
+    return sorted(member["name"] for member in members if member["status"] == "voter")
+
+
+def _expect_with():
+    expect_equal("voters", _voters(), sorted([*with_role(ETCD), NODE]))
+    expect(all(ready(node) for node in [*NODES, NODE]), "a node is not Ready")
+
+
+def _expect_without():
+    """Its host is what it was: the next time it is introduced it has a new disk all the same."""
+    expect_equal("voters", _voters(), sorted(with_role(ETCD)))
+    expect_equal("nodes", _nodes(), set(NODES))
+    done = metalform("expand", "--dry-run", "--detailed-exitcode", timeout=PATIENCE)
+    expect_equal(f"exit code of a dry run\n{done.stdout[-2000:]}{done.stderr}", done.returncode, SUCCESS)
