@@ -97,7 +97,6 @@ def _master():
     _run("deploy-node", NODE)
 
 
-@check("remove-node of a master with etcd is killed at: {}", each=sample("expansion_faults: removal", REMOVAL, 1))
 def removal_is_killed(action):
     _master()
     _killed(Deployment(NODE, verb="remove-node"), action)
@@ -106,7 +105,6 @@ def removal_is_killed(action):
     _expect_without()
 
 
-@check("expand by a master with etcd and a worker is killed at: {}", each=sample("expansion_faults: expansion", EXPANSION, 1))
 def expansion_is_killed(action):
     introduce_member(NODE, MASTER, ETCD)
     introduce(WORKER)
@@ -118,7 +116,6 @@ def expansion_is_killed(action):
     _expect_without()
 
 
-@check("deploy-node --replace of a master with etcd is killed at: {}", each=sample("expansion_faults: replacement", REPLACEMENT, 1))
 def replacement_is_killed(action):
     _master()
     discard(NODE)
@@ -131,6 +128,23 @@ def replacement_is_killed(action):
     _expect_with()
     _run("remove-node", NODE)
     _expect_without()
+
+
+KILLS = {
+    f"{operation} is killed at: {action}": (play, action)
+    for operation, play, actions in (
+        ("remove-node of a master with etcd", removal_is_killed, REMOVAL),
+        ("expand by a master with etcd and a worker", expansion_is_killed, EXPANSION),
+        ("deploy-node --replace of a master with etcd", replacement_is_killed, REPLACEMENT),
+    )
+    for action in actions
+}
+
+
+@check("{}", each=sample("expansion_faults: kills", KILLS, 1))
+def killed(what):
+    play, action = KILLS[what]
+    play(action)
 
 
 def api_is_silent():
