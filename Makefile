@@ -18,7 +18,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
 unexport COLUMNS
 
 .PHONY: help demo test test-long check format lint unit simulation real-etcd deny fresh vagrant-check bundle lab-up lab-down \
-    scenarios adversity bench-engines bench-down prerequisites clean
+    scenarios adversity bench-engines bench-expansion bench-down prerequisites clean
 
 help:
 	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
@@ -30,6 +30,7 @@ help:
 	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
 	@echo 'make bench-engines  compare with salt-ssh, ansible and pyinfra: half an hour (root); see benches/engines/README.md'
+	@echo 'make bench-expansion  expansions of the demo cluster beside what they take by hand: an hour (root), REPS=5'
 	@echo 'make bundle         only build the packages and images of a cluster (root)'
 	@echo 'make lab-up         only start the hosts (root)'
 	@echo 'make lab-down       stop them and restore the machine (root)'
@@ -93,6 +94,9 @@ adversity:
 bench-engines:
 	@$(LAB)/prerequisites build lab bench
 	@benches/engines/bench $(BENCH_OPTIONS)
+
+bench-expansion:
+	@benches/expansion/bench $(if $(REPS),--repetitions $(REPS))
 
 bench-down:
 	@benches/engines/bench --down

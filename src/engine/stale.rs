@@ -65,7 +65,7 @@ impl<'a> Reach<'a> {
                 self.path(&request.certificate);
                 self.path(&request.key);
             }
-            Step::ReloadUnitFiles => self.units = true,
+            Step::ReloadUnitFiles | Step::ReloadUnit(_) => self.units = true,
             Step::Unit {
                 verb: UnitVerb::Enable | UnitVerb::Disable | UnitVerb::Mask | UnitVerb::Unmask,
                 name,

@@ -137,6 +137,7 @@ impl Site for ClusterSite {
             Look::ApiServers(addresses) => self.api_servers(addresses).await,
             Look::JoinTokens => self.join_tokens().await,
             Look::Reachability => self.reachability().await,
+            Look::PodGateway => self.pod_gateway().await,
             Look::Membership(endpoints) => self.membership(endpoints).await,
             Look::Lease => self.lease_view().await,
             Look::Api => self.api().await,

@@ -61,6 +61,11 @@ pub trait Phase<O: Operation>: Sync {
     /// # Guarantees
     /// Pure and total: depends on the scene alone.
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus;
+
+    /// What it looks at itself: what was observed before it begins may be minutes old.
+    fn looks_again(&self) -> Vec<LookKey> {
+        Vec::new()
+    }
 }
 
 /// Everything that a phase decides by.

@@ -95,7 +95,7 @@ pub async fn dry_run<O: Operation>(goal: &O::Goal, site: &dyn Site) -> Result<Pr
         goal,
         site,
         world: O::World::default(),
-        memory: Memory::default(),
+        memory: Memory::timeless(),
         planned: BTreeMap::new(),
         ends: BTreeMap::new(),
         predicted: BTreeSet::new(),

@@ -226,6 +226,7 @@ fn step_text(step: &Step) -> String {
         Step::RemovePackages(names) => format!("remove packages {}", names.join(", ")),
         Step::HoldPackage { name, hold } => format!("{} {name}", if *hold { "hold" } else { "release" }),
         Step::ReloadUnitFiles => "reload unit files".to_owned(),
+        Step::ReloadUnit(name) => format!("reload {name} if its files have changed"),
         Step::Unit { name, verb } => format!("{verb:?} {name}").to_lowercase(),
         Step::SetSysctl { key, value } => format!("set {key} = {value}"),
         Step::LoadModule(name) => format!("load module {name}"),

@@ -166,6 +166,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::ApiServers([("node-1".to_owned(), subject().address)].into()),
         Look::JoinTokens,
         Look::Reachability,
+        Look::PodGateway,
         Look::Membership(vec!["https://127.0.0.1:2379".to_owned()]),
         Look::Lease,
         Look::Api,
@@ -193,6 +194,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::ApiServers(_)
             | Look::JoinTokens
             | Look::Reachability
+            | Look::PodGateway
             | Look::Membership(_)
             | Look::Lease
             | Look::Api

@@ -56,6 +56,8 @@ pub struct Cluster {
     /// By name, of one namespace.
     pub pods: BTreeMap<String, UserPod>,
     pub reach_pods: BTreeMap<String, ReachPod>,
+    /// Machines on which a pod has run.
+    pub bridges: BTreeSet<String>,
     /// How often the operator has changed what etcd and the API servers run with.
     pub configuration: u32,
     /// The API does not answer before.
@@ -386,6 +388,13 @@ impl Cluster {
             }
             Some(ReachPod::Since(_)) => Reachability::NotYet("the pod has no address yet".to_owned()),
         }
+    }
+
+    /// Whether the bridge of the node's pods answers, and no run that was killed has left its pod.
+    pub fn pod_gateway(&self, name: &str) -> bool {
+        self.is_near(name)
+            && !self.reach_pods.contains_key(name)
+            && self.bridges.contains(&self.hosts[name].facts.machine_id)
     }
 
     /// Whoever renewed it is gone.

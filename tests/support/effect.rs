@@ -179,6 +179,8 @@ impl ModelSite {
                 cluster.host(&name).stop_node();
             }
             Action::ClearHost(..) => {
+                let machine = cluster.hosts[&name].facts.machine_id.clone();
+                cluster.bridges.remove(&machine);
                 let host = cluster.host(&name);
                 if host.joined || host.runs(KUBELET) {
                     cluster.violations.push(format!("{name} was cleared while its kubelet runs"));
@@ -217,6 +219,8 @@ impl ModelSite {
             }
             Action::DeleteReachabilityPod => {
                 cluster.reach_pods.remove(&name);
+                let machine = cluster.hosts[&name].facts.machine_id.clone();
+                cluster.bridges.insert(machine);
             }
         }
         Ok(Returned { changed, observed })

@@ -300,7 +300,8 @@ impl ModelSite {
             | Look::Proxy(..)
             | Look::JoinTokens
             | Look::Lease
-            | Look::Reachability => {
+            | Look::Reachability
+            | Look::PodGateway => {
                 self.api("get")?;
             }
             _ => {}
@@ -346,6 +347,7 @@ impl ModelSite {
             Look::Objects(_) => Observation::Objects(missing(cluster.objects, "DaemonSet coredns")),
             Look::JoinTokens => Observation::JoinTokens(cluster.tokens_of(name).len()),
             Look::Reachability => Observation::Reachability(cluster.reach(name, now)),
+            Look::PodGateway => Observation::PodGateway(cluster.pod_gateway(name)),
             Look::Proxy(..) => unreachable!("it was answered above"),
         })
     }

@@ -45,9 +45,12 @@ pub(super) fn services(tasks: &[Task], verb: UnitVerb) -> Vec<String> {
     };
     [UnitVerb::Enable, verb]
         .into_iter()
-        .map(|verb| (systemctl(verb), units_of(verb)))
+        .map(|verb| (verb, units_of(verb)))
         .filter(|(_, units)| !units.is_empty())
-        .map(|(verb, units)| format!("systemctl {verb} -- {}", quote_all(units)))
+        .map(|(verb, units)| match verb {
+            UnitVerb::Enable => format!("enable_units {}", quote_all(units)),
+            verb => format!("systemctl {} -- {}", systemctl(verb), quote_all(units)),
+        })
         .collect()
 }
 
@@ -67,7 +70,7 @@ mod tests {
         let tasks = [task("a.service", &both), task("b@x y.service", &both[1..])];
         assert_eq!(
             services(&tasks, UnitVerb::Restart),
-            ["systemctl enable -- a.service", "systemctl restart -- a.service 'b@x y.service'"]
+            ["enable_units a.service", "systemctl restart -- a.service 'b@x y.service'"]
         );
     }
 }

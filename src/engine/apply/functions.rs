@@ -4,7 +4,7 @@ use super::PackageManager;
 use crate::engine::conditions;
 use crate::engine::hidden_script::INTERPRETER;
 use crate::model::shell_word::quote;
-use crate::resource::contract::step::Step;
+use crate::resource::contract::step::{Step, UnitVerb};
 
 /// The functions that change files: also the value of the variable `functions`, since another user may run them. And
 /// those that decide which user.
@@ -36,6 +36,9 @@ pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
     }
     if any(|step| matches!(step, Step::VerifyUnit { .. })) {
         needed.push(include_str!("units.sh"));
+    }
+    if any(|step| matches!(step, Step::ReloadUnit(_) | Step::Unit { verb: UnitVerb::Enable, .. })) {
+        needed.push(include_str!("reload.sh"));
     }
     if any(|step| matches!(step, Step::Await { .. })) {
         needed.extend([conditions::FUNCTIONS, include_str!("wait.sh")]);

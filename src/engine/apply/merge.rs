@@ -142,6 +142,7 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
     let mut keep = |step: &Step| match step {
         Step::RefreshPackageIndex => !std::mem::replace(&mut index_is_fresh, true),
         Step::ReloadUnitFiles => !std::mem::replace(&mut units_are_fresh, true),
+        Step::ReloadUnit(_) => !units_are_fresh,
         other => {
             index_is_fresh &= !changes(other, &["/etc/apt/", "/etc/yum.repos.d/", "/etc/dnf/"], false);
             units_are_fresh &= !changes(other, &["/systemd/", "/etc/fstab/"], true);
@@ -156,7 +157,19 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
         })
         .collect();
     reload_late(&mut works);
+    reload_at_last(&mut works);
     works
+}
+
+/// Reloads unit files once after all services are enabled, which reloads none: until then systemd reports all units as
+/// changed (version 253 and later), or this one as it was (earlier ones).
+fn reload_at_last(works: &mut [Work]) {
+    let enables = |step: &Step| matches!(step, Step::Unit { verb: UnitVerb::Enable, .. });
+    let Some(last) = works.iter().rposition(|work| work.steps.iter().any(enables)) else { return };
+    let later = works[last..].iter().flat_map(|work| &work.steps).skip_while(|step| !enables(step));
+    if !later.into_iter().any(|step| matches!(step, Step::ReloadUnitFiles)) {
+        works[last].steps.push(Step::ReloadUnitFiles);
+    }
 }
 
 /// Leaves out a reload of unit files that is followed by another before anything depends on it.
@@ -167,12 +180,10 @@ fn reload_late(works: &mut [Work]) {
         for step in std::mem::take(&mut work.steps).into_iter().rev() {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
-                // `systemctl enable` reloads all unit files (systemctl(1), --no-reload).
-                Step::Unit { verb: UnitVerb::Enable, .. } => {
-                    follows = true;
-                    true
-                }
-                Step::VerifyUnit { .. }
+                Step::ReloadUnit(_) => !follows,
+                // It reads unit files itself, and reloads none.
+                Step::Unit { verb: UnitVerb::Enable, .. }
+                | Step::VerifyUnit { .. }
                 | Step::WriteFile { .. }
                 | Step::Symlink { .. }
                 | Step::SetAccess { .. }
@@ -326,7 +337,10 @@ mod tests {
             work("b", vec![enable.clone(), start.clone()]),
         ];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
-        assert_eq!(steps, [unit, enable, start], "enabling reads unit files again");
+        assert_eq!(steps, [unit.clone(), reload.clone(), enable.clone(), start.clone(), reload.clone()]);
+        let works = [work("a", vec![enable.clone(), start.clone()]), work("b", vec![enable.clone(), start.clone()])];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        assert_eq!(steps, [enable.clone(), start.clone(), enable, start, reload], "once, after the last");
     }
 
     #[test]

@@ -81,6 +81,7 @@ fn leaves_staged_files_alone(step: &Step) -> bool {
                 | Step::SetSysctl { .. }
                 | Step::LoadModule(_)
                 | Step::ReloadUnitFiles
+                | Step::ReloadUnit(_)
         )
 }
 

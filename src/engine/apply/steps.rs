@@ -92,6 +92,8 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         }
         Step::HoldPackage { name, hold } => PackageManager::hold(name, *hold),
         Step::ReloadUnitFiles => "systemctl daemon-reload".to_owned(),
+        Step::ReloadUnit(name) => format!("reload_unit {}", quote(name)),
+        Step::Unit { name, verb: UnitVerb::Enable } => format!("enable_units {}", quote(name)),
         Step::Unit { name, verb } => format!("unit {} {}", systemctl(*verb), quote(name)),
         Step::SetSysctl { key, value } => {
             format!("printf '%s\\n' {} >{}", quote(value), quote(&sysctl_path(key)))

@@ -1,5 +1,6 @@
 //! Whether a pod on the node answers.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -7,10 +8,12 @@ use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::ClusterSite;
 use super::rendering::images;
 use crate::kube_api::client::ApiError;
+use crate::kube_api::nodes;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::node::Reachability;
 use crate::operation::site::EffectError;
@@ -78,6 +81,26 @@ impl ClusterSite {
         }
     }
 
+    /// A connection that is refused was answered too.
+    pub(super) async fn pod_gateway(&self) -> Result<Observation, EffectError> {
+        let client = self.client().await?;
+        let node = nodes::get(&client, &self.goal.name).await?;
+        let Some(gateway) = node.and_then(|node| gateway(node.spec?.pod_cidr.as_deref()?)) else {
+            return Ok(Observation::PodGateway(false));
+        };
+        let name = self.reachability_pod();
+        let left = Api::<Pod>::namespaced(client, "kube-system").get_opt(&name).await;
+        if left.map_err(|error| ApiError::new("get", format!("pod/{name}"), error))?.is_some() {
+            return Ok(Observation::PodGateway(false));
+        }
+        let answers = match timeout(TRY, self.ports.network.connect(gateway)).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => error.kind() == ErrorKind::ConnectionRefused,
+            Err(_) => false,
+        };
+        Ok(Observation::PodGateway(answers))
+    }
+
     pub(super) async fn reachability(&self) -> Result<Observation, EffectError> {
         let client = self.client().await?;
         let name = self.reachability_pod();
@@ -97,6 +120,12 @@ impl ClusterSite {
             Err(error) => Reachability::NotYet(error.to_string()),
         }))
     }
+}
+
+/// The first address of the node's pod network: a bridge of the host.
+fn gateway(pod_cidr: &str) -> Option<SocketAddr> {
+    let network: IpNet = pod_cidr.parse().ok()?;
+    Some(SocketAddr::new(network.hosts().next()?, PORT))
 }
 
 /// Where the pod answers. Its kubelet reports the address, and must not make this machine connect to anything but a

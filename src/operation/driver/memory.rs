@@ -21,6 +21,8 @@ pub struct Memory<B> {
     pub(super) outages: BTreeMap<String, Outage>,
     /// What the phases remember.
     pub begun: B,
+    /// In a dry run time does not pass: nothing that was observed, or predicted, is old.
+    pub(super) timeless: bool,
     /// Why the run ends, once it does.
     pub(super) ending: Option<Ending>,
     /// What was let go of at the end.
@@ -115,6 +117,13 @@ impl Ending {
             Self::Failed(fault) => RunOutcome::Failed(fault.clone()),
             Self::Interrupted => RunOutcome::Interrupted,
         }
+    }
+}
+
+impl<B: Default> Memory<B> {
+    /// That of a dry run.
+    pub fn timeless() -> Self {
+        Self { timeless: true, ..Self::default() }
     }
 }
 

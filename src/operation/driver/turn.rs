@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::memory::{Ending, InFlight, InFlightKind, Memory, PhaseMemory};
 use super::outcome::{RunFault, RunOutcome};
 use super::step::{DriverStep, Effect, EffectKind, Note};
-use crate::operation::contract::{Begun, Operation, PhaseEntry, PhaseStatus, Scene, phases};
+use crate::operation::contract::{Begun, Operation, PhaseEntry, PhaseStatus, Scene, World, phases};
 use crate::operation::effect::{Action, Look, LookKey, Target};
 
 /// How often a phase may do the same thing. What is still required after that does not help.
@@ -85,6 +85,10 @@ impl<'a, O: Operation> Turn<'a, O> {
             |flight: &InFlight| flight.phase == title && matches!(flight.kind, InFlightKind::Act { .. });
         if self.memory.flight.values().any(acting) {
             return Asked::Settled;
+        }
+        let begins = self.memory.phases.get(title).is_none_or(|phase| phase.began.is_none());
+        if begins && !self.memory.timeless {
+            entry.phase.looks_again().iter().for_each(|key| self.world.forget(key));
         }
         loop {
             let scene =

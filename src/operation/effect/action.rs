@@ -312,18 +312,7 @@ impl Action {
             Self::ApplyObjects(..) => vec![LookKey::Objects],
             Self::RestartKubelet | Self::BeginCluster(_) => vec![LookKey::Survey],
             Self::UpdateProxy(node, _) => vec![LookKey::Proxy(node.clone()), LookKey::Peers],
-            // The verification begins: what was observed before it may be minutes old.
-            Self::StartReachabilityPod => {
-                vec![
-                    LookKey::Reachability,
-                    LookKey::Node,
-                    LookKey::Pods,
-                    LookKey::Membership,
-                    LookKey::Peers,
-                    LookKey::Plan(Layer::Proxy),
-                ]
-            }
-            Self::DeleteReachabilityPod => vec![LookKey::Reachability],
+            Self::StartReachabilityPod | Self::DeleteReachabilityPod => vec![LookKey::Reachability],
         }
     }
 

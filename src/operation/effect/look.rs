@@ -46,6 +46,9 @@ pub enum Look {
     JoinTokens,
     /// Whether the reachability pod answers.
     Reachability,
+    /// Whether the gateway of the node's pods answers, which exists once a pod has run on the node, and no reachability
+    /// pod of a run that was killed is left.
+    PodGateway,
     /// etcd's members, asked through these client URLs.
     Membership(Vec<String>),
     /// The holder of the lease on etcd membership.
@@ -85,6 +88,7 @@ impl Look {
             Self::ApiServers(_) => LookKey::ApiServers,
             Self::JoinTokens => LookKey::JoinTokens,
             Self::Reachability => LookKey::Reachability,
+            Self::PodGateway => LookKey::PodGateway,
             Self::Membership(_) => LookKey::Membership,
             Self::Lease => LookKey::Lease,
             Self::Api => LookKey::Api,
@@ -114,6 +118,7 @@ impl Look {
             Self::ApiServers(_) => "check the other API servers".to_owned(),
             Self::JoinTokens => "list the join tokens of the node".to_owned(),
             Self::Reachability => "reach the pod on the node".to_owned(),
+            Self::PodGateway => "reach the gateway of the node's pods".to_owned(),
             Self::Membership(_) => "list the etcd members".to_owned(),
             Self::Lease => "get the lease on etcd membership".to_owned(),
             Self::Api => "check the API server".to_owned(),

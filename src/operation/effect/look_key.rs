@@ -23,6 +23,7 @@ pub enum LookKey {
     ApiServers,
     JoinTokens,
     Reachability,
+    PodGateway,
     Membership,
     Lease,
     Api,

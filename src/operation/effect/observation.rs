@@ -36,6 +36,8 @@ pub enum Observation {
     /// How many.
     JoinTokens(usize),
     Reachability(Reachability),
+    /// Whether it answers, and no pod is left.
+    PodGateway(bool),
     Membership(Membership),
     Lease(LeaseView),
     /// Why it is not ready.

@@ -30,6 +30,8 @@ pub struct NodePart {
     pub join_tokens: Option<usize>,
     /// Whether the reachability pod was reached.
     pub reachability: Option<Reachability>,
+    /// Whether the gateway of the node's pods answers, and no pod of a killed run is left.
+    pub pod_gateway: Option<bool>,
 }
 
 /// What this run has begun.
@@ -75,6 +77,7 @@ impl NodePart {
                 begun.reached |= *reachability == Reachability::Reached;
                 self.reachability = Some(reachability.clone());
             }
+            Observation::PodGateway(answers) => self.pod_gateway = Some(*answers),
             _ => {}
         }
     }
@@ -88,6 +91,7 @@ impl NodePart {
             LookKey::PodsToDrain => self.pods_to_drain = None,
             LookKey::JoinTokens => self.join_tokens = None,
             LookKey::Reachability => self.reachability = None,
+            LookKey::PodGateway => self.pod_gateway = None,
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use super::layer_applied::applied;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
-use crate::operation::effect::{Look, LookKey};
+use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
 
 /// Everything of the node that is neither etcd nor control plane.
@@ -40,7 +40,18 @@ impl<O: NodeOperation> Phase<O> for BaseSystem {
         seen!(scene.node().peers, Look::Peers);
         match token(scene).and_then(|()| applied(scene, Layer::Base)) {
             Ok(()) => PhaseStatus::Holds,
+            // The pod whose answer is waited for at the end: the kubelet finds it when it starts.
+            Err(PhaseStatus::Act(Action::Apply(layer, plan))) if joins(scene) => PhaseStatus::All(vec![
+                PhaseStatus::Act(Action::Apply(layer, plan)),
+                PhaseStatus::Act(Action::StartReachabilityPod),
+            ]),
             Err(first) => first,
         }
     }
+}
+
+/// Whether no kubelet has run on the host, and no pod is started for it yet.
+fn joins<O: NodeOperation>(scene: &Scene<'_, O>) -> bool {
+    let joined = scene.host().survey.as_ref().is_some_and(|survey| survey.joined);
+    !joined && !scene.node_begun().reachability_pod && !scene.node_begun().reached
 }

@@ -18,7 +18,8 @@ use crate::operation::layer::Layer;
 use crate::operation::observed::node::Reachability;
 
 /// Ready as that machine, its pods ready, its etcd member voting, its proxy with every API server that there is by
-/// now, a pod on it reached from this machine.
+/// now, a pod on it reached from this machine. Where this run has done nothing on the host, the gateway of its pods is
+/// reached instead, if it answers.
 #[derive(Debug)]
 pub struct EndState;
 
@@ -27,16 +28,25 @@ impl<O: NodeOperation> Phase<O> for EndState {
         "End state verified"
     }
 
+    fn looks_again(&self) -> Vec<LookKey> {
+        let keys = [LookKey::Node, LookKey::Pods, LookKey::Membership, LookKey::Peers];
+        keys.into_iter().chain([LookKey::Plan(Layer::Proxy)]).collect()
+    }
+
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         let begun = scene.node_begun();
-        if !begun.reached && !begun.reachability_pod {
+        let proven = begun.reached
+            || !begun.reachability_pod
+                && !scene.host_begun().touched
+                && *seen!(scene.node().pod_gateway, Look::PodGateway);
+        if !proven && !begun.reachability_pod {
             return PhaseStatus::Act(Action::StartReachabilityPod);
         }
         let verified = ready(scene).and_then(|()| pods_ready(scene)).and_then(|()| voting(scene));
         if let Err(first) = verified.and_then(|()| proxied(scene)) {
             return first;
         }
-        if begun.reached {
+        if proven {
             return if begun.reachability_pod {
                 PhaseStatus::Act(Action::DeleteReachabilityPod)
             } else {

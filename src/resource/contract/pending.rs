@@ -103,6 +103,7 @@ impl Pending {
             | Step::HoldPackage { .. }
             | Step::VerifyUnit { .. }
             | Step::ReloadUnitFiles
+            | Step::ReloadUnit(_)
             | Step::Unit { .. }
             | Step::SetSysctl { .. }
             | Step::LoadModule(_)

@@ -126,6 +126,9 @@ pub enum Step {
     },
     /// `systemctl daemon-reload`.
     ReloadUnitFiles,
+    /// The same, if systemd has read other files of this unit than there are. It reads those of a unit that it does not
+    /// know when the unit is first named.
+    ReloadUnit(String),
     /// One systemctl verb for one unit.
     Unit {
         /// With its suffix.
@@ -218,6 +221,7 @@ impl Step {
             | Self::HoldPackage { .. }
             | Self::VerifyUnit { .. }
             | Self::ReloadUnitFiles
+            | Self::ReloadUnit(_)
             | Self::Unit { .. }
             | Self::SetSysctl { .. }
             | Self::LoadModule(_)

@@ -112,7 +112,7 @@ impl Service {
         let mut change = Change::default();
         if unit.needs_daemon_reload || rewritten {
             change.field("loaded by systemd", Some("older unit files"), Some("current unit files"));
-            change.steps.push(Step::ReloadUnitFiles);
+            change.steps.push(Step::ReloadUnit(self.unit.clone()));
         }
         self.compare_enabled(unit, &mut change);
         self.compare_running(unit, observed, context, &mut change)?;

@@ -83,7 +83,10 @@ impl Unit {
             change.field("loaded by systemd", Some("an older file"), Some("this file"));
         }
         if !change.differences.is_empty() {
-            change.steps.push(Step::ReloadUnitFiles);
+            change.steps.push(match self.desired {
+                Some(_) => Step::ReloadUnit(self.name.clone()),
+                None => Step::ReloadUnitFiles,
+            });
         }
         Ok(change.into_verdict(match self.desired {
             Some(_) => "has this content and is loaded by systemd",

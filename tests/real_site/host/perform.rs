@@ -106,7 +106,7 @@ impl ScriptedHost {
                 Some(complaint) => Err(complaint.as_str().into()),
                 None => Ok(()),
             },
-            Step::ReloadUnitFiles => {
+            Step::ReloadUnitFiles | Step::ReloadUnit(_) => {
                 self.units.reload_files(&self.tree);
                 Ok(())
             }

@@ -25,6 +25,7 @@ pub fn title(step: &Step) -> String {
         Step::HoldPackage { name, .. } => format!("hold {name}"),
         Step::VerifyUnit { name, .. } => format!("verify {name}"),
         Step::ReloadUnitFiles => "daemon-reload".to_owned(),
+        Step::ReloadUnit(name) => format!("reload {name}"),
         Step::Unit { name, verb } => format!("{verb:?} {name}").to_lowercase(),
         Step::SetSysctl { key, .. } => format!("sysctl {key}"),
         Step::LoadModule(name) => format!("modprobe {name}"),

@@ -1,19 +1,14 @@
 """`metalform bootstrap --dry-run` on a bare host shows every file as a diff and writes none; the real run writes exactly those."""
 
-import hashlib
-import os
 import re
-import subprocess
 
 from checks import Failed, State, check, expect, expect_equal
-from cluster import BOOTSTRAP, CACHE, LAB, LAB_DIRECTORY, lab, on, shell, succeed
-from engine import METALFORM
+from cluster import BOOTSTRAP, lab, on, shell, succeed
 from file_tree import VOLATILE, Identical, snapshot, written
+from hand_over import hand_over
 from reports import Report, expect_complete
 
 HOST = BOOTSTRAP
-BUNDLE = "/srv/metalform/bundle"
-_TOP = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
 _state = State()
 
 # State of programs that metalform starts or runs: they write it themselves.
@@ -42,7 +37,7 @@ def set_up():
     if on(HOST, "test", "-e", "/etc/kubernetes/admin.conf").returncode == 0:
         raise Failed(f"{HOST} is the first node of a cluster: run lab down, or lab renew {HOST}, first")
     lab("renew", HOST)
-    _hand_over()
+    hand_over(HOST)
 
 
 def tear_down():
@@ -122,21 +117,3 @@ def _of_packages():
     lines = shell(HOST, "cat /var/lib/dpkg/info/*.list; dpkg-query -W -f '${Conffiles}\\n' | awk '{print $1}'").splitlines()
     merged = re.compile(r"/(bin|sbin|lib|lib64)/")
     return set(lines) | {f"/usr{line}" for line in lines if merged.match(line)}
-
-
-def _hand_over():
-    """What an operator brings: the program, its configuration and the bundle."""
-    lab("push", HOST, METALFORM, "/usr/local/bin/metalform")
-    lab("push", HOST, os.path.join(LAB_DIRECTORY, "bootstrap.yaml"), "/etc/metalform/bootstrap.yaml")
-    with open(os.path.join(_TOP, "src", "bundle", "components.yaml"), "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()[:12]
-    source = os.path.join(CACHE, "demo", f"bundle-{digest}")
-    if not os.path.isdir(source):
-        raise Failed(f"there is no bundle at {source}: run tests/vagrant/demo --only bundle first")
-    succeed(HOST, "mkdir", "-p", BUNDLE)
-    reading = subprocess.Popen(["tar", "-C", source, "-cf", "-", "."], stdout=subprocess.PIPE)
-    unpacking = [LAB, "exec", HOST, "--", "tar", "--no-same-owner", "-C", BUNDLE, "-xf", "-"]
-    done = subprocess.run(unpacking, stdin=reading.stdout, capture_output=True, text=True, check=False, timeout=300)
-    reading.stdout.close()
-    if reading.wait() != 0 or done.returncode != 0:
-        raise Failed(f"the bundle was not copied to {HOST}: {done.stderr.strip()}")

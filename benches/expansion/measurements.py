@@ -1,0 +1,138 @@
+"""Each measurement by its name: what runs before its clock, what the clock measures, and what must be true afterwards."""
+
+import contextlib
+import time
+
+from checks import Failed
+from cluster import BOOTSTRAP, NODES, SPARES, apply, authorise, delete_node, discard, fresh, lab, manifest, metalform
+from control_plane_node import ETCD, MASTER, accept_host_key, forget, introduce
+from floor import Prepared, remove
+from hand_over import hand_over
+from hollow import Hollow
+
+# The same hardware, so that what a floor has prepared is right for what it is compared with.
+HOST = "spare-2"
+OTHERS = [node for node in NODES if node != BOOTSTRAP]
+HOLLOW = 26
+_PATIENCE = 600
+
+
+class Clock:
+    """Seconds by the name of the measurement, one for each repetition."""
+
+    def __init__(self, say):
+        self.seconds, self._say = {}, say
+
+    @contextlib.contextmanager
+    def measure(self, name):
+        began = time.monotonic()
+        yield
+        took = time.monotonic() - began
+        self.seconds.setdefault(name, []).append(round(took, 3))
+        self._say(f"{name}: {took:.2f} s")
+
+
+class Measurements:
+    """On the cluster of five that is up; the spare hosts are its own."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        # Of a run that failed.
+        for node in SPARES:
+            discard(node)
+            delete_node(node)
+
+    def worker(self):
+        """Bare host to verified, beside its floor; and its removal, beside a removal by hand."""
+        _introduce_worker(HOST)
+        with self._clock.measure("worker"):
+            run("deploy-node", HOST)
+        prepared = Prepared(HOST)
+        with self._clock.measure("removal"):
+            run("remove-node", HOST)
+        fresh(HOST)
+        prepared.introduce()
+        with self._clock.measure("worker floor"):
+            prepared.install()
+        authorise(HOST)
+        accept_host_key(HOST)
+        prepared.judge()
+        with self._clock.measure("removal floor"):
+            remove(HOST)
+
+    def worker_of_30(self):
+        """The same while the API has so many Nodes more."""
+        with Hollow(HOLLOW):
+            _introduce_worker(HOST)
+            with self._clock.measure("worker of 30"):
+                run("deploy-node", HOST)
+            run("remove-node", HOST)
+
+    def control_plane(self):
+        """With etcd, beside its floor."""
+        introduce(HOST, MASTER, ETCD)
+        with self._clock.measure("control plane"):
+            run("deploy-node", HOST)
+        prepared = Prepared(HOST)
+        run("remove-node", HOST)
+        fresh(HOST)
+        prepared.introduce()
+        try:
+            with self._clock.measure("control plane floor"):
+                prepared.install_with_control_plane()
+        finally:
+            forget(HOST)
+
+    def four_workers(self):
+        """Of one command."""
+        for node in SPARES:
+            _introduce_worker(node)
+        with self._clock.measure("four workers"):
+            run("deploy-node", *SPARES)
+        run("remove-node", *SPARES)
+
+    def nothing_to_do(self):
+        """One node again, and all of them again."""
+        with self._clock.measure("deploy again"):
+            run("deploy-node", OTHERS[-1])
+        with self._clock.measure("expand again"):
+            run("expand")
+
+    def cluster(self):
+        """From bare hosts: once by `expand`, once by one `deploy-node` after the other."""
+        for name, deploy in (("expand", self._at_once), ("one after the other", self._in_turn)):
+            lab("down")
+            lab("up", timeout=_PATIENCE)
+            hand_over(BOOTSTRAP)
+            with self._clock.measure("bootstrap"):
+                run("bootstrap")
+            for node in OTHERS:
+                _describe(node)
+            with self._clock.measure(name):
+                deploy()
+
+    def _at_once(self):
+        run("expand")
+
+    def _in_turn(self):
+        for node in OTHERS:
+            run("deploy-node", node)
+
+
+def _introduce_worker(node):
+    fresh(node)
+    _describe(node)
+
+
+def _describe(node):
+    """As the demo has it: its Node, our key authorised, its own accepted."""
+    described = manifest(node)
+    authorise(node, described["metadata"]["annotations"].get("metalform.dev/ssh-user", "root"))
+    apply(described)
+    accept_host_key(node)
+
+
+def run(*words):
+    done = metalform(*words, timeout=_PATIENCE)
+    if done.returncode != 0:
+        raise Failed(f"metalform {' '.join(words)}: exit {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
