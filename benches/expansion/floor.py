@@ -5,6 +5,7 @@ judged by metalform, which must find nothing to change.
 """
 
 import io
+import json
 import os
 import re
 import secrets
@@ -46,11 +47,15 @@ class Prepared:
         found = get("node", node)
         metadata = {key: found["metadata"][key] for key in ("name", "labels", "annotations")}
         spec = {key: found["spec"][key] for key in ("podCIDR", "podCIDRs", "taints") if key in found["spec"]}
+        # Without it a kubelet refuses the static pods of a Node that exists before it does.
+        self.capacity = {key: found["status"][key] for key in ("capacity", "allocatable")}
         self.node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec}
 
     def introduce(self):
         """The Node, and a kubelet's token for it."""
         apply(self.node, _secret(self.name, identity := secrets.token_hex(3), secret := secrets.token_hex(8)))
+        status = json.dumps({"status": self.capacity})
+        kubectl("patch", "node", self.name, "--subresource=status", "--type=merge", f"--patch={status}")
         self._token = f"{identity}.{secret}"
 
     def archive(self):

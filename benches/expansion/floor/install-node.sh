@@ -15,7 +15,7 @@ apt-mark hold containerd kube-proxy kubectl kubelet kubernetes-cni >/dev/null
 sync -f /usr
 
 chown bird:bird /etc/bird/bird.conf
-[ ! -e /etc/kubernetes/manifests/etcd.yaml ] || mkdir -p -m 0700 /var/lib/etcd /var/lib/etcd/member
+[ ! -e /etc/kubernetes/manifests/etcd.yaml ] || mkdir -p -m 0700 /var/lib/etcd /var/lib/etcd/member /var/log/kubernetes
 systemctl daemon-reload
 systemctl --quiet enable metalform-pod-network haproxy bird containerd kubelet kube-proxy
 # Those that their packages have started ran without our configuration, or were refused it.

@@ -161,12 +161,12 @@ fn without_repetition(works: &[Work]) -> Vec<Work> {
     works
 }
 
-/// Reloads unit files once after all services are enabled, which reloads none: until then systemd reports all units as
-/// changed (version 253 and later), or this one as it was (earlier ones).
+/// Reloads unit files once after all services are enabled or disabled, which reloads none: until then systemd reports
+/// all units as changed (version 253 and later), or these as they were (earlier ones).
 fn reload_at_last(works: &mut [Work]) {
-    let enables = |step: &Step| matches!(step, Step::Unit { verb: UnitVerb::Enable, .. });
-    let Some(last) = works.iter().rposition(|work| work.steps.iter().any(enables)) else { return };
-    let later = works[last..].iter().flat_map(|work| &work.steps).skip_while(|step| !enables(step));
+    let is_link = |step: &Step| matches!(step, Step::Unit { verb: UnitVerb::Enable | UnitVerb::Disable, .. });
+    let Some(last) = works.iter().rposition(|work| work.steps.iter().any(is_link)) else { return };
+    let later = works[last..].iter().flat_map(|work| &work.steps).skip_while(|step| !is_link(step));
     if !later.into_iter().any(|step| matches!(step, Step::ReloadUnitFiles)) {
         works[last].steps.push(Step::ReloadUnitFiles);
     }
@@ -181,8 +181,9 @@ fn reload_late(works: &mut [Work]) {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
                 Step::ReloadUnit(_) => !follows,
-                // It reads unit files itself, and reloads none.
-                Step::Unit { verb: UnitVerb::Enable, .. }
+                // They depend on no reload, and are none.
+                Step::Unit { verb: UnitVerb::Enable | UnitVerb::Disable | UnitVerb::Stop, .. }
+                | Step::RemovePackages(_)
                 | Step::VerifyUnit { .. }
                 | Step::WriteFile { .. }
                 | Step::Symlink { .. }
@@ -197,13 +198,10 @@ fn reload_late(works: &mut [Work]) {
                 | Step::Reboot { .. }
                 | Step::RefreshPackageIndex
                 | Step::InstallPackages(_)
-                | Step::RemovePackages(_)
                 | Step::HoldPackage { .. }
                 | Step::Unit {
                     verb:
-                        UnitVerb::Disable
-                        | UnitVerb::Start
-                        | UnitVerb::Stop
+                        UnitVerb::Start
                         | UnitVerb::Restart
                         | UnitVerb::ReloadOrRestart
                         | UnitVerb::Mask
@@ -338,7 +336,8 @@ mod tests {
         ];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
         assert_eq!(steps, [unit.clone(), reload.clone(), enable.clone(), start.clone(), reload.clone()]);
-        let works = [work("a", vec![enable.clone(), start.clone()]), work("b", vec![enable.clone(), start.clone()])];
+        let works =
+            [work("a", vec![enable.clone(), start.clone()]), work("b", vec![enable.clone(), start.clone()])];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
         assert_eq!(steps, [enable.clone(), start.clone(), enable, start, reload], "once, after the last");
     }

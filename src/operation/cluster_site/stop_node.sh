@@ -1,11 +1,13 @@
 # Stops the kubelet and everything that it has started, for good: its certificate goes too, so that this host cannot come
 # back as a node of the cluster by itself. The data of an etcd member is kept beside the data directory.
 set -e
+set --
 for unit in kubelet.service kube-proxy.service; do
     if systemctl --quiet is-enabled "$unit" 2>/dev/null || systemctl --quiet is-active "$unit"; then
-        systemctl disable --now "$unit"
+        set -- "$@" "$unit"
     fi
 done
+test $# = 0 || systemctl disable --now "$@"
 rm -f /etc/kubernetes/manifests/*.yaml /etc/kubernetes/bootstrap-kubelet.conf /etc/kubernetes/kubelet.conf
 rm -f /var/lib/kubelet/pki/*
 if test "$(systemctl show --property=ActiveState --value containerd.service)" = active; then
