@@ -22,6 +22,9 @@ use metalform::operation::preflight::failures;
 use metalform::operation::survey::Survey;
 use serde::Deserialize;
 
+/// This machine's clock.
+const NOW: i64 = 1_767_225_600;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -126,8 +129,13 @@ impl Case {
                 (name.clone(), peer)
             })
             .collect();
-        let found =
-            failures(&goal, &self.facts(), &self.survey(), (node.as_ref(), self.recorded), peers.iter());
+        let found = failures(
+            &goal,
+            (&self.facts(), NOW),
+            &self.survey(),
+            (node.as_ref(), self.recorded),
+            peers.iter(),
+        );
         found.into_iter().map(|failure| (failure.what, failure.hint)).collect()
     }
 }

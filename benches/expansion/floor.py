@@ -60,7 +60,7 @@ class Prepared:
 
     def archive(self):
         """Its files and, in a second archive, the kubelet's kubeconfig with that token."""
-        content = yaml.safe_dump(_kubeconfig(self._token)).encode()
+        content = yaml.safe_dump(self.kubeconfig({"certificate-authority": "/etc/kubernetes/pki/ca.crt"})).encode()
         member = tarfile.TarInfo(_KUBECONFIG)
         member.size, member.mode = len(content), 0o600
         written = io.BytesIO()
@@ -68,11 +68,20 @@ class Prepared:
             archive.addfile(member, io.BytesIO(content))
         return self.files + written.getvalue()
 
+    def kubeconfig(self, authority):
+        """With the token, by the proxy of the host."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "metalform", "cluster": {"server": "https://127.0.0.1:7443", **authority}}],
+            "users": [{"name": "join", "user": {"token": self._token}}],
+            "contexts": [{"name": "join", "context": {"cluster": "metalform", "user": "join"}}],
+            "current-context": "join",
+        }
+
     def install(self):
         """Ends when the API shows the node Ready."""
-        with open(os.path.join(_HERE, "floor", "install-node.sh"), encoding="utf-8") as file:
-            script = file.read()
-        over_ssh(self.name, script, self.pause, stdin=self.archive())
+        over_ssh(self.name, script("install-node.sh"), self.pause, stdin=self.archive())
         kubectl("wait", f"node/{self.name}", "--for=condition=Ready", f"--timeout={_PATIENCE}s", timeout=_PATIENCE + 10)
 
     def install_with_control_plane(self):
@@ -91,9 +100,15 @@ class Prepared:
             raise Failed(f"the floor's {self.name} is not as metalform has it: {sorted(differs)}\n{done.stderr}")
 
 
-def over_ssh(node, script, *arguments, stdin=b""):
+def script(name):
+    """One of the floor's, as it is sent."""
+    with open(os.path.join(_HERE, "floor", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def over_ssh(node, command_text, *arguments, stdin=b""):
     """One connection from the operator's place, as root."""
-    command = [LAB, "ssh", f"root@{node}", "sh", "-c", *map(shlex.quote, (script, "sh", *arguments))]
+    command = [LAB, "ssh", f"root@{node}", "sh", "-c", *map(shlex.quote, (command_text, "sh", *arguments))]
     done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=_PATIENCE)
     if done.returncode != 0:
         raise Failed(f"{node}: exit {done.returncode}: {done.stderr.decode()[-1500:]}")
@@ -102,8 +117,7 @@ def over_ssh(node, script, *arguments, stdin=b""):
 def remove(node):
     """A worker: drained, uninstalled and deleted."""
     kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", timeout=_PATIENCE)
-    with open(os.path.join(_HERE, "floor", "uninstall-node.sh"), encoding="utf-8") as file:
-        over_ssh(node, file.read())
+    over_ssh(node, script("uninstall-node.sh"))
     kubectl("delete", "node", node)
 
 
@@ -116,15 +130,3 @@ def _secret(node, identity, secret):
     }
     metadata = {"name": f"bootstrap-token-{identity}", "namespace": "kube-system"}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "bootstrap.kubernetes.io/token", "stringData": data}
-
-
-def _kubeconfig(token):
-    cluster = {"server": "https://127.0.0.1:7443", "certificate-authority": "/etc/kubernetes/pki/ca.crt"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "metalform", "cluster": cluster}],
-        "users": [{"name": "join", "user": {"token": token}}],
-        "contexts": [{"name": "join", "context": {"cluster": "metalform", "user": "join"}}],
-        "current-context": "join",
-    }

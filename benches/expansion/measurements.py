@@ -9,6 +9,7 @@ from control_plane_node import ETCD, MASTER, accept_host_key, forget, introduce
 from floor import Prepared, remove
 from hand_over import hand_over
 from hollow import Hollow
+from kubeadm import Joinable
 
 # The same hardware, so that what a floor has prepared is right for what it is compared with.
 HOST = "spare-2"
@@ -59,6 +60,19 @@ class Measurements:
         prepared.judge()
         with self._clock.measure("removal floor"):
             remove(HOST)
+
+    def kubeadm(self):
+        """`kubeadm join` of a host that has everything but the join."""
+        _introduce_worker(HOST)
+        run("deploy-node", HOST)
+        prepared = Prepared(HOST)
+        run("remove-node", HOST)
+        fresh(HOST)
+        prepared.introduce()
+        joinable = Joinable(prepared)
+        with self._clock.measure("kubeadm join, all installed"):
+            joinable.join()
+        delete_node(HOST)
 
     def worker_of_30(self):
         """The same while the API has so many Nodes more."""

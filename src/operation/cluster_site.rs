@@ -124,7 +124,10 @@ impl ClusterSite {
 impl Site for ClusterSite {
     async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
         match look {
-            Look::Facts => Ok(Observation::Facts(self.ports.host.facts().await?)),
+            Look::Facts => {
+                let facts = self.ports.host.facts().await?;
+                Ok(Observation::Facts(facts, (self.workspace.now)().as_second()))
+            }
             Look::Survey => self.survey().await,
             Look::Plan(layer, inputs) => self.plan(layer, inputs).await,
             Look::Unit(name) => self.unit(name).await,

@@ -174,7 +174,7 @@ impl<O: Operation> Forecast<'_, O> {
         match seen {
             Ok(observation) => {
                 match &observation {
-                    Observation::Facts(facts) => self.machine_id = Some(facts.machine_id.clone()),
+                    Observation::Facts(facts, _) => self.machine_id = Some(facts.machine_id.clone()),
                     Observation::Plan(layer, plan) => self.foreseen.put(layer, plan),
                     _ => {}
                 }

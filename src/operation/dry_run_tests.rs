@@ -102,7 +102,7 @@ impl Site for Bare {
             ..Peer::default()
         };
         Ok(match look {
-            Look::Facts => Observation::Facts(self.facts.clone()),
+            Look::Facts => Observation::Facts(self.facts.clone(), self.facts.clock),
             Look::Survey => Observation::Survey(Survey { openssl: true, ..Survey::default() }),
             Look::Plan(layer, inputs) => {
                 assert!(inputs.pod_cidr().is_none_or(|cidr| !cidr.is_empty()));

@@ -30,8 +30,6 @@ pub struct NodeGoal {
     pub platforms: BTreeSet<Platform>,
     /// The certificate of the cluster's CA, PEM; `None` before the first bootstrap creates it.
     pub authority: Option<String>,
-    /// Seconds since the epoch on this machine, to compare clocks.
-    pub clock: i64,
     /// How many pods the node may run.
     pub max_pods: u32,
     /// Whether it is removed.
@@ -149,7 +147,6 @@ mod tests {
             },
             platforms: BTreeSet::new(),
             authority: None,
-            clock: 0,
             max_pods: 110,
             replace_member: false,
             replace_machine: false,

@@ -33,11 +33,11 @@ fn failure(what: impl Into<String>, hint: impl Into<String>) -> PreflightFailure
     PreflightFailure { what: what.into(), hint: hint.into() }
 }
 
-/// Every reason against this host. Pure; the order is that of this function. `node` is its Node, and `recorded` the address
-/// on the control plane that it records.
+/// Every reason against this host. Pure; the order is that of this function. `received` is this machine's clock when it
+/// received the facts, `node` its Node, and `recorded` the address on the control plane that it records.
 pub fn failures<'a>(
     goal: &NodeGoal,
-    facts: &Facts,
+    (facts, received): (&Facts, i64),
     survey: &Survey,
     (node, recorded): (Option<&NodeView>, Option<IpAddr>),
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
@@ -45,7 +45,7 @@ pub fn failures<'a>(
     let mut found = Vec::new();
     found.extend(node.and_then(|node| another_machine(goal, facts, survey, node)));
     found.extend(identity(goal, facts, peers));
-    found.extend(system(goal, facts, survey));
+    found.extend(system(goal, (facts, received), survey));
     found.extend(networks(goal, facts, recorded));
     found.extend(membership(goal, survey));
     found.extend(conflicts(goal, facts, survey));
@@ -120,7 +120,7 @@ fn has_address(facts: &Facts, address: IpAddr) -> bool {
     facts.addresses.values().flatten().any(|cidr| cidr.address == address)
 }
 
-fn system(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Vec<PreflightFailure> {
+fn system(goal: &NodeGoal, (facts, received): (&Facts, i64), survey: &Survey) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     for unavailable in Platform::unavailable(facts, &goal.platforms) {
         let available = format!("the bundle has: {}", join(&goal.platforms));
@@ -150,7 +150,7 @@ fn system(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Vec<PreflightFailu
             format!("a node needs {} MiB", DISK >> 20),
         ));
     }
-    let skew = facts.clock - goal.clock;
+    let skew = facts.clock - received;
     if skew.abs() > SKEW {
         found.push(failure(
             format!(

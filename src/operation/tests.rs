@@ -33,7 +33,6 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         networks: networks(),
         platforms: ["debian-13-amd64".parse().unwrap()].into(),
         authority: None,
-        clock: 0,
         max_pods: 110,
         replace_member: false,
         replace_machine: false,

@@ -192,7 +192,7 @@ async fn compare_one(
     goal: NodeGoal,
     keep: KeepData,
 ) -> Result<Vec<HostDifference>, EffectError> {
-    let Observation::Facts(facts) = site.look(&Look::Facts).await? else { return Ok(Vec::new()) };
+    let Observation::Facts(facts, _) = site.look(&Look::Facts).await? else { return Ok(Vec::new()) };
     // Only names are compared: no state's name depends on the address.
     let address = goal.address(&facts, None).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let inputs = NodeInputs {

@@ -255,7 +255,6 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         networks: workspace.configuration.networks.clone(),
         platforms: workspace.bundle.platforms.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
-        clock: (workspace.now)().as_second(),
         max_pods: workspace.configuration.kubernetes.max_pods,
         replace_member: false,
         replace_machine: false,

@@ -92,7 +92,6 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         networks: workspace.configuration.networks.clone(),
         platforms: BTreeSet::new(),
         authority: None,
-        clock: now().as_second(),
         max_pods: 110,
         replace_member: false,
         replace_machine: false,

@@ -37,7 +37,6 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         networks: networks(),
         platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
         authority: Some(AUTHORITY.to_owned()),
-        clock: 1_767_225_600,
         max_pods: 110,
         replace_member: false,
         replace_machine: false,

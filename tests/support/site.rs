@@ -316,7 +316,11 @@ impl ModelSite {
         let cluster = self.lock();
         let name = self.name();
         Ok(match look {
-            Look::Facts => Observation::Facts(cluster.hosts[name].facts.clone()),
+            Look::Facts => {
+                let facts = cluster.hosts[name].facts.clone();
+                let clock = facts.clock;
+                Observation::Facts(facts, clock)
+            }
             Look::Survey => Observation::Survey(cluster.hosts[name].survey()),
             Look::Plan(layer, inputs) => {
                 let plan = cluster.hosts[name].plan(layer, &self.values(layer, inputs, &token));

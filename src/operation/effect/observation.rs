@@ -19,7 +19,8 @@ use crate::operation::survey::Survey;
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the result of the look of the same name")]
 pub enum Observation {
-    Facts(Facts),
+    /// With this machine's clock when they were received, in seconds since the epoch.
+    Facts(Facts, i64),
     Survey(Survey),
     Plan(Layer, LayerPlan),
     Unit(String, UnitReport),

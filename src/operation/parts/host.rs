@@ -19,6 +19,8 @@ use crate::operation::survey::Survey;
 pub struct HostPart {
     /// What the host is.
     pub facts: Option<Facts>,
+    /// This machine's clock when the facts were received, in seconds since the epoch.
+    pub received: i64,
     /// What is on it.
     pub survey: Option<Survey>,
     /// What differs from the states of each layer.
@@ -55,7 +57,9 @@ impl HostPart {
     /// Takes in what is this part's, so long after the run began.
     pub fn put(&mut self, begun: &mut HostBegun, observation: &Observation, now: Duration) {
         match observation {
-            Observation::Facts(facts) => self.facts = Some(facts.clone()),
+            Observation::Facts(facts, received) => {
+                (self.facts, self.received) = (Some(facts.clone()), *received);
+            }
             Observation::Survey(survey) => self.survey = Some(survey.clone()),
             Observation::Plan(layer, plan) => {
                 self.plans.insert(layer.clone(), plan.clone());

@@ -15,7 +15,7 @@ impl<O: NodeOperation> Phase<O> for Preflight {
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         let goal = scene.node_goal();
-        let facts = seen!(scene.host().facts, Look::Facts);
+        let facts = (seen!(scene.host().facts, Look::Facts), scene.host().received);
         let survey = seen!(scene.host().survey, Look::Survey);
         // The API may be what the first node is to bring back.
         let found = if goal.first {

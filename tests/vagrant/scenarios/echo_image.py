@@ -1,4 +1,4 @@
-"""An image for pods that show what a pod sees: `echo/main.go`, compiled, packed and carried to each host.
+"""An image for pods that show what a pod sees, and write through the API: `echo/`, compiled, packed and carried to each host.
 
 The bundle's images hold one program each, and none of them can look up a name
 or fetch a page. (Debian's static busybox could, but its wget crashes where
@@ -19,13 +19,13 @@ from checks import Failed
 from cluster import LAB, succeed
 
 REFERENCE = "lab.invalid/echo:1"
-_SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "echo", "main.go")
+_SOURCES = [os.path.join(os.path.dirname(os.path.realpath(__file__)), "echo", name) for name in ("main.go", "append.go")]
 _CTR = ["ctr", "--namespace", "k8s.io", "images"]
 
 
 def load(hosts):
     """Import the image into the hosts' containerd."""
-    image = _pack(_program())
+    image = _pack(program())
     for host in hosts:
         command = [LAB, "exec", host, "--", *_CTR, "import", "-"]
         done = subprocess.run(command, input=image, capture_output=True, check=False, timeout=60)
@@ -38,15 +38,16 @@ def unload(hosts):
         succeed(host, *_CTR, "remove", REFERENCE)
 
 
-def _program():
+def program():
+    """The program itself, for a machine that is no host."""
     with tempfile.TemporaryDirectory() as scratch:
-        program = os.path.join(scratch, "echo")
-        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, _SOURCE]
+        built = os.path.join(scratch, "echo")
+        command = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", built, *_SOURCES]
         environment = {**os.environ, "CGO_ENABLED": "0", "PATH": f"{os.environ['PATH']}:/usr/local/go/bin"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode != 0:
             raise Failed(f"{' '.join(command)}: {done.stderr.strip()}")
-        with open(program, "rb") as file:
+        with open(built, "rb") as file:
             return file.read()
 
 

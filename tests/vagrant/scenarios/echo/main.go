@@ -11,13 +11,16 @@ import (
 	"time"
 )
 
-const usage = "usage: echo serve TEXT | get URL | lookup NAME | hostname"
+const usage = "usage: echo serve TEXT | get URL | lookup NAME | hostname | append NAME DIRECTORY URL..."
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "hostname" {
 		name, err := os.Hostname()
 		report(name, err)
 		return
+	}
+	if len(os.Args) > 4 && os.Args[1] == "append" {
+		appendForEver(os.Args[2], os.Args[3], os.Args[4:])
 	}
 	if len(os.Args) != 3 {
 		log.Fatal(usage)
