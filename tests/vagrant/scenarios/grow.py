@@ -6,6 +6,7 @@ import tempfile
 import time
 
 import etcd_join_faults as faults
+from api_writer import ApiWriter
 from checks import State, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, LAB, NODES, SPARES, address, apply, authorise, discard, fresh, get, kubectl, lab, manifest, metalform, with_role
 from control_plane_node import ETCD, accept_host_key, described, etcdctl
@@ -35,12 +36,15 @@ def set_up():
     # The one member that stays.
     _state["writer"] = Writer(LAB, directory.name, [f"https://{address(BOOTSTRAP)}:2379"])
     until("the first write is confirmed", 10, _state["writer"].confirmed)
+    _state["api"] = ApiWriter([BOOTSTRAP])
 
 
 def tear_down():
     if "writer" in _state:
         _state["writer"].end()
         _state["directory"].cleanup()
+    if "api" in _state:
+        _state["api"].end()
     kubectl("delete", "configmap", CONFIGMAP, "--namespace=default", "--ignore-not-found")
     leaving = sorted(set(SPARES) & _nodes())
     if leaving:
@@ -80,6 +84,11 @@ def no_write_is_lost():
         endpoint = f"https://{address(node)}:2379"
         found = set(etcdctl("get", "--prefix", PREFIX, "--keys-only", endpoint=endpoint).split())
         expect_equal(f"confirmed writes that {node} does not have", [each for each in confirmed if key(each) not in found], [])
+
+
+@check("what a pod and a program outside have read and appended through the API is linearizable")
+def api_history():
+    _state["api"].check(GAP)
 
 
 @check(f"all nine lose power at the same instant: every node is Ready again within {_LIMIT} s, and every pod runs again")

@@ -1,0 +1,103 @@
+"""Two that append to one list through the API without pause: a pod, and a program outside of the cluster. The list is a key of
+a ConfigMap; each append compares the version that was read.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+import echo_image
+from append_history import gap, parse, violations
+from checks import expect, expect_equal, until
+from cluster import BOOTSTRAP, LAB, address, apply, get, kubectl
+
+NAMESPACE = "scenario-appends"
+_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/list"
+_SECRETS = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+class ApiWriter:
+    """From its beginning to its end. `outside` are the masters by whose API servers the one outside goes."""
+
+    def __init__(self, outside):
+        self._directory = tempfile.TemporaryDirectory(prefix="metalform-appends-")
+        self._began = time.time_ns() // 1000
+        echo_image.load([BOOTSTRAP])
+        apply(*_objects())
+        until("the pod runs", 60, lambda: get("pod", "writer", f"--namespace={NAMESPACE}")["status"].get("phase") == "Running")
+        self._record = os.path.join(self._directory.name, "record")
+        program = os.path.join(self._directory.name, "echo")
+        with open(os.open(program, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
+            file.write(echo_image.program())
+        self._write("token", kubectl("create", "token", "writer", f"--namespace={NAMESPACE}", "--duration=2h").strip())
+        self._write("ca.crt", get("configmap", "kube-root-ca.crt", f"--namespace={NAMESPACE}")["data"]["ca.crt"])
+        urls = [f"https://{address(node)}:6443{_PATH}" for node in outside]
+        command = [LAB, "run", "--", program, "append", "o", self._directory.name, *urls]
+        with open(self._record, "wb") as record:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=record)
+
+    def check(self, limit):
+        """Ends both; the history is linearizable, and no time without a confirmed append was longer than this, in seconds."""
+        expect(self._process.poll() is None, "the program outside has ended")
+        pod = get("pod", "writer", f"--namespace={NAMESPACE}")["status"]["containerStatuses"][0]
+        expect_equal("restarts of the pod", pod["restartCount"], 0)
+        self._process.terminate()
+        self._process.wait(timeout=10)
+        lines = kubectl("logs", "writer", f"--namespace={NAMESPACE}", "--tail=-1").splitlines()
+        ended = time.time_ns() // 1000
+        with open(self._record, encoding="ascii") as record:
+            lines += [line for line in record if line.endswith("\n")]
+        history = [parse(line) for line in lines]
+        # Of what is written after the logs were read, no operation is known.
+        known = {one.entry for one in history if one.what != "read"}
+        final = get("configmap", "list", f"--namespace={NAMESPACE}")["data"]["list"].split()
+        while final and final[-1] not in known:
+            final.pop()
+        counts = {what: sum(one.what == what for one in history) for what in ("appended", "refused", "unknown", "read")}
+        longest = gap(history, self._began, ended)
+        print(f"# through the API: {json.dumps(counts)}; no append was confirmed for at most {longest:.2f} s", flush=True)
+        found = violations(history, final)
+        expect(not found, f"the history is not linearizable: {len(found)}: {found[:5]}")
+        expect(longest <= limit, f"no append was confirmed for {longest:.2f} s")
+
+    def end(self):
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(timeout=10)
+        kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", timeout=120)
+        echo_image.unload([BOOTSTRAP])
+        self._directory.cleanup()
+
+    def _write(self, name, text):
+        with open(os.open(os.path.join(self._directory.name, name), os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def _objects():
+    where = {"namespace": NAMESPACE}
+    named = {"metadata": {"name": "writer", **where}}
+    rbac = "rbac.authorization.k8s.io"
+    yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "list", **where}, "data": {"list": ""}}
+    yield {"apiVersion": "v1", "kind": "ServiceAccount", **named}
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "update"]}]
+    yield {"apiVersion": f"{rbac}/v1", "kind": "Role", **named, "rules": rules}
+    role, subject = {"apiGroup": rbac, "kind": "Role", "name": "writer"}, {"kind": "ServiceAccount", "name": "writer"}
+    yield {"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", **named, "roleRef": role, "subjects": [subject]}
+    url = f"https://kubernetes.default.svc{_PATH}"
+    container = {
+        "name": "writer",
+        "image": echo_image.REFERENCE,
+        "imagePullPolicy": "Never",
+        "args": ["append", "p", _SECRETS, url],
+    }
+    spec = {
+        "nodeName": BOOTSTRAP,
+        "serviceAccountName": "writer",
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 0,
+        "containers": [container],
+    }
+    yield {"apiVersion": "v1", "kind": "Pod", **named, "spec": spec}
