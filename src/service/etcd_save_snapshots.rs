@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
 use super::etcd_snapshot::{self, EtcdSnapshotError};
+use super::recorded_nodes;
 use super::snapshot_distribution::{Distribution, distribute};
 use super::snapshot_host::SnapshotHostError;
 use super::snapshot_nodes::{SnapshotAccess, hosts, this_host};
@@ -148,6 +149,8 @@ pub async fn save_snapshots(
     let name = SnapshotName::new((access.clock)(), u64::try_from(revision).unwrap_or_default());
     let staged = stage(&directory, &name).map_err(EtcdSnapshotError::File)?;
     let size = etcd_snapshot::write(&source, staged).await?;
+    // A recovery needs them as well, with what people have changed of them since the last operation.
+    recorded_nodes::record(layout).await;
 
     let hosts = hosts(access, local).await.map_err(WorkspaceError::from)?;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);

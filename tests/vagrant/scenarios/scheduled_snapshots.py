@@ -4,9 +4,10 @@ import json
 import time
 
 from checks import State, check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, begin, metalform, on, shell, succeed, with_role
+from cluster import BOOTSTRAP, NODES, begin, kubectl, metalform, on, shell, succeed, with_role
 
 DIRECTORY = "/var/lib/metalform/etcd-snapshots"
+RECORD = "/var/lib/metalform/nodes.json"
 UNIT = "metalform-etcd-snapshot"
 # The default of etcd.snapshots.keep.
 KEEP = 5
@@ -31,6 +32,20 @@ def timer():
     expect_equal("enabled", succeed(BOOTSTRAP, "systemctl", "is-enabled", f"{UNIT}.timer").strip(), "enabled")
     persistent = succeed(BOOTSTRAP, "systemctl", "show", "-P", "Persistent", f"{UNIT}.timer").strip()
     expect_equal("Persistent", persistent, "yes")
+
+
+@check("the service records the Nodes as well, as they are now")
+def nodes_recorded():
+    label = "scenario.metalform.dev/rack"
+    kubectl("label", "node", NODES[-1], f"{label}=7")
+    try:
+        _start()
+        recorded = {each["metadata"]["name"]: each["metadata"]["labels"] for each in json.loads(succeed(BOOTSTRAP, "cat", RECORD))}
+    finally:
+        kubectl("label", "node", NODES[-1], f"{label}-")
+    expect_equal("Nodes", sorted(recorded), sorted(NODES))
+    expect_equal("label", recorded[NODES[-1]].get(label), "7")
+    _clear()
 
 
 @check("the service saves one that is on two hosts with etcd, with one SHA-256, readable by root alone")
