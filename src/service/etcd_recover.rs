@@ -162,7 +162,8 @@ impl CommandError for EtcdRecoverError {
             Self::Snapshot(error) => return error.hints(),
             Self::Deploy(error) => return error.hints(),
             Self::Works { .. } => {
-                "a member that does not work is replaced with `metalform deploy-node NAME --replace-member`"
+                "`metalform expand` adds members that are missing; one that does not work is replaced with `metalform \
+                 deploy-node NAME --replace-member`"
             }
             Self::Obstacle(RecoveryObstacle::NoData) => {
                 "`metalform etcd restore FILE` makes etcd of a snapshot"

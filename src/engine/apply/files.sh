@@ -1,10 +1,17 @@
 # Functions that change files. `within` runs them, as root or as another user; file descriptor 3 is the payload.
 
+# process id; whether it is a shell like this one
+is_shell() {
+    case $1 in '' | *[!0-9]*) return 1 ;; esac
+    [ -r "/proc/$1/comm" ] && read -r other <"/proc/$1/comm" && read -r own <"/proc/$$/comm" && [ "$other" = "$own" ]
+}
+
 # start of the names of temporary files; removes those that a killed run has left. Those of this process are kept: the
-# names of staged files (`a.b`) can begin like those of another file (`a`). Only the next one to be made goes.
+# names of staged files (`a.b`) can begin like those of another file (`a`). Only the next one to be made goes. Those of
+# a run beside this one are kept as well: a master updates the proxies of other nodes.
 sweep() {
     for old in "$1"*; do
-        case ".${old#"$1"}." in .$$.) ;; *".$$."*) continue ;; esac
+        case ".${old#"$1"}." in .$$.) ;; *".$$."*) continue ;; *) ! is_shell "${old##*.}" || continue ;; esac
         if [ -f "$old" ] || [ -L "$old" ]; then rm -f -- "$old"; fi
     done
 }

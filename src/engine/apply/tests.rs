@@ -249,6 +249,24 @@ fn what_a_killed_run_left_behind_goes() {
 }
 
 #[test]
+fn what_a_run_beside_this_one_is_about_to_move_stays() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = std::process::Command::new(shell.split(' ').next().unwrap())
+            .args(["-c", "read -r line"])
+            .stdin(std::process::Stdio::piped())
+            .spawn();
+        let mut other = other.unwrap();
+        let theirs = format!(".metalform.file.{}", other.id());
+        fs::write(dir.path().join(&theirs), "whole").unwrap();
+        assert!(applied(shell, &[write(dir.path(), "file", b"x")]).ended, "{shell}");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(names(dir.path()), BTreeSet::from([theirs, "file".to_owned()]), "{shell}");
+    }
+}
+
+#[test]
 fn a_large_payload_is_compressed_and_arrives_whole() {
     let dir = tempfile::tempdir().unwrap();
     let (text, name) = ("line of text\n".repeat(10_000), "ä".repeat(120));

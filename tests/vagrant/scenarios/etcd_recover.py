@@ -1,11 +1,14 @@
 """etcd without its quorum continues with the data of one member, or with a snapshot; the others join it again."""
 
 import json
+import random
+import time
 
 from checks import State, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, NODES, get, kubectl, metalform, ready, shell, succeed, with_role
 from control_plane_node import members
-from sampling import sample
+from deployment import Deployment
+from sampling import SEED, sample
 
 SUCCESS, REFUSED = 0, 7
 DIRECTORY = "/var/lib/etcd"
@@ -72,6 +75,38 @@ def recovered(way):
     _expect_as_before()
     if len(destroyed) < 3:
         shell(survivor, f"ls -d {DIRECTORY}/removed-*")
+
+
+# What a recovery does, each as the line that metalform prints when it begins it.
+ACTIONS = [
+    "stop etcd and the control plane",
+    "make its etcd member the only one",
+    "waiting for etcd to answer",
+    "waiting for the API to answer",
+    "take the lease",
+    "add .* as a learner",
+    "apply etcd member",
+    "promote etcd learner",
+]
+
+
+@check("recover is killed at: {}; it is completed by the same command, or by the one to which that leads", each=sample("kills", ACTIONS, 0))
+def killed(action):
+    for node in _state["etcd"]:
+        if node != BOOTSTRAP:
+            _destroy(node)
+    with Deployment(None, "recover", CONFIRMED, verb="etcd") as running:
+        running.until_line(action, PATIENCE, pause=0.01)
+        # The instant itself is what is tested: there is no condition to wait for.
+        time.sleep(random.Random(f"{SEED} {action}").uniform(0, 0.4))
+        running.kill()
+        running.finish(10)
+    done = metalform("etcd", "recover", CONFIRMED, timeout=PATIENCE)
+    if done.returncode == REFUSED:
+        expect("`metalform expand`" in done.stderr, done.stderr)
+        done = metalform("expand", timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout[-2000:]}{done.stderr[-2000:]}", done.returncode, SUCCESS)
+    _expect_as_before()
 
 
 @check("and nothing is left to do")
