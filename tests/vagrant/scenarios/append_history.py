@@ -69,7 +69,7 @@ def _out_of_time(placed):
     return found
 
 
-def gap(history, began, ended):
-    """The longest time without a confirmed append, in seconds; times are in microseconds."""
-    times = [began, *sorted(one.ended for one in history if one.what == APPENDED), ended]
+def gap(history, ended):
+    """The longest time without a confirmed append, from the first one to `ended` (microseconds); in seconds."""
+    times = [*sorted(one.ended for one in history if one.what == APPENDED), ended]
     return max(after - before for before, after in zip(times, times[1:])) / 1e6
