@@ -230,6 +230,8 @@ mod oracle_tests;
 #[cfg(test)]
 mod reboot_tests;
 #[cfg(test)]
+mod reload_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wait_tests;

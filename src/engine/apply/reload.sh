@@ -1,10 +1,11 @@
 # Functions after which systemd knows the unit files. A reload of all of them takes a tenth of a second or more.
 
-# unit; reloads unit files unless systemd has not loaded this unit: it reads those of a unit that it needs, also where
-# others have named the unit before there was a file of it
+# unit; reloads unit files if systemd has read any of this unit, or of an instance of this template. It reads those of a
+# unit that it needs, also where others have named the unit before there was a file of it.
 reload_unit() {
-    loaded=$(systemctl list-units --all --plain --no-legend --state=loaded -- "$1") && [ -z "$loaded" ] ||
-        systemctl daemon-reload
+    case $1 in *@.*) set -- "${1%%@.*}@*.${1##*@.}" ;; esac
+    known=$(systemctl list-units --all --plain --no-legend --state=loaded,masked,bad-setting,error,merged -- "$@") &&
+        [ -z "$known" ] || systemctl daemon-reload
 }
 
 # units...; by one command, those that are not enabled yet. systemd takes notice at the next reload.

@@ -53,5 +53,5 @@ impl<O: NodeOperation> Phase<O> for BaseSystem {
 /// Whether no kubelet has run on the host, and no pod is started for it yet.
 fn joins<O: NodeOperation>(scene: &Scene<'_, O>) -> bool {
     let joined = scene.host().survey.as_ref().is_some_and(|survey| survey.joined);
-    !joined && !scene.node_begun().reachability_pod && !scene.node_begun().reached
+    !joined && !scene.node_begun().reachability_pod
 }

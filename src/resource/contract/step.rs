@@ -126,8 +126,8 @@ pub enum Step {
     },
     /// `systemctl daemon-reload`.
     ReloadUnitFiles,
-    /// The same, if systemd has read other files of this unit than there are. It reads those of a unit that it does not
-    /// know when the unit is first named.
+    /// The same, if systemd has read files of this unit, or of an instance of this template. It reads those of a unit that
+    /// it does not know when it first needs the unit.
     ReloadUnit(String),
     /// One systemctl verb for one unit.
     Unit {

@@ -8,7 +8,7 @@ from deployment import Deployment
 NODE = "spare-2"
 # A new etcd member takes seconds until it serves; the control plane's files and images come meanwhile, and the proxies of
 # other nodes with the final check.
-GAIN = 2.0
+GAIN = 4.0
 _state = State()
 
 
