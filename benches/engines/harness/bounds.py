@@ -1,20 +1,10 @@
 """What the figures must be. Pure: reads nothing but the figures of one run."""
 
-import dataclasses
+from bound import Bound
 
 # Two medians of the same thing differ by so much on a machine that is also the hosts'.
 NOISE = 1.05
 MIB = 1024 * 1024
-
-
-@dataclasses.dataclass(frozen=True)
-class Bound:
-    """One line of the verdict; `met` is None where it was not measured."""
-
-    about: str
-    limit: str
-    measured: str
-    met: bool | None
 
 
 def verdicts(figures):
