@@ -18,6 +18,7 @@ mod guards;
 mod images;
 mod kernel;
 mod key_pairs;
+mod listeners;
 mod mounts;
 mod owed;
 mod packages;
@@ -26,6 +27,7 @@ mod questions;
 mod routes;
 mod sum_line;
 mod units;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,11 +75,13 @@ macro_rules! topic {
 }
 
 /// All topics, in the order of their sections.
-const TOPICS: [Topic; 14] = [
+const TOPICS: [Topic; 16] = [
     topic!(paths, |questions| !questions.paths.is_empty()),
     topic!(emptiness, |questions| !questions.emptiness.is_empty()),
     topic!(packages, |questions| !questions.packages.is_empty()),
     topic!(units, |questions| !questions.units.is_empty()),
+    topic!(written, |questions| !questions.written.is_empty()),
+    topic!(listeners, |questions| !questions.listeners.is_empty()),
     topic!(kernel, |questions| questions.kernel()),
     topic!(images, |questions| !questions.images.is_empty()),
     topic!(key_pairs, |questions| !questions.key_pairs.is_empty()),

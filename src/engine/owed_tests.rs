@@ -233,12 +233,15 @@ fn the_marker_of_any_kind_requires_its_reactions() {
                 sub: "running".to_owned(),
                 unit_file: "enabled".to_owned(),
                 needs_daemon_reload: false,
+                started: None,
+                changed: None,
             };
             let probes = all.items().into_iter().flat_map(|item| item.probes);
             let answer = |probe: &Probe| match probe {
                 Probe::Owed(_) => Answer::Owed(owed),
                 Probe::Unit { .. } => Answer::Unit(unit.clone()),
                 Probe::Guard { .. } => Answer::Guard(1),
+                Probe::Written { .. } => Answer::Written(None),
                 Probe::Sysctl { .. } => Answer::Sysctl(Some("a boot".to_owned())),
                 _ => Answer::Path(crate::resource::contract::probe::PathState::Absent),
             };

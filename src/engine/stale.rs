@@ -123,6 +123,12 @@ impl<'a> Reach<'a> {
                 Probe::KeyPair { key, certificate } => {
                     self.may_change_path(key) || self.may_change_path(certificate)
                 }
+                Probe::Written { files, packages } => {
+                    self.packages && !packages.is_empty()
+                        || files.iter().any(|path| self.may_change_path(path))
+                }
+                // Only what starts or stops a program changes it.
+                Probe::Listener { .. } => false,
                 Probe::Package { .. } => self.packages,
                 Probe::Unit { .. } => self.units,
                 Probe::Sysctl { .. } => self.kernel,
@@ -171,6 +177,8 @@ mod tests {
             Probe::Empty { path: "/opt/unpacked".into() },
             Probe::Package { name: "p".into() },
             Probe::Unit { name: "u.service".into() },
+            Probe::Written { files: vec!["/etc/c".into()], packages: vec!["p".into()] },
+            Probe::Listener { port: 22 },
             Probe::Sysctl { key: "net.ipv4.ip_forward".into() },
             Probe::Module { name: "overlay".into() },
             Probe::Swap,
@@ -207,7 +215,7 @@ mod tests {
         let unit = |verb| Step::Unit { name: "u.service".into(), verb };
         let package = PackageVersion { name: "p".into(), version: None, hold: false };
         for (step, expected) in [
-            (write("/etc/c"), "content /etc/c, authorized keys of a"),
+            (write("/etc/c"), "content /etc/c, last writing of /etc/c, p, authorized keys of a"),
             (write("/etc/new"), "authorized keys of a"),
             (write("/etc/passwd"), "user a, authorized keys of a"),
             (write("/etc/a/conf.d/x"), "path /etc/a, path /etc/a/conf.d/x, authorized keys of a"),
@@ -227,7 +235,10 @@ mod tests {
                 write("/lib/systemd/system/u.service"),
                 "path /usr/lib/systemd/system/u.service, unit u.service, authorized keys of a",
             ),
-            (write("/etc/dnf/plugins/versionlock.list"), "package p, authorized keys of a"),
+            (
+                write("/etc/dnf/plugins/versionlock.list"),
+                "package p, last writing of /etc/c, p, authorized keys of a",
+            ),
             (Step::ReloadUnitFiles, "unit u.service"),
             (
                 unit(UnitVerb::Enable),
@@ -237,7 +248,7 @@ mod tests {
             (Step::Run { script: "true".into() }, "everything"),
             (Step::InstallPackages(vec![package]), "everything"),
             (Step::RefreshPackageIndex, ""),
-            (Step::HoldPackage { name: "p".into(), hold: true }, "package p"),
+            (Step::HoldPackage { name: "p".into(), hold: true }, "package p, last writing of /etc/c, p"),
             (
                 Step::SetSysctl { key: "net.ipv4.conf.all.forwarding".into(), value: "1".into() },
                 "sysctl net.ipv4.ip_forward, route 10.0.0.0/8",

@@ -75,7 +75,7 @@ pub fn probes() -> BTreeSet<Probe> {
     probes.extend([MASTER_KEY, MEMBER_KEY].map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
-    probes.extend(PORTS.iter().map(|port| guard_port(*port)));
+    probes.extend(PORTS.iter().map(|port| Probe::Listener { port: *port }));
     probes.extend(MODULES.iter().map(|name| guard_module(name)));
     probes
 }
@@ -105,10 +105,6 @@ fn guard_openssl() -> Probe {
     guard("command -v openssl >/dev/null".to_owned())
 }
 
-fn guard_port(port: u16) -> Probe {
-    guard(format!("ss -Hltn 'sport = :{port}' | grep -q ."))
-}
-
 /// Loaded, built in, or loadable. The directories and files are those that each is known by when it is built in.
 fn guard_module(name: &str) -> Probe {
     let known_by = match name {
@@ -123,6 +119,7 @@ fn guard_module(name: &str) -> Probe {
 pub fn read(observed: &Observed) -> Survey {
     let exists = |path: &str| matches!(observed.get(&self::path(path)), Some(Answer::Path(state)) if *state != PathState::Absent);
     let held = |probe: Probe| matches!(observed.get(&probe), Some(Answer::Guard(0)));
+    let listens = |port: u16| matches!(observed.get(&Probe::Listener { port }), Some(Answer::Listener(true)));
     let content = |path: &str| match observed.get(&Probe::Content { path: path.to_owned() }) {
         Some(Answer::Content(Some(bytes))) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,
@@ -135,7 +132,7 @@ pub fn read(observed: &Observed) -> Survey {
             matches!(observed.get(&Probe::Unit { name: name.to_owned() }),
                 Some(Answer::Unit(unit)) if unit.active == "active" || unit.unit_file == "enabled")
         }),
-        busy_ports: PORTS.iter().copied().filter(|port| held(guard_port(*port))).collect(),
+        busy_ports: PORTS.iter().copied().filter(|port| listens(*port)).collect(),
         authority: content(AUTHORITY),
         joined: held(guard_joined()),
         etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),

@@ -45,12 +45,15 @@ struct UnitForm {
     active: String,
     unit_file: String,
     needs_daemon_reload: bool,
+    /// Seconds since 1970.
+    started: Option<i64>,
+    changed: Option<i64>,
 }
 
 impl Default for UnitForm {
     fn default() -> Self {
         let [load, active, unit_file] = ["loaded", "active", "enabled"].map(str::to_owned);
-        Self { load, active, unit_file, needs_daemon_reload: false }
+        Self { load, active, unit_file, needs_daemon_reload: false, started: None, changed: None }
     }
 }
 
@@ -167,18 +170,21 @@ pub fn answer(probe: &Probe, value: &Value, authorities: &Authorities) -> Answer
             },
         )),
         Probe::Unit { .. } => {
-            let UnitForm { load, active, unit_file, needs_daemon_reload } = match value.as_str() {
-                Some(load) => UnitForm {
-                    load: load.into(),
-                    active: "inactive".into(),
-                    unit_file: "".into(),
-                    ..form(&Value::Object(Default::default()))
-                },
-                None => form(value),
-            };
+            let UnitForm { load, active, unit_file, needs_daemon_reload, started, changed } =
+                match value.as_str() {
+                    Some(load) => UnitForm {
+                        load: load.into(),
+                        active: "inactive".into(),
+                        unit_file: "".into(),
+                        ..form(&Value::Object(Default::default()))
+                    },
+                    None => form(value),
+                };
             let sub = if active == "active" { "running" } else { "dead" }.to_owned();
-            Answer::Unit(UnitState { load, active, sub, unit_file, needs_daemon_reload })
+            Answer::Unit(UnitState { load, active, sub, unit_file, needs_daemon_reload, started, changed })
         }
+        Probe::Written { .. } => Answer::Written(form(value)),
+        Probe::Listener { .. } => Answer::Listener(form(value)),
         Probe::Sysctl { .. } => Answer::Sysctl(form(value)),
         Probe::Route { .. } => Answer::Route(form(value)),
         Probe::Module { .. } => Answer::Module(form(value)),

@@ -17,6 +17,10 @@ pub(super) struct Questions<'p> {
     pub(super) packages: Vec<&'p str>,
     /// Names with their suffixes.
     pub(super) units: Vec<&'p str>,
+    /// Probes of times of writing.
+    pub(super) written: Vec<&'p Probe>,
+    /// TCP ports.
+    pub(super) listeners: Vec<u16>,
     /// Keys of kernel parameters.
     pub(super) parameters: Vec<&'p str>,
     /// Names of kernel modules.
@@ -54,6 +58,8 @@ impl<'p> Questions<'p> {
                 Probe::Empty { path } => questions.emptiness.push(path),
                 Probe::Package { name } => questions.packages.push(name),
                 Probe::Unit { name } => questions.units.push(name),
+                Probe::Written { .. } => questions.written.push(probe),
+                Probe::Listener { port } => questions.listeners.push(*port),
                 Probe::Sysctl { key } => questions.parameters.push(key),
                 Probe::Module { name } => questions.modules.push(name),
                 Probe::Swap => questions.swap = true,

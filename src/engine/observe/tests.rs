@@ -18,7 +18,7 @@ fn observed(shell: &str, probes: &[Probe]) -> Vec<Answer> {
 }
 
 /// What a host would have to print for its answer to have these sections.
-fn answered(probes: &[Probe], sections: &[(&'static str, &str)]) -> Vec<Answer> {
+pub(super) fn answered(probes: &[Probe], sections: &[(&'static str, &str)]) -> Vec<Answer> {
     let sections: Vec<Section> =
         sections.iter().map(|(name, text)| (*name, format!("cat <<'END'\n{text}\nEND\n"))).collect();
     let program = Program { script: frame::script(&nonce(), &sections), payload: Vec::new() };
@@ -159,28 +159,31 @@ fn a_key_pair_belongs_together_or_not() {
 fn units_are_matched_by_their_order() {
     let unit = |name: &str| Probe::Unit { name: name.into() };
     let probes = [unit("a.service"), unit("b.service")];
-    let block = |id: &str, load: &str, active: &str, reload: &str| {
+    let block = |id: &str, load: &str, active: &str, reload: &str, started: &str| {
         format!(
-            "Id={id}\nLoadState={load}\nActiveState={active}\nSubState=dead\nUnitFileState=\nNeedDaemonReload={reload}\n"
+            "Id={id}\nLoadState={load}\nActiveState={active}\nSubState=dead\nUnitFileState=\nNeedDaemonReload={reload}\n\
+             ActiveEnterTimestamp={started}\nStateChangeTimestamp=\n"
         )
     };
     let two = format!(
         "{}\n{}",
-        block("a.service", "loaded", "active", "yes"),
-        block("alias.service", "not-found", "inactive", "no")
+        block("a.service", "loaded", "active", "yes", "Mon 2026-11-23 18:11:53 UTC"),
+        block("alias.service", "not-found", "inactive", "no", "")
     );
-    let state = |load: &str, active: &str, needs_daemon_reload| {
+    let state = |load: &str, active: &str, needs_daemon_reload, started| {
         Answer::Unit(UnitState {
             load: load.into(),
             active: active.into(),
             sub: "dead".into(),
             unit_file: String::new(),
             needs_daemon_reload,
+            started,
+            changed: None,
         })
     };
     assert_eq!(
         answered(&probes, &[("units", &two)]),
-        [state("loaded", "active", true), state("not-found", "inactive", false)]
+        [state("loaded", "active", true, Some(1_795_457_513)), state("not-found", "inactive", false, None)]
     );
     let refused = "System has not been booted with systemd as init system (PID 1). Can't operate.";
     let failed = Answer::Failed(refused.into());

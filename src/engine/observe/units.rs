@@ -2,15 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::model::shell_word::quote_all;
 use crate::resource::contract::probe::{Answer, Probe, UnitState};
 
+const PROPERTIES: &str = "Id,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload,\
+                          ActiveEnterTimestamp,StateChangeTimestamp";
+
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let show = format!(
-        "systemctl show --no-pager -p Id,LoadState,ActiveState,SubState,UnitFileState,NeedDaemonReload -- {} 2>&1\n",
+        "TZ=UTC systemctl show --no-pager -p {PROPERTIES} -- {} 2>&1\n",
         quote_all(questions.units.iter().copied())
     );
     vec![("units", show)]
@@ -39,11 +45,20 @@ pub(super) fn answer(
 
 fn state(block: &str) -> Option<UnitState> {
     let fields: BTreeMap<&str, &str> = block.lines().filter_map(|line| line.split_once('=')).collect();
+    let time = |name| fields.get(name).and_then(|text| seconds(text));
     Some(UnitState {
         load: (*fields.get("LoadState")?).to_owned(),
         active: (*fields.get("ActiveState")?).to_owned(),
         sub: (*fields.get("SubState")?).to_owned(),
         unit_file: (*fields.get("UnitFileState")?).to_owned(),
         needs_daemon_reload: *fields.get("NeedDaemonReload")? == "yes",
+        started: time("ActiveEnterTimestamp"),
+        changed: time("StateChangeTimestamp"),
     })
+}
+
+/// Of a time as systemd.time(7) writes it: `Mon 2026-11-23 18:11:53 UTC`.
+fn seconds(text: &str) -> Option<i64> {
+    let time = DateTime::strptime("%a %Y-%m-%d %H:%M:%S UTC", text).ok()?;
+    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }

@@ -40,6 +40,18 @@ pub enum Probe {
         /// With its suffix: `kubelet.service`.
         name: String,
     },
+    /// When files were written last.
+    Written {
+        /// Absolute paths.
+        files: Vec<String>,
+        /// Packages, as dpkg names them: it writes a list of files when it unpacks one.
+        packages: Vec<String>,
+    },
+    /// Whether something listens on a TCP port.
+    Listener {
+        /// Of any address.
+        port: u16,
+    },
     /// The live value of a kernel parameter.
     Sysctl {
         /// Dotted: `net.ipv4.ip_forward`.
@@ -129,6 +141,11 @@ impl fmt::Display for Probe {
             Self::Empty { path } => write!(f, "whether {path} is empty"),
             Self::Package { name } => write!(f, "package {name}"),
             Self::Unit { name } => write!(f, "unit {name}"),
+            Self::Written { files, packages } => {
+                let names: Vec<&str> = files.iter().chain(packages).map(String::as_str).collect();
+                write!(f, "last writing of {}", names.join(", "))
+            }
+            Self::Listener { port } => write!(f, "listener on port {port}"),
             Self::Sysctl { key } => write!(f, "sysctl {key}"),
             Self::Module { name } => write!(f, "module {name}"),
             Self::Swap => f.write_str("swap"),
@@ -160,6 +177,11 @@ pub enum Answer {
     Package(Option<InstalledPackage>),
     /// To [`Probe::Unit`].
     Unit(UnitState),
+    /// To [`Probe::Written`]: the newest time, in seconds since 1970. Times in the future, which result from a clock
+    /// that was set back, do not count; `None` where there is no other.
+    Written(Option<i64>),
+    /// To [`Probe::Listener`].
+    Listener(bool),
     /// To [`Probe::Sysctl`]; `None` where the kernel does not have the parameter.
     Sysctl(Option<String>),
     /// To [`Probe::Module`]: loaded or built in.
@@ -252,6 +274,10 @@ pub struct UnitState {
     pub unit_file: String,
     /// `NeedDaemonReload`.
     pub needs_daemon_reload: bool,
+    /// `ActiveEnterTimestamp`, in seconds since 1970: its last start; `None` where it never started.
+    pub started: Option<i64>,
+    /// `StateChangeTimestamp`, likewise: its last start, stop or reload.
+    pub changed: Option<i64>,
 }
 
 /// The answer about a user.

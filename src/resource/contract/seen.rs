@@ -57,6 +57,14 @@ impl Observed {
         })
     }
 
+    /// When the newest of the probe's files was written.
+    pub(in crate::resource) fn written(&self, probe: Probe) -> Result<Option<i64>, Refusal> {
+        self.pick(probe, |answer| match answer {
+            Answer::Written(newest) => Some(*newest),
+            _ => None,
+        })
+    }
+
     pub(in crate::resource) fn user(&self, probe: Probe) -> Result<&UserState, Refusal> {
         self.pick(probe, |answer| match answer {
             Answer::User(user) => Some(user),
@@ -114,6 +122,7 @@ impl Observed {
             Answer::Module(yes)
             | Answer::Swap(yes)
             | Answer::Owed(yes)
+            | Answer::Listener(yes)
             | Answer::Image(yes)
             | Answer::KeyPair(yes)
             | Answer::Empty(yes) => Some(*yes),

@@ -72,8 +72,8 @@ impl Service {
     pub fn probes(&self) -> Vec<Probe> {
         let mut probes = vec![self.unit_probe()];
         if self.running {
-            probes.extend(self.owed(Moment::Start));
-            probes.extend(self.owed(Moment::Reload));
+            probes.extend(last_start::probe(&self.restart_when_changed));
+            probes.extend(last_start::probe(&self.reload_when_changed));
         }
         probes
     }
@@ -87,10 +87,6 @@ impl Service {
             Moment::Start => &self.restart_when_changed,
             Moment::Reload => &self.reload_when_changed,
         }
-    }
-
-    fn owed(&self, moment: Moment) -> Option<Probe> {
-        last_start::owed(&self.unit, moment, self.watched(moment))
     }
 
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
@@ -160,7 +156,7 @@ impl Service {
             }
             return Ok(());
         }
-        let restart = self.reaction(Moment::Start, observed, context)?;
+        let restart = self.reaction(Moment::Start, unit, observed, context)?;
         if !up {
             change.field("active", Some(&unit.active), Some("active"));
             // A package may start it before its configuration is written, in which case a start has no effect.
@@ -169,7 +165,7 @@ impl Service {
         } else if let Some(reason) = restart {
             change.field("restart", None, Some(&reason));
             change.steps.push(self.step(UnitVerb::Restart));
-        } else if let Some(reason) = self.reaction(Moment::Reload, observed, context)? {
+        } else if let Some(reason) = self.reaction(Moment::Reload, unit, observed, context)? {
             change.field("reload", None, Some(&reason));
             change.steps.push(self.step(UnitVerb::ReloadOrRestart));
         }
@@ -180,14 +176,19 @@ impl Service {
     fn reaction(
         &self,
         moment: Moment,
+        unit: &UnitState,
         observed: &Observed,
         context: &Context<'_>,
     ) -> Result<Option<String>, Refusal> {
         if let Some(cause) = context.pending.first_of(self.watched(moment)) {
             return Ok(Some(cause.to_string()));
         }
-        let owed = self.owed(moment).map_or(Ok(false), |probe| observed.holds(probe))?;
-        Ok(owed.then(|| "a dependency changed since its last start".to_owned()))
+        let written = match last_start::probe(self.watched(moment)) {
+            Some(probe) => observed.written(probe)?,
+            None => None,
+        };
+        let is_newer = written.zip(moment.of(unit)).is_some_and(|(written, moment)| written > moment);
+        Ok(is_newer.then(|| "a dependency changed since its last start".to_owned()))
     }
 
     /// The resources whose change requires a restart or a reload.

@@ -15,14 +15,10 @@ pub enum KnownGuard {
     Directory(String),
     /// `command -v NAME`.
     Command(String),
-    /// Whether something listens on a TCP port.
-    Port(u16),
     /// Whether a module is loaded or loadable.
     Module(String),
     /// Whether a certificate is of a CA (first path) and has not expired.
     Verified { ca: String, certificate: String },
-    /// Whether a file was written after a unit's last start or reload.
-    Owed { unit: String, reload: bool, patterns: Vec<String> },
     /// Whether there are other package sources than one's own.
     OtherSources { patterns: Vec<String>, own: String },
     /// Whether there are disabled package sources.
@@ -39,21 +35,11 @@ impl KnownGuard {
         if script.starts_with("command -v ") {
             return Some(Self::Command(word(2)?));
         }
-        if let Some((_, rest)) = script.split_once("sport = :") {
-            return Some(Self::Port(rest.split('\'').next()?.parse().ok()?));
-        }
         if let Some(rest) = script.strip_prefix("test -e /sys/module/") {
             return Some(Self::Module(rest.split(' ').next()?.to_owned()));
         }
         if script.starts_with("openssl verify -CAfile ") {
             return Some(Self::Verified { ca: word(3)?, certificate: word(4)? });
-        }
-        if script.starts_with("since=$(TZ=UTC") {
-            let (_, show) = script.split_once("--property=")?;
-            let unit = show.split_once(" -- ")?.1.split_once(')')?.0;
-            let files = script.split_once("stat -c %Y -- ")?.1.split_once(" 2>/dev/null")?.0;
-            let reload = show.starts_with("StateChangeTimestamp");
-            return Some(Self::Owed { unit: self::words(unit).pop()?, reload, patterns: self::words(files) });
         }
         let patterns = |rest: &str| rest.split(' ').map(str::to_owned).collect();
         let (rest, action) = script.strip_prefix("for f in ")?.split_once("; do ")?;
@@ -77,7 +63,6 @@ impl ScriptedHost {
             None => return self.guards.get(script).copied(),
             Some(KnownGuard::Directory(path)) => self.tree.is_directory(&path),
             Some(KnownGuard::Command(name)) => self.commands.contains(&name),
-            Some(KnownGuard::Port(port)) => self.listening.contains(&port),
             Some(KnownGuard::Module(name)) => {
                 self.modules.contains(&name) || self.loadable.contains_key(&name)
             }
@@ -85,18 +70,10 @@ impl ScriptedHost {
                 let of = self.tree.text(&ca).map(|ca| kubelet_certificate(&ca));
                 of.is_some() && self.tree.text(&certificate) == of
             }
-            Some(KnownGuard::Owed { unit, reload, patterns }) => self.is_owed(&unit, reload, &patterns),
             Some(KnownGuard::OtherSources { patterns, own }) => !self.others(&patterns, &own).is_empty(),
             Some(KnownGuard::DisabledSources { patterns }) => !self.matching(&patterns).is_empty(),
         };
         Some(i32::from(!holds))
-    }
-
-    fn is_owed(&self, unit: &str, reload: bool, patterns: &[String]) -> bool {
-        let Some(unit) = self.units.get(unit) else { return false };
-        let since = if reload { unit.reloaded } else { unit.started };
-        let written = self.matching(patterns).into_iter().filter_map(|path| self.tree.written(&path));
-        since > 0 && written.into_iter().any(|at| at > since && at <= self.clock)
     }
 
     /// Files that match any of these patterns.

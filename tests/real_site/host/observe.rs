@@ -29,6 +29,15 @@ impl ScriptedHost {
             Probe::Empty { path } => Answer::Empty(self.tree.below(path).is_empty()),
             Probe::Package { name } => Answer::Package(self.packages.installed.get(name).cloned()),
             Probe::Unit { name } => Answer::Unit(self.units.state(name, &self.tree)),
+            Probe::Written { files, packages } => {
+                let lists = packages
+                    .iter()
+                    .flat_map(|name| self.tree.glob(&format!("/var/lib/dpkg/info/{name}.list")));
+                let written = files.iter().cloned().chain(lists).filter_map(|path| self.tree.written(&path));
+                let newest = written.filter(|at| *at <= self.clock).max();
+                Answer::Written(newest.map(|at| i64::try_from(at).unwrap()))
+            }
+            Probe::Listener { port } => Answer::Listener(self.listening.contains(port)),
             Probe::Sysctl { key } => Answer::Sysctl(self.sysctls.get(key).cloned()),
             Probe::Module { name } => Answer::Module(self.modules.contains(name)),
             // A scripted host keeps no markers.

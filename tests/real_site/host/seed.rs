@@ -39,7 +39,17 @@ impl ScriptedHost {
             (Probe::Package { name }, Answer::Package(Some(package))) => {
                 self.packages.installed.insert(name.clone(), package.clone());
             }
-            (Probe::Unit { name }, Answer::Unit(state)) => self.units.put(name, state.clone(), 2),
+            (Probe::Unit { name }, Answer::Unit(state)) => self.units.put(name, state.clone()),
+            (Probe::Written { files, packages }, Answer::Written(Some(at))) => {
+                self.clock = self.clock.max(10);
+                let list = packages.first().map(|name| format!("/var/lib/dpkg/info/{name}.list"));
+                if let Some(path) = files.first().cloned().or(list) {
+                    self.tree.write(&path, "".into(), of_root(0o644), u64::try_from(*at).unwrap());
+                }
+            }
+            (Probe::Listener { port }, Answer::Listener(true)) => {
+                self.listening.insert(*port);
+            }
             (Probe::Sysctl { key }, Answer::Sysctl(value)) => {
                 match value {
                     Some(value) => self.sysctls.insert(key.clone(), value.clone()),
@@ -173,11 +183,6 @@ impl ScriptedHost {
             (Some(KnownGuard::DisabledSources { patterns }), 0) => {
                 if let Some(path) = first(&patterns) {
                     self.tree.write(&path, "deb http://archive.example/ a b\n".into(), of_root(0o644), 1);
-                }
-            }
-            (Some(KnownGuard::Owed { patterns, .. }), 0) => {
-                if let Some(path) = first(&patterns) {
-                    self.tree.write(&path, "".into(), of_root(0o644), 5);
                 }
             }
             (Some(KnownGuard::Directory(path)), 0) => self.tree.put(&path, Entry::Directory(of_root(0o755))),

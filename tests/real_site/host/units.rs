@@ -13,9 +13,6 @@ const DIRECTORIES: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system"
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
     pub state: UnitState,
-    /// Seconds on the host's clock; 0 where it never did.
-    pub started: u64,
-    pub reloaded: u64,
     /// What `UnitFileState` is without a mask.
     below_mask: String,
 }
@@ -30,14 +27,10 @@ pub struct Units {
 }
 
 impl Units {
-    pub fn get(&self, name: &str) -> Option<&Unit> {
-        self.known.get(name)
-    }
-
     /// Puts a unit there as it was seen.
-    pub fn put(&mut self, name: &str, state: UnitState, started: u64) {
+    pub fn put(&mut self, name: &str, state: UnitState) {
         let below_mask = if state.unit_file == "masked" { "static" } else { &state.unit_file }.to_owned();
-        self.known.insert(name.to_owned(), Unit { state, started, reloaded: started, below_mask });
+        self.known.insert(name.to_owned(), Unit { state, below_mask });
     }
 
     /// systemd reads a unit when it is asked for it, so one that has a file is loaded.
@@ -48,6 +41,8 @@ impl Units {
             sub: "dead".to_owned(),
             unit_file: unit_file.to_owned(),
             needs_daemon_reload: false,
+            started: None,
+            changed: None,
         };
         match (self.known.get(name), has_file(name, tree)) {
             (Some(unit), true) if unit.state.load == "not-found" => state("loaded", "disabled"),
@@ -83,7 +78,7 @@ impl Units {
         let seen = self.state(name, tree);
         let known = self.known.contains_key(name);
         if !known || self.known[name].state.load != seen.load {
-            self.put(name, seen.clone(), 0);
+            self.put(name, seen.clone());
         }
         let starts = matches!(verb, UnitVerb::Start | UnitVerb::Restart | UnitVerb::ReloadOrRestart);
         match seen.load.as_str() {
@@ -102,9 +97,9 @@ impl Units {
             UnitVerb::Disable => "disabled".clone_into(&mut unit.state.unit_file),
             UnitVerb::Stop => self.set_active(name, "inactive", "dead"),
             UnitVerb::Start if seen.active == "active" => {}
-            UnitVerb::ReloadOrRestart if seen.active == "active" => unit.reloaded = now,
+            UnitVerb::ReloadOrRestart if seen.active == "active" => unit.state.changed = at(now),
             UnitVerb::Start | UnitVerb::Restart | UnitVerb::ReloadOrRestart => {
-                (unit.started, unit.reloaded) = (now, now);
+                (unit.state.started, unit.state.changed) = (at(now), at(now));
                 self.set_active(name, "active", "running");
             }
             UnitVerb::Mask => {
@@ -128,7 +123,7 @@ impl Units {
             let (active, sub) = if starts { ("active", "running") } else { ("inactive", "dead") };
             active.clone_into(&mut unit.state.active);
             sub.clone_into(&mut unit.state.sub);
-            (unit.started, unit.reloaded) = if starts { (now, now) } else { (0, 0) };
+            (unit.state.started, unit.state.changed) = if starts { (at(now), at(now)) } else { (None, None) };
             unit.state.needs_daemon_reload = false;
         }
     }
@@ -139,6 +134,11 @@ impl Units {
             sub.clone_into(&mut unit.state.sub);
         }
     }
+}
+
+/// Seconds on the host's clock, as systemd shows them.
+fn at(now: u64) -> Option<i64> {
+    i64::try_from(now).ok()
 }
 
 fn has_file(name: &str, tree: &Tree) -> bool {
