@@ -53,9 +53,11 @@ class Joinable:
         config = succeed(self._node, "cat", "/var/lib/kubelet/config.yaml")
         over_ssh(self._node, "systemctl stop kubelet && rm -r /var/lib/kubelet/config.yaml /etc/kubernetes/pki")
         lab("push", self._node, build(version), _TARGET)
-        apply(*_cluster_objects(version, config))
-        authority = kubectl("config", "view", "--raw", "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}")
-        self._put(_DISCOVERY, prepared.kubeconfig({"certificate-authority-data": authority}))
+        authority = {
+            "certificate-authority-data": kubectl("config", "view", "--raw", "--output=jsonpath={.clusters[0].cluster.certificate-authority-data}")
+        }
+        apply(*_cluster_objects(version, config, _cluster_info(prepared.kubeconfig(authority))))
+        self._put(_DISCOVERY, prepared.kubeconfig(authority))
         self._put(_JOIN, _join_configuration(self._node))
 
     def join(self):
@@ -74,11 +76,19 @@ def _join_configuration(node):
     return {**document, "discovery": {"file": {"kubeConfigPath": _DISCOVERY}}, "nodeRegistration": registration}
 
 
-def _cluster_objects(version, kubelet_config):
+def _cluster_info(kubeconfig):
+    """The part of a kubeconfig that anyone may read."""
+    (cluster,) = kubeconfig["clusters"]
+    public = {"clusters": [{**cluster, "name": ""}], "contexts": [], "users": [], "current-context": ""}
+    return {"apiVersion": "v1", "kind": "Config", **public}
+
+
+def _cluster_objects(version, kubelet_config, cluster):
     """What kubeadm reads in a cluster that it has made itself, and its permission to."""
     clustered = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "kubernetesVersion": version}
     yield _config_map("kubeadm-config", {"ClusterConfiguration": yaml.safe_dump(clustered)})
     yield _config_map("kubelet-config", {"kubelet": kubelet_config})
+    yield _config_map("cluster-info", {"kubeconfig": yaml.safe_dump(cluster)}, "kube-public")
     rules = [{"apiGroups": [""], "resources": ["nodes", "configmaps"], "verbs": ["get"]}]
     named = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "bench-kubeadm"}}
     yield {**named, "kind": "ClusterRole", "rules": rules}
@@ -86,8 +96,8 @@ def _cluster_objects(version, kubelet_config):
     yield {**named, "kind": "ClusterRoleBinding", "roleRef": role, "subjects": [_GROUP]}
 
 
-def _config_map(name, data):
-    metadata = {"name": name, "namespace": "kube-system"}
+def _config_map(name, data, namespace="kube-system"):
+    metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 

@@ -183,7 +183,7 @@ impl CommandError for EtcdRecoverError {
 /// Looks at every etcd node, and decides what to continue with. Changes nothing.
 ///
 /// # Errors
-/// While etcd has its quorum (but for a snapshot), and when there is nothing to continue with.
+/// While etcd has its quorum (but for a snapshot), once the API answers; and when there is nothing to continue with.
 pub async fn prepare(
     request: &RecoverRequest,
     workspace: &Workspace,
@@ -196,6 +196,8 @@ pub async fn prepare(
     let access = etcd_members::access(&workspace.layout, urls)?;
     let working = access.observe().await.ok();
     if let (None, Some(membership)) = (&snapshot, &working) {
+        // A run that was killed may have made it work a moment ago. The command that is named needs the API.
+        api_answers(workspace, &workspace.subject.name).await?;
         let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
         return Err(EtcdRecoverError::Works { healthy, voters: membership.voters().count() });
     }
@@ -315,6 +317,10 @@ async fn answers(workspace: &Workspace, node: &HostName, url: String) -> Result<
     })
     .await
     .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Etcd, error })?;
+    api_answers(workspace, node).await
+}
+
+async fn api_answers(workspace: &Workspace, node: &HostName) -> Result<(), EtcdRecoverError> {
     waiting(workspace, node, "the API to answer");
     wait_for("the API to answer", LIMIT, || async {
         let listed = async {

@@ -75,6 +75,17 @@ class Deployment:
         """SIGKILL within milliseconds: no command has to be started for it."""
         send(descendants(self._process.pid))
 
+    def killed_after(self, seconds):
+        """Whether it still ran so many seconds after its start, and was killed then."""
+        try:
+            self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.finish(10)
+            return True
+        self._join()
+        return False
+
     def finish(self, seconds=180):
         """Waits for its end; returns its exit code."""
         try:

@@ -92,21 +92,53 @@ ACTIONS = [
 
 @check("recover is killed at: {}; it is completed by the same command, or by the one to which that leads", each=sample("kills", ACTIONS, 0))
 def killed(action):
-    for node in _state["etcd"]:
-        if node != BOOTSTRAP:
-            _destroy(node)
+    _destroy_all_but_the_first()
     with Deployment(None, "recover", CONFIRMED, verb="etcd") as running:
         running.until_line(action, PATIENCE, pause=0.01)
         # The instant itself is what is tested: there is no condition to wait for.
         time.sleep(random.Random(f"{SEED} {action}").uniform(0, 0.4))
         running.kill()
         running.finish(10)
+    _complete()
+
+
+@check("recover is killed at random, five times over ({})", each=sample("instants", range(1, 7), 0))
+def killed_at_random(number):
+    instants = random.Random(f"{SEED} {number}")
+    _destroy_all_but_the_first()
+    verb, options = "etcd", ["recover", CONFIRMED]
+    for _ in range(5):
+        instant = instants.uniform(0.1, 16)
+        with Deployment(None, *options, verb=verb) as running:
+            if running.killed_after(instant):
+                print(f"# {verb} was killed {instant:.2f} s after its start", flush=True)
+                continue
+        if running.returncode == SUCCESS:
+            break
+        _expect_refused(running)
+        verb, options = "expand", []
+    _complete()
+
+
+def _complete():
     done = metalform("etcd", "recover", CONFIRMED, timeout=PATIENCE)
-    if done.returncode == REFUSED:
-        expect("`metalform expand`" in done.stderr, done.stderr)
+    if done.returncode != SUCCESS:
+        _expect_refused(done)
         done = metalform("expand", timeout=PATIENCE)
     expect_equal(f"exit code\n{done.stdout[-2000:]}{done.stderr[-2000:]}", done.returncode, SUCCESS)
     _expect_as_before()
+
+
+def _expect_refused(done):
+    """Since etcd answers again."""
+    expect_equal(f"exit code\n{done.stdout[-2000:]}{done.stderr[-2000:]}", done.returncode, REFUSED)
+    expect("`metalform expand`" in done.stderr, done.stderr)
+
+
+def _destroy_all_but_the_first():
+    for node in _state["etcd"]:
+        if node != BOOTSTRAP:
+            _destroy(node)
 
 
 @check("and nothing is left to do")

@@ -48,7 +48,7 @@ EXPANSION = [
     "update the API server proxy",
     "start a pod on the node",
 ]
-REPLACEMENT = ["remove .* from etcd", "apply base system", "add .* as a learner", "promote etcd learner", "apply control plane$"]
+REPLACEMENT = ["remove etcd member", "apply base system", "add .* as a learner", "promote etcd learner", "apply control plane$"]
 _INSTANTS = random.Random(f"{SEED} expansion_faults")
 _state = State()
 
@@ -131,6 +131,53 @@ def replacement_is_killed(action):
     _expect_without()
 
 
+def removal_is_killed_at_random(_):
+    _master()
+    _killed_at_random(lambda: Deployment(NODE, verb="remove-node"), 6, until_true=lambda: NODE not in _nodes())
+    if NODE in _nodes():
+        _run("remove-node", NODE)
+    _expect_without()
+
+
+def expansion_is_killed_at_random(_):
+    introduce_member(NODE, MASTER, ETCD)
+    introduce(WORKER)
+    _killed_at_random(lambda: Deployment(None, verb="expand"), 16)
+    _run("expand")
+    _expect_with()
+    expect(ready(WORKER), "the worker is not Ready")
+    _run("remove-node", NODE, WORKER)
+    _expect_without()
+
+
+def replacement_is_killed_at_random(_):
+    _master()
+    discard(NODE)
+    fresh(NODE)
+    authorise(NODE)
+    accept_host_key(NODE)
+    until("the Node is not Ready", 90, _not_ready)
+    _killed_at_random(lambda: Deployment(NODE, "--replace"), 16)
+    _run("deploy-node", NODE, "--replace")
+    _expect_with()
+    _run("remove-node", NODE)
+    _expect_without()
+
+
+def _killed_at_random(start, most, until_true=lambda: False):
+    """Killed five times, each within so many seconds after its start, and started again; or until one run has ended."""
+    for _ in range(KILLS_OF_A_ROUND):
+        instant = _INSTANTS.uniform(0.1, most)
+        with start() as running:
+            if not running.killed_after(instant):
+                expect_equal(f"exit code\n{running.stdout[-2000:]}{running.stderr[-2000:]}", running.returncode, SUCCESS)
+                return
+        print(f"# killed {instant:.2f} s after its start", flush=True)
+        if until_true():
+            return
+
+
+KILLS_OF_A_ROUND = 5
 KILLS = {
     f"{operation} is killed at: {action}": (play, action)
     for operation, play, actions in (
@@ -139,13 +186,21 @@ KILLS = {
         ("deploy-node --replace of a master with etcd", replacement_is_killed, REPLACEMENT),
     )
     for action in actions
+} | {
+    f"{operation} is killed at random, five times over ({round})": (play, round)
+    for operation, play in (
+        ("remove-node of a master with etcd", removal_is_killed_at_random),
+        ("expand by a master with etcd and a worker", expansion_is_killed_at_random),
+        ("deploy-node --replace of a master with etcd", replacement_is_killed_at_random),
+    )
+    for round in range(1, 7)
 }
 
 
 @check("{}", each=sample("expansion_faults: kills", KILLS, 1))
 def killed(what):
-    play, action = KILLS[what]
-    play(action)
+    play, how = KILLS[what]
+    play(how)
 
 
 def api_is_silent():
