@@ -13,8 +13,6 @@ import shlex
 import subprocess
 import tarfile
 
-import yaml
-
 from checks import Failed, until
 from cluster import LAB, address, apply, get, kubectl, metalform, succeed
 from control_plane_node import etcdctl
@@ -60,7 +58,7 @@ class Prepared:
 
     def archive(self):
         """Its files and, in a second archive, the kubelet's kubeconfig with that token."""
-        content = yaml.safe_dump(self.kubeconfig({"certificate-authority": "/etc/kubernetes/pki/ca.crt"})).encode()
+        content = json.dumps(self.kubeconfig({"certificate-authority": "/etc/kubernetes/pki/ca.crt"})).encode()
         member = tarfile.TarInfo(_KUBECONFIG)
         member.size, member.mode = len(content), 0o600
         written = io.BytesIO()

@@ -66,7 +66,7 @@ class Joinable:
         kubectl("wait", f"node/{self._node}", "--for=condition=Ready", "--timeout=180s", timeout=190)
 
     def _put(self, path, document):
-        succeed(self._node, "sh", "-c", 'umask 077 && cat > "$1"', "sh", path, stdin=yaml.safe_dump(document))
+        succeed(self._node, "sh", "-c", 'umask 077 && cat > "$1"', "sh", path, stdin=json.dumps(document))
 
 
 def _join_configuration(node):

@@ -98,7 +98,8 @@ def get(*words):
 
 
 def apply(*objects):
-    kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    # As JSON: YAML that Python writes has strings (`12e456`) that Go reads as numbers.
+    kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
 
 def copy(path, source, target):
