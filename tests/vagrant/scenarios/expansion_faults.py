@@ -74,14 +74,35 @@ def tear_down():
     etcdctl("del", "--prefix", PREFIX)
 
 
-def _killed(running, action):
-    """Metalform is killed up to 0.4 s after it began the action."""
-    with running:
-        running.until_line(action, PATIENCE, pause=0.01)
-        # The instant itself is what is tested: there is no condition to wait for.
-        time.sleep(_INSTANTS.uniform(0, 0.4))
-        running.kill()
-        running.finish(10)
+def _killed_at(action):
+    """Kills a run up to 0.4 s after it began the action."""
+
+    def kill(start, _=None):
+        with start() as running:
+            running.until_line(action, PATIENCE, pause=0.01)
+            # The instant itself is what is tested: there is no condition to wait for.
+            time.sleep(_INSTANTS.uniform(0, 0.4))
+            running.kill()
+            running.finish(10)
+
+    return kill
+
+
+def _killed_at_random(most):
+    """Kills five runs, one after the other, each within so many seconds after its start; or until one has ended."""
+
+    def kill(start, is_done=lambda: False):
+        for _ in range(5):
+            instant = _INSTANTS.uniform(0.1, most)
+            with start() as running:
+                if not running.killed_after(instant):
+                    expect_equal(f"exit code\n{running.stdout[-2000:]}{running.stderr[-2000:]}", running.returncode, SUCCESS)
+                    return
+            print(f"# killed {instant:.2f} s after its start", flush=True)
+            if is_done():
+                return
+
+    return kill
 
 
 def _run(*words):
@@ -98,18 +119,18 @@ def _master():
     _run("deploy-node", NODE)
 
 
-def removal_is_killed(action):
+def removal(kill):
     _master()
-    _killed(Deployment(NODE, verb="remove-node"), action)
+    kill(lambda: Deployment(NODE, verb="remove-node"), lambda: NODE not in _nodes())
     if NODE in _nodes():
         _run("remove-node", NODE)
     _expect_without()
 
 
-def expansion_is_killed(action):
+def expansion(kill):
     introduce_member(NODE, MASTER, ETCD)
     introduce(WORKER)
-    _killed(Deployment(None, verb="expand"), action)
+    kill(lambda: Deployment(None, verb="expand"))
     _run("expand")
     _expect_with()
     expect(ready(WORKER), "the worker is not Ready")
@@ -117,90 +138,41 @@ def expansion_is_killed(action):
     _expect_without()
 
 
-def replacement_is_killed(action):
+def replacement(kill):
     _master()
     discard(NODE)
     fresh(NODE)
     authorise(NODE)
     accept_host_key(NODE)
     until("the Node is not Ready", 90, _not_ready)
-    _killed(Deployment(NODE, "--replace"), action)
+    kill(lambda: Deployment(NODE, "--replace"))
     _run("deploy-node", NODE, "--replace")
     _expect_with()
     _run("remove-node", NODE)
     _expect_without()
 
 
-def removal_is_killed_at_random(_):
-    _master()
-    _killed_at_random(lambda: Deployment(NODE, verb="remove-node"), 6, until_true=lambda: NODE not in _nodes())
-    if NODE in _nodes():
-        _run("remove-node", NODE)
-    _expect_without()
-
-
-def expansion_is_killed_at_random(_):
-    introduce_member(NODE, MASTER, ETCD)
-    introduce(WORKER)
-    _killed_at_random(lambda: Deployment(None, verb="expand"), 16)
-    _run("expand")
-    _expect_with()
-    expect(ready(WORKER), "the worker is not Ready")
-    _run("remove-node", NODE, WORKER)
-    _expect_without()
-
-
-def replacement_is_killed_at_random(_):
-    _master()
-    discard(NODE)
-    fresh(NODE)
-    authorise(NODE)
-    accept_host_key(NODE)
-    until("the Node is not Ready", 90, _not_ready)
-    _killed_at_random(lambda: Deployment(NODE, "--replace"), 16)
-    _run("deploy-node", NODE, "--replace")
-    _expect_with()
-    _run("remove-node", NODE)
-    _expect_without()
-
-
-def _killed_at_random(start, most, until_true=lambda: False):
-    """Killed five times, each within so many seconds after its start, and started again; or until one run has ended."""
-    for _ in range(KILLS_OF_A_ROUND):
-        instant = _INSTANTS.uniform(0.1, most)
-        with start() as running:
-            if not running.killed_after(instant):
-                expect_equal(f"exit code\n{running.stdout[-2000:]}{running.stderr[-2000:]}", running.returncode, SUCCESS)
-                return
-        print(f"# killed {instant:.2f} s after its start", flush=True)
-        if until_true():
-            return
-
-
-KILLS_OF_A_ROUND = 5
+# What is done, the actions at which it is killed, and the seconds within which it is killed at random.
+OPERATIONS = {
+    "remove-node of a master with etcd": (removal, REMOVAL, 6),
+    "expand by a master with etcd and a worker": (expansion, EXPANSION, 16),
+    "deploy-node --replace of a master with etcd": (replacement, REPLACEMENT, 16),
+}
 KILLS = {
-    f"{operation} is killed at: {action}": (play, action)
-    for operation, play, actions in (
-        ("remove-node of a master with etcd", removal_is_killed, REMOVAL),
-        ("expand by a master with etcd and a worker", expansion_is_killed, EXPANSION),
-        ("deploy-node --replace of a master with etcd", replacement_is_killed, REPLACEMENT),
-    )
+    f"{operation} is killed at: {action}": (play, _killed_at(action))
+    for operation, (play, actions, _) in OPERATIONS.items()
     for action in actions
 } | {
-    f"{operation} is killed at random, five times over ({round})": (play, round)
-    for operation, play in (
-        ("remove-node of a master with etcd", removal_is_killed_at_random),
-        ("expand by a master with etcd and a worker", expansion_is_killed_at_random),
-        ("deploy-node --replace of a master with etcd", replacement_is_killed_at_random),
-    )
-    for round in range(1, 7)
+    f"{operation} is killed at random, five times over ({number})": (play, _killed_at_random(most))
+    for operation, (play, _, most) in OPERATIONS.items()
+    for number in range(1, 7)
 }
 
 
 @check("{}", each=sample("expansion_faults: kills", KILLS, 1))
 def killed(what):
-    play, how = KILLS[what]
-    play(how)
+    play, kill = KILLS[what]
+    play(kill)
 
 
 def api_is_silent():
