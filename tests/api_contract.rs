@@ -11,12 +11,15 @@ use sources::{files, read};
 const CONTRACT: &str = "src/model/api_contract.rs";
 
 /// Strings that begin with one of these are part of the contract.
-const PREFIXES: [&str; 5] = [
+const PREFIXES: [&str; 8] = [
     "metalform.dev/",
     "metalk8s.scality.com/",
     "node-role.kubernetes.io/",
     "node.kubernetes.io/",
     "node.cloudprovider.kubernetes.io/",
+    "cluster.k8s.io/",
+    "machinedeployment.clusters.k8s.io/",
+    "machine-controller/",
 ];
 
 /// Whether a file contains nothing but tests.

@@ -63,3 +63,56 @@ pub const TRANSIENT_TAINT_PREFIXES: [&str; 2] = ["node.kubernetes.io/", "node.cl
 /// Taint of a Node that a kubelet with `--cloud-provider=external` created itself. metalform is what initialises such
 /// a Node, and removes it.
 pub const UNINITIALIZED_TAINT: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// `apiVersion` of MachineDeployment, MachineSet and Machine: that of machine-controller, so that its clients work
+/// unchanged.
+pub const MACHINE_API_VERSION: &str = "cluster.k8s.io/v1alpha1";
+/// Annotation that the API server requires of a CustomResourceDefinition in a group below `k8s.io`
+/// (apiextensions, `KubeAPIApprovedAnnotation`).
+pub const API_APPROVED: &str = "api-approved.kubernetes.io";
+/// Value of [`API_APPROVED`]: the group is that of an API which its maintainers have given up.
+pub const API_UNAPPROVED: &str = "unapproved, the legacy cluster.k8s.io API";
+
+/// Label of MachineSets and Machines: the hash of the template that they were made from. Never part of a template of
+/// a MachineDeployment.
+pub const MACHINE_TEMPLATE_HASH: &str = "machine-template-hash";
+/// Annotation of MachineDeployments and MachineSets: the number of the revision, from 1.
+pub const REVISION: &str = "machinedeployment.clusters.k8s.io/revision";
+/// Annotation of a MachineSet: its earlier revisions, separated by commas, where a rollback has revived it.
+pub const REVISION_HISTORY: &str = "machinedeployment.clusters.k8s.io/revision-history";
+/// Annotation of a MachineSet: `replicas` of its MachineDeployment when it was last scaled.
+pub const DESIRED_REPLICAS: &str = "machinedeployment.clusters.k8s.io/desired-replicas";
+/// Annotation of a MachineSet: `replicas` and surge of its MachineDeployment when it was last scaled.
+pub const MAX_REPLICAS: &str = "machinedeployment.clusters.k8s.io/max-replicas";
+
+/// Label of a Node that a Machine became: the UID of that Machine. metalform alone writes it; the admission policy
+/// `templates/cluster/node-policy.yaml.j2` refuses it to node identities, so that it may decide which Nodes are removed.
+pub const MACHINE_UID: &str = "metalform.dev/machine-uid";
+/// Label that machine-controller uses for [`MACHINE_UID`]. A kubelet can write it: nothing reads it here, and a template
+/// must not contain it.
+pub const OWNED_BY: &str = "machine-controller/owned-by";
+/// Annotation of a Node: namespace and name of its Machine, for cluster-autoscaler. A kubelet can write it: nothing
+/// reads it here.
+pub const NODE_MACHINE: &str = "cluster.k8s.io/machine";
+/// Annotation of a Machine: it is the first to be deleted when its MachineSet is scaled down, whatever the value.
+pub const DELETE_MACHINE: &str = "cluster.k8s.io/delete-machine";
+/// Annotation of a MachineDeployment: the lower bound of cluster-autoscaler.
+pub const NODE_GROUP_MIN_SIZE: &str = "cluster.k8s.io/cluster-api-autoscaler-node-group-min-size";
+/// Annotation of a MachineDeployment: the upper bound of cluster-autoscaler.
+pub const NODE_GROUP_MAX_SIZE: &str = "cluster.k8s.io/cluster-api-autoscaler-node-group-max-size";
+/// Prefix of the keys of machine-controller on Nodes.
+pub const MACHINE_CONTROLLER_PREFIX: &str = "machine-controller/";
+/// Prefix of the keys of the Machine API on Nodes and Machines.
+pub const MACHINE_PREFIX: &str = "cluster.k8s.io/";
+
+/// Finalizer of a Machine: its Host is reset and free again, or quarantined.
+pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";
+/// Finalizer of a Machine: its Node is deleted.
+pub const NODE_DELETED_FINALIZER: &str = "metalform.dev/node-deleted";
+/// Finalizer of a Host with a claim: the Machine that claimed it has another host, or is gone.
+pub const CLAIM_RELEASED_FINALIZER: &str = "metalform.dev/claim-released";
+
+/// Prefixes that a Machine's template must not use for labels, annotations and taints of its Node: they decide what a
+/// node is, or who owns it.
+pub const RESERVED_NODE_PREFIXES: [&str; 5] =
+    [PREFIX, ALIAS_PREFIX, ROLE_LABEL_PREFIX, MACHINE_CONTROLLER_PREFIX, MACHINE_PREFIX];
