@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! model → {render, pki} → resource → state → transport → engine → {bundle, etcd, kube_api}
-//!       → workspace → operation → service → {controller, serve, report} → cli
+//!       → workspace → operation → machine → service → {controller, serve, report} → cli
 //! ```
 //!
 //! Everything left of `transport` is synchronous and deterministic: ordered maps, clock and randomness
@@ -44,6 +44,8 @@ pub mod kube_api;
 pub mod workspace;
 
 pub mod operation;
+
+pub mod machine;
 
 pub mod service;
 
