@@ -9,7 +9,9 @@
 //!   rule existed stays editable, because the API server does not check unchanged values again.
 //! - The provider block: by the API server as far as types go, and by [`provider_spec`] strictly, because a pruned
 //!   misspelt field of a host selector would select every host.
+//! - Several objects together: by [`conflict`], for the controllers.
 
+pub mod conflict;
 pub mod definitions;
 pub mod drain_timeout;
 pub mod host;

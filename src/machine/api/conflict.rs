@@ -1,0 +1,163 @@
+//! What several objects must not have in common, which the API server cannot check.
+//!
+//! The object that exists for longer is right: a later one never disturbs it. A conflict is therefore reported for the
+//! later one of two alone, by creation time and then by name; an object without a creation time is the latest.
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::host::HostObject;
+use super::machine_deployment::MachineDeployment;
+
+/// A MachineDeployment and an earlier one manage each other's Machines.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MachineDeploymentConflict {
+    /// Its selector matches the template of another one.
+    #[error("selector {selector} matches the Machines of MachineDeployment {other}")]
+    SelectsOthers {
+        /// As kubectl writes it.
+        selector: String,
+        /// The earlier one, in the same namespace.
+        other: String,
+    },
+    /// The selector of another one matches its template.
+    #[error("template.metadata.labels match the selector {selector} of MachineDeployment {other}")]
+    SelectedByOther {
+        /// Of the earlier one.
+        selector: String,
+        /// The earlier one, in the same namespace.
+        other: String,
+    },
+}
+
+/// A Host is a machine that exists already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostConflict {
+    /// An earlier Host has its address.
+    #[error("address {address} is that of Host {other}")]
+    AddressOfHost {
+        /// Of both.
+        address: String,
+        /// The earlier one.
+        other: String,
+    },
+    /// An earlier Host is the same machine, at another address.
+    #[error("machine ID {machine_id} is that of Host {other}: both are one machine")]
+    MachineOfHost {
+        /// Of both.
+        machine_id: String,
+        /// The earlier one.
+        other: String,
+    },
+    /// A node that it did not become has its address.
+    #[error("address {address} is that of Node {node}, which no Machine has deployed")]
+    AddressOfNode {
+        /// Of both.
+        address: String,
+        /// The Node.
+        node: String,
+    },
+    /// It is the bootstrap node.
+    #[error("address {address} is that of the bootstrap node {node}")]
+    AddressOfBootstrap {
+        /// Of both.
+        address: String,
+        /// The bootstrap node.
+        node: String,
+    },
+}
+
+/// A node of the cluster, as far as Hosts must differ from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OccupiedNode {
+    /// Name of the Node.
+    pub name: String,
+    /// All its addresses and names.
+    pub addresses: Vec<String>,
+    /// The Host that it was, by its provider ID; `None` for a node that no Machine has deployed.
+    pub host: Option<String>,
+    /// Whether it is the bootstrap node.
+    pub is_bootstrap: bool,
+}
+
+/// The conflicts of a MachineDeployment with earlier ones of its namespace, in the order of `others`, which may contain
+/// it. One that is being deleted keeps its Machines until it is gone.
+pub fn of_machine_deployment(
+    deployment: &MachineDeployment,
+    others: &[MachineDeployment],
+) -> Vec<MachineDeploymentConflict> {
+    let earlier = others.iter().filter(|other| {
+        other.namespace() == deployment.namespace() && is_earlier(age(*other), age(deployment))
+    });
+    let conflict = |other: &MachineDeployment| {
+        let (spec, of_other) = (&deployment.spec, &other.spec);
+        let name = other.name_any();
+        if spec.selector.matches(&of_other.template.metadata.labels) {
+            let selector = spec.selector.to_string();
+            Some(MachineDeploymentConflict::SelectsOthers { selector, other: name })
+        } else if of_other.selector.matches(&spec.template.metadata.labels) {
+            let selector = of_other.selector.to_string();
+            Some(MachineDeploymentConflict::SelectedByOther { selector, other: name })
+        } else {
+            None
+        }
+    };
+    earlier.filter_map(conflict).collect()
+}
+
+/// The conflicts of a Host with nodes, in their order, and with earlier Hosts, in the order of `others`, which may
+/// contain it.
+pub fn of_host(host: &HostObject, others: &[HostObject], nodes: &[OccupiedNode]) -> Vec<HostConflict> {
+    let name = host.name_any();
+    let address = || host.spec.address.clone();
+    let with_node = nodes.iter().filter_map(|node| {
+        let same = node.addresses.iter().any(|one| is_same_address(one, &host.spec.address));
+        match node {
+            node if !same || node.host.as_ref() == Some(&name) => None,
+            node if node.is_bootstrap => {
+                Some(HostConflict::AddressOfBootstrap { address: address(), node: node.name.clone() })
+            }
+            // The Host that became this node has the address too.
+            node if node.host.is_some() => None,
+            node => Some(HostConflict::AddressOfNode { address: address(), node: node.name.clone() }),
+        }
+    });
+    let earlier = others.iter().filter(|other| is_earlier(age(*other), age(host)));
+    let with_host = earlier.filter_map(|other| {
+        if is_same_address(&other.spec.address, &host.spec.address) {
+            return Some(HostConflict::AddressOfHost { address: address(), other: other.name_any() });
+        }
+        let machine_id = machine_id(host).filter(|id| machine_id(other) == Some(id))?;
+        Some(HostConflict::MachineOfHost { machine_id: machine_id.to_owned(), other: other.name_any() })
+    });
+    with_node.chain(with_host).collect()
+}
+
+fn machine_id(host: &HostObject) -> Option<&str> {
+    let facts = host.status.as_ref()?.facts.as_ref()?;
+    Some(facts.machine_id.as_str()).filter(|id| !id.is_empty())
+}
+
+/// Addresses in any spelling, and names whatever their case.
+fn is_same_address(one: &str, other: &str) -> bool {
+    match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+        (Ok(one), Ok(other)) => one.to_canonical() == other.to_canonical(),
+        _ => one.eq_ignore_ascii_case(other),
+    }
+}
+
+type Age = (Timestamp, String);
+
+fn age(object: &impl ResourceExt) -> Age {
+    let created = object.creation_timestamp().map_or(Timestamp::MAX, |time| time.0);
+    (created, object.name_any())
+}
+
+fn is_earlier(one: Age, other: Age) -> bool {
+    one < other
+}
+
+#[cfg(test)]
+mod tests;
