@@ -13,4 +13,5 @@ pub mod label_matcher;
 pub mod machine_set;
 pub mod observed_machine;
 pub mod revision_hash;
+pub mod rollout;
 pub mod skew;
