@@ -95,4 +95,6 @@ pub fn plan(goal: &RolloutGoal, world: &RolloutWorld, now: Timestamp) -> Rollout
 }
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
