@@ -123,7 +123,14 @@ mod tests {
             (json!({ "metadata": { "name": "agent", "ownerReferences": owner("DaemonSet") } }), false),
             (json!({ "metadata": { "name": "etcd-n1", "annotations": { MIRROR: "1" } } }), false),
             (json!({ "metadata": { "name": "job" }, "status": { "phase": "Succeeded" } }), false),
+            (json!({ "metadata": { "name": "job" }, "status": { "phase": "Failed" } }), false),
             (json!({ "metadata": { "name": "job" }, "status": { "phase": "Running" } }), true),
+            // Its data is lost with the pod, as with kubectl drain --delete-emptydir-data.
+            (
+                json!({ "metadata": { "name": "cache" }, "spec": { "containers": [], "volumes": [{ "name": "a", "emptyDir": {} }] } }),
+                true,
+            ),
+            (json!({ "metadata": { "name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z" } }), true),
         ];
         for (value, leaves) in cases {
             assert_eq!(must_leave(&pod(value.clone())), leaves, "{value}");
