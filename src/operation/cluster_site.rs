@@ -4,6 +4,7 @@ mod api;
 mod begin_cluster;
 mod bootstrap;
 mod causes;
+mod change_turn;
 mod drain;
 mod host;
 mod lease;

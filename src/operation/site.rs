@@ -14,6 +14,7 @@ use crate::kube_api::lease::LeaseError;
 use crate::kube_api::manifests::ManifestApplyError;
 use crate::kube_api::tokens::TokenError;
 use crate::model::error_chain::error_chain;
+use crate::workspace::atomic_file::FileError;
 use crate::workspace::trust::TrustError;
 
 /// Performs effects, several at a time. It decides nothing.
@@ -89,6 +90,9 @@ pub enum EffectError {
     /// The lease on etcd membership is not held by this run.
     #[error("this run does not hold the lease on etcd membership")]
     NoLease,
+    /// A file of this machine.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Files of the CAs.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -133,7 +137,9 @@ impl EffectError {
             Self::Host(error) if error.connection().is_some() => FailureClass::Ssh,
             Self::Peer { source, .. } if source.connection().is_some() => FailureClass::Ssh,
             Self::Host(_) | Self::Peer { .. } | Self::Registry(_) => FailureClass::Host,
-            Self::States { .. } | Self::Template { .. } | Self::Trust(_) => FailureClass::Configuration,
+            Self::States { .. } | Self::Template { .. } | Self::Trust(_) | Self::File(_) => {
+                FailureClass::Configuration
+            }
             Self::EtcdClient(_) | Self::EtcdAct(_) => FailureClass::Etcd,
             Self::Api(_)
             | Self::Manifest(_)

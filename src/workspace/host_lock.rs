@@ -9,7 +9,7 @@
 //! # Caveats
 //! Operations start on the bootstrap node, so a lock there is enough, and costs a host no round trip. What an operation
 //! does on other hosts, the update of their API server proxies, does not take their locks: two nodes that are deployed
-//! side by side would wait for each other.
+//! side by side would wait for each other. Its turn on them is a [`ChangeLock`](super::change_lock::ChangeLock).
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -65,7 +65,8 @@ impl HostLock {
     }
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
+/// Opens a lock file. It is created if it does not exist, with its directory.
+pub(super) fn open(path: &Path) -> std::io::Result<File> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     // Not truncated: until it is locked its content is another process's.
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)

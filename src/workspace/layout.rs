@@ -61,6 +61,11 @@ impl Layout {
         self.path(&format!("run/metalform/hosts/{host}.lock"))
     }
 
+    /// Locked while a plan is carried out on this host.
+    pub fn change_lock(&self, host: &HostName) -> PathBuf {
+        self.path(&format!("run/metalform/hosts/{host}.changes.lock"))
+    }
+
     /// The manifests of all Nodes as they were last read.
     pub fn node_records(&self) -> PathBuf {
         self.path("var/lib/metalform/nodes.json")

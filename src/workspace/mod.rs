@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 mod authority_files;
+pub mod change_lock;
 pub mod file_version;
 pub mod host_lock;
 mod issued;

@@ -1,7 +1,8 @@
 //! The host itself: what differs on it, and changing it.
 
-use super::ClusterSite;
+use super::{ClusterSite, change_turn};
 use crate::engine::host::HostError;
+use crate::model::name::HostName;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostAccess, HostPlan};
 use crate::operation::inputs::NodeInputs;
@@ -40,7 +41,7 @@ impl ClusterSite {
         if *layer == Layer::Base {
             self.record_host().await?;
         }
-        let work = self.carry_out(self.ports.host.as_ref(), plan);
+        let work = self.carry_out(&self.spec.name, self.ports.host.as_ref(), plan);
         let (changed, unchanged) =
             if layer.restarts_in_turn() { self.in_turn(work).await? } else { work.await? };
         if *layer == Layer::Base {
@@ -59,9 +60,10 @@ impl ClusterSite {
         }
     }
 
-    /// How many resources were changed, and how many were not.
+    /// How many resources were changed, and how many were not. Other operations wait for their turn on this host.
     pub(super) async fn carry_out(
         &self,
+        name: &HostName,
         host: &dyn HostAccess,
         plan: &HostPlan,
     ) -> Result<(usize, usize), EffectError> {
@@ -77,8 +79,11 @@ impl ClusterSite {
             };
             sign(authority, request, csr, now)
         };
-        let outcome = host.apply(plan, &sign, &|event| report(event)).await?;
-        Ok((outcome.changed.len(), outcome.unchanged))
+        change_turn::alone(&self.workspace.layout, name, async {
+            let outcome = host.apply(plan, &sign, &|event| report(event)).await?;
+            Ok((outcome.changed.len(), outcome.unchanged))
+        })
+        .await
     }
 
     pub(super) async fn set_aside_member_data(&self) -> Result<Returned, EffectError> {

@@ -66,12 +66,13 @@ impl ClusterSite {
     pub(super) async fn update_proxy(&self, node: &str, plan: &HostPlan) -> Result<Returned, EffectError> {
         let spec = self.peer_spec(node).await?;
         let host = self.ports.peers.host(&spec);
-        let (changed, _) = self.carry_out(host.as_ref(), plan).await.map_err(|error| match error {
-            EffectError::Host(source) => {
-                EffectError::Peer { node: node.to_owned(), source: Box::new(source) }
-            }
-            other => other,
-        })?;
+        let (changed, _) =
+            self.carry_out(&spec.name, host.as_ref(), plan).await.map_err(|error| match error {
+                EffectError::Host(source) => {
+                    EffectError::Peer { node: node.to_owned(), source: Box::new(source) }
+                }
+                other => other,
+            })?;
         Ok(Returned { changed, observed: Vec::new() })
     }
 }
