@@ -185,6 +185,19 @@ fn units_are_matched_by_their_order() {
         answered(&probes, &[("units", &two)]),
         [state("loaded", "active", true, Some(1_795_457_513)), state("not-found", "inactive", false, None)]
     );
+    // A start that cannot be compared might hide a restart that is due.
+    let local = format!(
+        "{}\n{}",
+        block("a.service", "loaded", "active", "yes", "Mo 23.11.2026 18:11:53 CET"),
+        block("b.service", "not-found", "inactive", "no", "n/a")
+    );
+    assert_eq!(
+        answered(&probes, &[("units", &local)]),
+        [
+            Answer::Failed("ActiveEnterTimestamp=Mo 23.11.2026 18:11:53 CET is not a time in UTC".into()),
+            state("not-found", "inactive", false, None)
+        ]
+    );
     let refused = "System has not been booted with systemd as init system (PID 1). Can't operate.";
     let failed = Answer::Failed(refused.into());
     assert_eq!(answered(&probes, &[("units", refused)]), [failed.clone(), failed]);

@@ -28,14 +28,15 @@ pub(super) fn answer(
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
     let text = sections.text("units")?;
-    let states: Vec<UnitState> =
+    let states: Vec<Result<UnitState, String>> =
         text.split("\n\n").filter(|block| !block.trim().is_empty()).filter_map(state).collect();
     // systemctl stops at the first invalid name; then the blocks cannot be assigned to names.
     let certain = states.len() == questions.units.len();
     let mut states = states.into_iter();
     for &name in &questions.units {
         let answer = match states.next() {
-            Some(state) if certain => Answer::Unit(state),
+            Some(Ok(state)) if certain => Answer::Unit(state),
+            Some(Err(error)) if certain => Answer::Failed(error),
             _ => Answer::Failed(text.trim().lines().last().unwrap_or("systemctl printed nothing").to_owned()),
         };
         answers.insert(Probe::Unit { name: name.to_owned() }, answer);
@@ -43,18 +44,30 @@ pub(super) fn answer(
     Ok(())
 }
 
-fn state(block: &str) -> Option<UnitState> {
+/// `None` if the block describes no unit; an error for a time that cannot be read: without it, a restart that is due
+/// would be missed.
+fn state(block: &str) -> Option<Result<UnitState, String>> {
     let fields: BTreeMap<&str, &str> = block.lines().filter_map(|line| line.split_once('=')).collect();
-    let time = |name| fields.get(name).and_then(|text| seconds(text));
-    Some(UnitState {
-        load: (*fields.get("LoadState")?).to_owned(),
-        active: (*fields.get("ActiveState")?).to_owned(),
-        sub: (*fields.get("SubState")?).to_owned(),
-        unit_file: (*fields.get("UnitFileState")?).to_owned(),
-        needs_daemon_reload: *fields.get("NeedDaemonReload")? == "yes",
-        started: time("ActiveEnterTimestamp"),
-        changed: time("StateChangeTimestamp"),
-    })
+    let time = |name: &str| match fields.get(name).copied() {
+        // Before the first start.
+        None | Some("" | "n/a") => Ok(None),
+        Some(text) => seconds(text).map(Some).ok_or_else(|| format!("{name}={text} is not a time in UTC")),
+    };
+    let state = |started, changed| {
+        Some(UnitState {
+            load: (*fields.get("LoadState")?).to_owned(),
+            active: (*fields.get("ActiveState")?).to_owned(),
+            sub: (*fields.get("SubState")?).to_owned(),
+            unit_file: (*fields.get("UnitFileState")?).to_owned(),
+            needs_daemon_reload: *fields.get("NeedDaemonReload")? == "yes",
+            started,
+            changed,
+        })
+    };
+    match (time("ActiveEnterTimestamp"), time("StateChangeTimestamp")) {
+        (Ok(started), Ok(changed)) => state(started, changed).map(Ok),
+        (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+    }
 }
 
 /// Of a time as systemd.time(7) writes it: `Mon 2026-11-23 18:11:53 UTC`.
