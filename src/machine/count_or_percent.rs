@@ -18,6 +18,11 @@ pub enum CountOrPercent {
 pub struct CountOrPercentError(String);
 
 impl CountOrPercent {
+    /// Whether it is 0 of any number.
+    pub fn is_zero(self) -> bool {
+        matches!(self, Self::Count(0) | Self::Percent(0))
+    }
+
     /// Of `total`, rounded up: Kubernetes rounds `maxSurge` so.
     pub fn rounded_up(self, total: u32) -> u32 {
         self.of(total, u64::div_ceil)

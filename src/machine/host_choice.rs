@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use self::candidates::Candidates;
-use super::label_matcher::{LabelMatcher, Labels};
+use super::api::label_selector::LabelSelector;
 use crate::model::name::HostName;
 use crate::model::platform::{Architecture, Distribution};
 
@@ -36,7 +36,7 @@ pub struct PoolHost {
     /// The Machine in its claim.
     pub claim: Option<HostClaim>,
     /// For selectors.
-    pub labels: Labels,
+    pub labels: BTreeMap<String, String>,
     /// From its facts; `None` before they were observed.
     pub distribution: Option<Distribution>,
     /// As above.
@@ -88,7 +88,7 @@ pub struct WaitingMachine {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct HostRequirement {
     /// On the labels of the host.
-    pub matcher: LabelMatcher,
+    pub selector: LabelSelector,
     /// An operating system cannot be installed, only required.
     pub distribution: Option<Distribution>,
     /// As above.
@@ -109,7 +109,7 @@ pub enum HostChoice {
 impl HostRequirement {
     /// Whether a host is what is required, free or not. A host whose facts are unknown does not match a required one.
     fn mismatch(&self, host: &PoolHost) -> Option<Mismatch> {
-        if !self.matcher.matches(&host.labels) {
+        if !self.selector.matches(&host.labels) {
             Some(Mismatch::Labels)
         } else if self.distribution.is_some() && self.distribution != host.distribution {
             Some(Mismatch::Distribution)

@@ -1,7 +1,7 @@
 //! Machines over a pool of hosts: what a MachineDeployment, a MachineSet and a Machine do next.
 //!
-//! The planners are pure: values in, a plan out; no API types, no I/O, the clock is an argument. The same input results
-//! in the same plan, and a plan that changes nothing is empty.
+//! The planners are pure: values in, a plan out; no I/O, the clock is an argument. The same input results in the same
+//! plan, and a plan that changes nothing is empty.
 
 pub mod api;
 pub mod count_or_percent;
@@ -9,7 +9,6 @@ pub mod csr;
 pub mod health;
 pub mod host_choice;
 pub mod join_deadline;
-pub mod label_matcher;
 pub mod machine_set;
 pub mod observed_machine;
 pub mod revision_hash;

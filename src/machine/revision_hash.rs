@@ -6,8 +6,7 @@ use std::fmt;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The label of a machine set and its Machines. Not part of a template's hash.
-pub const HASH_LABEL: &str = "machine-template-hash";
+use crate::model::api_contract::MACHINE_TEMPLATE_HASH;
 
 /// Bytes of SHA-256 that are kept: ten hexadecimal digits.
 const BYTES: usize = 5;
@@ -25,11 +24,11 @@ impl RevisionHash {
     /// Of `spec.template` of a MachineDeployment: of all of it, so that every change rolls, as `v1alpha1` documents.
     ///
     /// Equal are templates that mean the same to the API: the order of keys does not count, nor does a field that is
-    /// null, an empty object or an empty list. `v1.30.3` is the version `1.30.3`. The label [`HASH_LABEL`] is ignored.
+    /// null, an empty object or an empty list. `v1.30.3` is the version `1.30.3`. The label [`MACHINE_TEMPLATE_HASH`] is ignored.
     pub fn of_template(template: &Value) -> Self {
         let mut canonical = canonical(template).unwrap_or(Value::Null);
         if let Some(labels) = canonical.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-            labels.remove(HASH_LABEL);
+            labels.remove(MACHINE_TEMPLATE_HASH);
         }
         for version in ["/spec/versions/kubelet", "/spec/versions/controlPlane"] {
             if let Some(Value::String(text)) = canonical.pointer_mut(version) {
@@ -205,7 +204,8 @@ mod tests {
 
     #[test]
     fn a_label_with_nothing_else_is_no_label() {
-        let labelled = json!({ "metadata": { "labels": { HASH_LABEL: "0123" } }, "spec": { "a": 1 } });
+        let labelled =
+            json!({ "metadata": { "labels": { MACHINE_TEMPLATE_HASH: "0123" } }, "spec": { "a": 1 } });
         assert_eq!(
             RevisionHash::of_template(&labelled),
             RevisionHash::of_template(&json!({ "spec": { "a": 1 } }))

@@ -4,7 +4,8 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use metalform::machine::api::host::HostObject;
 use metalform::machine::api::machine_deployment::MachineDeployment;
-use metalform::machine::api::rolling_update::{Quota, RolloutType};
+use metalform::machine::api::rolling_update::RolloutType;
+use metalform::machine::count_or_percent::CountOrPercent;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -36,7 +37,10 @@ fn the_manifest_of_seed_000_has_the_defaults_of_machine_controller() {
     assert_eq!(spec.strategy.type_, RolloutType::RollingUpdate);
     assert_eq!(spec.strategy.rolling_update.max_surge, IntOrString::Int(1));
     assert_eq!(spec.strategy.rolling_update.max_unavailable, IntOrString::Int(0));
-    assert_eq!(spec.strategy.rolling_update.quotas(), Ok((Quota::Machines(1), Quota::Machines(0))));
+    assert_eq!(
+        spec.strategy.rolling_update.quotas(),
+        Ok((CountOrPercent::Count(1), CountOrPercent::Count(0)))
+    );
     assert!(spec.selector.matches(&spec.template.metadata.labels));
     assert_eq!(spec.selector.to_string(), "group=nodes");
     let machine = &spec.template.spec;

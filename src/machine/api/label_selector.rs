@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{rules, schema};
 
 /// All requirements must match. Without any, every object does. Displays in the form of `kubectl -l`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LabelSelector {
     /// Labels with exactly these values.
@@ -23,7 +23,7 @@ pub struct LabelSelector {
 }
 
 /// A requirement on the label `key`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", try_from = "Unchecked")]
 #[schemars(!try_from, extend("x-kubernetes-validations" = rules::label_requirement()))]
 pub struct SelectorRequirement {
@@ -39,7 +39,7 @@ pub struct SelectorRequirement {
 }
 
 /// How a label is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum SelectorOperator {
     /// The label has one of the values.
     In,
@@ -126,8 +126,37 @@ impl fmt::Display for SelectorRequirement {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::machine) mod tests {
     use super::*;
+
+    pub(in crate::machine) fn labels(text: &str) -> BTreeMap<String, String> {
+        let pairs = text.split_whitespace().map(|pair| pair.split_once('=').unwrap());
+        pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    /// `rack=a|b`, `rack!=a|b`, `rack`, `!rack`.
+    pub(in crate::machine) fn expressions(text: &str) -> LabelSelector {
+        let requirement = |text: &str| {
+            let (key, operator, values) =
+                match (text.split_once("!="), text.split_once('='), text.strip_prefix('!')) {
+                    (Some((key, values)), ..) => (key, SelectorOperator::NotIn, values),
+                    (_, Some((key, values)), _) => (key, SelectorOperator::In, values),
+                    (.., Some(key)) => (key, SelectorOperator::DoesNotExist, ""),
+                    _ => (text, SelectorOperator::Exists, ""),
+                };
+            let values = if operator == SelectorOperator::Exists || operator == SelectorOperator::DoesNotExist
+            {
+                Vec::new()
+            } else {
+                values.split('|').map(str::to_owned).collect()
+            };
+            SelectorRequirement { key: key.to_owned(), operator, values }
+        };
+        LabelSelector {
+            match_expressions: text.split_whitespace().map(requirement).collect(),
+            ..LabelSelector::default()
+        }
+    }
 
     fn selector(yaml: &str) -> LabelSelector {
         serde_saphyr::from_str(yaml).unwrap()
@@ -162,6 +191,31 @@ mod tests {
             assert_eq!(selector.matches(&labels), expected, "{yaml}");
             assert_eq!(selector.to_string(), displayed, "{yaml}");
             assert_eq!(selector.is_empty(), displayed.is_empty(), "{yaml}");
+        }
+    }
+
+    #[test]
+    fn requirements_are_those_of_kubernetes() {
+        for (selector, found, expected) in [
+            ("", "", true),
+            ("", "rack=a", true),
+            ("rack=a", "rack=a disk=ssd", true),
+            ("rack=a", "rack=b", false),
+            ("rack=a", "", false),
+            ("rack=a disk=ssd", "rack=a", false),
+            ("rack=a disk=ssd", "rack=a disk=ssd", true),
+            ("rack=a|b", "rack=b", true),
+            ("rack!=a|b", "rack=b", false),
+            ("rack!=a|b", "rack=c", true),
+            // What does not exist has no such value.
+            ("rack!=a", "", true),
+            ("rack", "rack=", true),
+            ("rack", "disk=ssd", false),
+            ("!rack", "disk=ssd", true),
+            ("!rack", "rack=a", false),
+            ("rack=a rack!=a", "rack=a", false),
+        ] {
+            assert_eq!(expressions(selector).matches(&labels(found)), expected, "{selector:?} {found:?}");
         }
     }
 }

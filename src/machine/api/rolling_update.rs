@@ -1,11 +1,10 @@
 //! How the Machines of a MachineDeployment are replaced.
 
-use std::fmt;
-
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::super::count_or_percent::CountOrPercent;
 use super::{rules, schema};
 
 /// How Machines with an old template are replaced.
@@ -43,15 +42,6 @@ pub struct RollingUpdate {
     #[serde(default = "zero")]
     #[schemars(schema_with = "schema::int_or_string", extend("x-kubernetes-validations" = rules::unavailable()))]
     pub max_unavailable: IntOrString,
-}
-
-/// A number of Machines, or a percentage of them, as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quota {
-    /// A number of Machines.
-    Machines(u32),
-    /// A percentage of `replicas`.
-    Percent(u32),
 }
 
 /// A field of a rolling update is invalid.
@@ -98,47 +88,25 @@ impl RollingUpdate {
     ///
     /// # Errors
     /// Those cases that the rules of the definition refuse.
-    pub fn quotas(&self) -> Result<(Quota, Quota), RollingUpdateError> {
+    pub fn quotas(&self) -> Result<(CountOrPercent, CountOrPercent), RollingUpdateError> {
         let surge = quota("maxSurge", &self.max_surge)?;
         let unavailable = quota("maxUnavailable", &self.max_unavailable)?;
         match unavailable {
-            Quota::Percent(percent) if percent > 100 => Err(RollingUpdateError::TooManyUnavailable(percent)),
+            CountOrPercent::Percent(percent) if percent > 100 => {
+                Err(RollingUpdateError::TooManyUnavailable(percent))
+            }
             _ if surge.is_zero() && unavailable.is_zero() => Err(RollingUpdateError::BothZero),
             _ => Ok((surge, unavailable)),
         }
     }
 }
 
-fn quota(field: &'static str, value: &IntOrString) -> Result<Quota, RollingUpdateError> {
+fn quota(field: &'static str, value: &IntOrString) -> Result<CountOrPercent, RollingUpdateError> {
     let written = match value {
         IntOrString::Int(number) => number.to_string(),
         IntOrString::String(text) => text.clone(),
     };
-    let number = |text: &str| {
-        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| text.parse().ok()).flatten()
-    };
-    let parsed = match written.strip_suffix('%') {
-        Some(percent) => number(percent).map(Quota::Percent),
-        None => number(&written).map(Quota::Machines),
-    };
-    parsed.ok_or(RollingUpdateError::Quota { field, value: written })
-}
-
-impl Quota {
-    /// Whether it is 0 of any number.
-    pub fn is_zero(self) -> bool {
-        matches!(self, Self::Machines(0) | Self::Percent(0))
-    }
-}
-
-impl fmt::Display for Quota {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Machines(number) => write!(f, "{number}"),
-            Self::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
+    written.parse().map_err(|_| RollingUpdateError::Quota { field, value: written })
 }
 
 #[cfg(test)]

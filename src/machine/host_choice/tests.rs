@@ -1,4 +1,4 @@
-use super::super::label_matcher::tests::{labels, matcher};
+use super::super::api::label_selector::tests::{expressions, labels};
 use super::*;
 
 fn at(second: i64) -> Timestamp {
@@ -45,7 +45,7 @@ fn machine(text: &str) -> WaitingMachine {
         group: value("group").unwrap_or("md").to_owned(),
         noted: value("noted").map(|name| name.parse().unwrap()),
         requirement: HostRequirement {
-            matcher: matcher(&selector.join(" ")),
+            selector: expressions(&selector.join(" ")),
             distribution: value("os").map(|os| os.parse().unwrap()),
             architecture: value("arch").map(architecture),
         },
