@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::host_access::HostAccess;
+use super::member_data_turn::MEMBER_DATA_TURN;
 use crate::engine::host::HostError;
 use crate::etcd::recovery::{DiskState, MemberCopy};
 use crate::model::shell_word::quote_all;
@@ -47,7 +48,10 @@ impl MemberHost {
     /// # Errors
     /// When one of them does not end.
     pub async fn set_aside(&self) -> Result<(), HostError> {
-        let script = format!("pods='etcd {CONTROL_PLANE}'\n{STOP}\n{}\n{SET_ASIDE}", without_control_plane());
+        let script = format!(
+            "pods='etcd {CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{}\n{SET_ASIDE}",
+            without_control_plane()
+        );
         self.run("etcd-data:set aside", script, Vec::new()).await.map(drop)
     }
 
@@ -56,7 +60,7 @@ impl MemberHost {
     /// # Errors
     /// When it does not end.
     pub async fn stop_control_plane(&self) -> Result<(), HostError> {
-        let script = format!("pods='{CONTROL_PLANE}'\n{STOP}\n{}", without_control_plane());
+        let script = format!("pods='{CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{}", without_control_plane());
         self.run("static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
@@ -80,7 +84,8 @@ impl MemberHost {
         let SoleMember { name, peer_url, image } = member;
         let size = payload.len().to_string();
         let arguments = quote_all([image.as_str(), name, peer_url, source, &size]);
-        let script = format!("set -- {arguments}\npods='etcd kube-apiserver'\n{STOP}\n{RECOVER}");
+        let script =
+            format!("set -- {arguments}\npods='etcd kube-apiserver'\n{MEMBER_DATA_TURN}{STOP}\n{RECOVER}");
         self.run("etcd-data:recover", script, payload).await.map(drop)
     }
 

@@ -29,6 +29,7 @@ pub mod host_access;
 pub mod host_reset;
 pub mod inputs;
 pub mod layer;
+mod member_data_turn;
 pub mod member_host;
 pub mod observed;
 pub mod parts;

@@ -27,7 +27,7 @@ ctr -n k8s.io run --rm --mount "type=bind,src=$begun,dst=/var/lib/etcd,options=r
     --initial-cluster-state=new --initial-cluster="$name=$peer_url" --initial-advertise-peer-urls="$peer_url" \
     --listen-peer-urls=http://127.0.0.1:2380 \
     --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls="$client_url" \
-    >"$begun/log" 2>&1 </dev/null &
+    >"$begun/log" 2>&1 </dev/null 9>&- &
 etcd=$!
 tries=600
 until healthy; do

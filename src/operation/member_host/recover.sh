@@ -19,7 +19,7 @@ leave() {
 }
 in_container() { # COMMAND...: without a network but its loopback
     ctr -n k8s.io run --rm --mount "type=bind,src=$work,dst=/var/lib/etcd,options=rbind:rw" "$image" "$id" "$@" \
-        >"$work/log" 2>&1 </dev/null
+        >"$work/log" 2>&1 </dev/null 9>&-
 }
 healthy() {
     ctr -n k8s.io tasks exec --exec-id health "$id" \
