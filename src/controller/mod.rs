@@ -1,5 +1,7 @@
-//! Controllers that run in `metalform sign`.
+//! Controllers that run in services: the signer of `metalform sign`, and the passes of the machine controllers.
 
 pub mod certificate_requests;
 pub mod csr_verdict;
 pub mod kubelet_signer;
+pub mod machine_requests;
+pub mod machine_step;

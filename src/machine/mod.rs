@@ -1,7 +1,8 @@
 //! Machines over a pool of hosts: what a MachineDeployment, a MachineSet and a Machine do next.
 //!
 //! The planners are pure: values in, a plan out; no I/O, the clock is an argument. The same input results in the same
-//! plan, and a plan that changes nothing is empty.
+//! plan, and a plan that changes nothing is empty. [`rollout_decision`] and [`set_decision`] lead from objects of the API
+//! to a plan, and from it to the writes that `crate::controller` carries out.
 
 pub mod api;
 pub mod count_or_percent;
@@ -9,8 +10,15 @@ pub mod csr;
 pub mod health;
 pub mod host_choice;
 pub mod join_deadline;
+pub mod machine_observation;
 pub mod machine_set;
+pub mod object_name;
+pub mod object_write;
 pub mod observed_machine;
+pub mod ownership;
 pub mod revision_hash;
 pub mod rollout;
+pub mod rollout_decision;
+pub mod set_decision;
 pub mod skew;
+pub mod write_plan;

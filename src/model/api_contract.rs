@@ -105,6 +105,12 @@ pub const MACHINE_CONTROLLER_PREFIX: &str = "machine-controller/";
 /// Prefix of the keys of the Machine API on Nodes and Machines.
 pub const MACHINE_PREFIX: &str = "cluster.k8s.io/";
 
+/// Finalizer of MachineDeployments and MachineSets: what they control is gone (apimachinery,
+/// `FinalizerDeleteDependents`).
+pub const FOREGROUND_DELETION: &str = "foregroundDeletion";
+/// Annotation that `kubectl apply` writes: the manifest as it was applied. Never copied to another object.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";
 /// Finalizer of a Machine: its Node is deleted.

@@ -9,6 +9,7 @@ use super::drain_timeout::{DrainTimeout, DrainTimeoutError};
 use super::label_selector::LabelSelector;
 use super::machine_template::MachineTemplate;
 use super::rolling_update::RolloutStrategy;
+use super::rollout_record::RolloutRecord;
 use super::{rules, schema};
 
 /// A group of like nodes. Defaults are those of machine-controller.
@@ -96,6 +97,10 @@ pub struct MachineDeploymentStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+    /// The progress of the rollout, for progressDeadlineSeconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RolloutRecord")]
+    pub rollout: Option<RolloutRecord>,
 }
 
 fn one() -> i32 {

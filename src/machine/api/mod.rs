@@ -31,6 +31,7 @@ pub mod machine_template;
 pub mod provider_id;
 pub mod provider_spec;
 pub mod rolling_update;
+pub mod rollout_record;
 pub mod rules;
 mod schema;
 pub mod ssh_public_key;

@@ -35,6 +35,8 @@ pub struct ApiServer {
     pub rules: Rules,
     /// Titles of all requests that changed something or tried to: `patch nodes/n1`.
     pub changes: Vec<String>,
+    /// How many requests there were.
+    pub requests: usize,
     passing: Passing,
 }
 
@@ -50,7 +52,7 @@ impl ScriptedApi {
 
     pub fn with(passing: Passing) -> Self {
         let (store, rules) = (Store::default(), Rules::default());
-        Self(Arc::new(Mutex::new(ApiServer { store, rules, changes: Vec::new(), passing })))
+        Self(Arc::new(Mutex::new(ApiServer { store, rules, changes: Vec::new(), requests: 0, passing })))
     }
 
     pub fn lock(&self) -> MutexGuard<'_, ApiServer> {
@@ -72,6 +74,7 @@ impl ScriptedApi {
         let body = body.collect_bytes().await?;
         let asked = Asked::new(&head.method, head.uri.path(), head.uri.query().unwrap_or_default());
         let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        self.lock().requests += 1;
         let fate = self.lock().rules.fate(&asked.title);
         match fate {
             Some(Fate::Refused) => return Err("tcp connect error: Connection refused (os error 111)".into()),
@@ -141,12 +144,13 @@ impl Store {
                     let message = "its budget forbids it".to_owned();
                     return Err(Refused { code: 429, reason: "TooManyRequests", message });
                 }
-                self.delete(&Address { subresource: None, ..address.clone() }, dry)?;
+                self.delete(&Address { subresource: None, ..address.clone() }, &Value::Null, dry)?;
                 Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success" }))
             }
             "create" => self.create(address, object()?, dry),
             "update" => self.replace(address, object()?, dry),
-            "delete" => self.delete(address, dry),
+            "delete" if body.is_empty() => self.delete(address, &Value::Null, dry),
+            "delete" => self.delete(address, &object()?["preconditions"], dry),
             "patch" => {
                 let manager = asked.query.get("fieldManager").cloned();
                 let how = match (content_type, manager) {

@@ -25,6 +25,11 @@ const fn kind(
     Kind { group, version: "v1", kind, plural, namespaced, status }
 }
 
+/// A kind of the API of Machines.
+const fn machine_kind(kind: &'static str, plural: &'static str) -> Kind {
+    Kind { group: "cluster.k8s.io", version: "v1alpha1", kind, plural, namespaced: true, status: true }
+}
+
 /// All of them.
 pub const KINDS: &[Kind] = &[
     kind("", "Node", "nodes", false, true),
@@ -39,6 +44,9 @@ pub const KINDS: &[Kind] = &[
     kind("apps", "DaemonSet", "daemonsets", true, true),
     kind("coordination.k8s.io", "Lease", "leases", true, false),
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", false, true),
+    machine_kind("MachineDeployment", "machinedeployments"),
+    machine_kind("MachineSet", "machinesets"),
+    machine_kind("Machine", "machines"),
     kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", true, true),
     kind("rbac.authorization.k8s.io", "Role", "roles", true, false),
     kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),

@@ -146,8 +146,17 @@ impl Store {
         }
     }
 
-    pub fn delete(&mut self, address: &Address, dry: bool) -> Result<Value, Refused> {
+    /// Deletes an object, or begins to where it has finalizers. `preconditions` are those of the request.
+    pub fn delete(&mut self, address: &Address, preconditions: &Value, dry: bool) -> Result<Value, Refused> {
         let object = self.read(address)?.clone();
+        check_version(address, &object, &json!({ "metadata": preconditions }))?;
+        if has_finalizers(&object) {
+            let mut going = object;
+            if going["metadata"]["deletionTimestamp"].is_null() {
+                going["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+            }
+            return Ok(self.put(address, going, dry));
+        }
         if !dry {
             self.objects.remove(&key(address));
             self.applied.retain(|(of, _), _| *of != key(address));
@@ -205,7 +214,19 @@ impl Store {
         metadata["creationTimestamp"] =
             of_present("/metadata/creationTimestamp").unwrap_or_else(|| json!("2026-01-01T00:00:00Z"));
         metadata["resourceVersion"] = version;
+        if address.kind.group == "cluster.k8s.io" {
+            let same = |pointer: &str| of_present(pointer).as_ref() == object.pointer(pointer);
+            let changed = !same("/spec") || !same("/metadata/deletionTimestamp");
+            let generation = of_present("/metadata/generation").and_then(|value| value.as_i64()).unwrap_or(0);
+            object["metadata"]["generation"] = json!(generation + i64::from(changed));
+        }
         if present == Some(&object) {
+            return object;
+        }
+        if object["metadata"]["deletionTimestamp"].is_string() && !has_finalizers(&object) {
+            if !dry {
+                self.objects.remove(&key);
+            }
             return object;
         }
         object["metadata"]["resourceVersion"] = json!(next.to_string());
@@ -215,6 +236,10 @@ impl Store {
         }
         object
     }
+}
+
+fn has_finalizers(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
 }
 
 fn key(address: &Address) -> Key {
@@ -230,12 +255,15 @@ pub fn invalid(message: &str) -> Refused {
     Refused { code: 422, reason: "Invalid", message: message.to_owned() }
 }
 
-/// Optimistic concurrency: who names a version means that one.
+/// Optimistic concurrency: a request that names a version or a UID means that one.
 fn check_version(address: &Address, present: &Value, object: &Value) -> Result<(), Refused> {
-    let version =
-        |of: &Value| of.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
-    match version(object) {
-        Some(named) if !named.is_empty() && Some(&named) != version(present).as_ref() => Err(Refused {
+    let named = |field: &str| {
+        let pointer = format!("/metadata/{field}");
+        let of = |object: &Value| object.pointer(&pointer).and_then(Value::as_str).map(str::to_owned);
+        of(object).filter(|named| !named.is_empty() && Some(named) != of(present).as_ref())
+    };
+    match named("uid").or_else(|| named("resourceVersion")) {
+        Some(_) => Err(Refused {
             code: 409,
             reason: "Conflict",
             message: format!(

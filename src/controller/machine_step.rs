@@ -1,0 +1,127 @@
+//! One pass over a MachineDeployment, and one over a MachineSet.
+//!
+//! # Guarantees
+//! - Caches only show whether there is something to do: where they show nothing, no request is sent. All that is written
+//!   was decided from what the API server had after the pass began, so that a controller sees its own writes, those
+//!   of a killed one, and every Machine before it deletes one. Owners are read afresh before they adopt.
+//! - Each write applies to the version that was read. The first conflict ends the pass; the next one decides again.
+//! - A pass that is interrupted anywhere loses nothing: what is yet to be done follows from the objects.
+//!
+//! # Assumptions
+//! One pass at a time over one object. Two controllers that overlap create no object twice and resize no set twice, since
+//! names follow from what they are for, and versions are compared.
+
+use jiff::Timestamp;
+use kube::{Client, ResourceExt};
+
+use super::machine_requests::{CarriedOut, carry_out, read_rollout, read_set};
+use crate::kube_api::client::ApiError;
+use crate::machine::api::machine_deployment::MachineDeployment;
+use crate::machine::object_write::MachineWrite;
+use crate::machine::rollout_decision::{self, RolloutDecisionError, RolloutObjects};
+use crate::machine::set_decision::{self, SetObjects};
+
+/// The free hosts that match the template of a MachineDeployment
+/// ([`crate::machine::rollout::RolloutWorld::free_hosts`]).
+pub type FreeHosts = dyn Fn(&MachineDeployment) -> u32 + Send + Sync;
+
+/// What a pass has done, and when the next one is due.
+#[derive(Debug)]
+pub struct MachineStep {
+    /// Every write that was accepted, in order: what an Event reports.
+    pub done: Vec<MachineWrite>,
+    /// What ended the pass, if an object changed meanwhile.
+    pub conflict: Option<ApiError>,
+    /// When the next pass is due.
+    pub next: NextPass,
+}
+
+/// When the next pass is due; any change of the objects makes it due too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextPass {
+    /// At once: after a conflict, or where one write is a condition of the next.
+    Now,
+    /// At this time, also if nothing changes.
+    At(Timestamp),
+    /// After a change.
+    OnChange,
+}
+
+/// Why a pass failed. What it has written before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineStepError {
+    /// The API server does not answer, or refuses.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The MachineDeployment is invalid, or its MachineSet cannot be created.
+    #[error("machinedeployment/{name}")]
+    Decision {
+        /// Of the MachineDeployment.
+        name: String,
+        source: RolloutDecisionError,
+    },
+}
+
+/// One pass over a MachineDeployment, whose caches show `cached`.
+///
+/// # Errors
+/// When the API server does not answer or refuses, and when nothing can be decided.
+pub async fn pass_over_deployment(
+    client: &Client,
+    cached: &RolloutObjects,
+    free_hosts: &FreeHosts,
+    now: Timestamp,
+) -> Result<MachineStep, MachineStepError> {
+    let decide =
+        |objects: &RolloutObjects| rollout_decision::decide(objects, free_hosts(&objects.deployment), now);
+    if let Ok(plan) = decide(cached)
+        && plan.writes.is_empty()
+    {
+        return Ok(MachineStep::resting(plan.wake));
+    }
+    let Some(objects) = read_rollout(client, &cached.deployment).await? else {
+        return Ok(MachineStep::resting(None));
+    };
+    let plan = decide(&objects)
+        .map_err(|source| MachineStepError::Decision { name: objects.deployment.name_any(), source })?;
+    let namespace = objects.deployment.namespace().unwrap_or_default();
+    let carried = carry_out(client, &namespace, plan.writes).await?;
+    Ok(MachineStep::after(carried, plan.wake, plan.again))
+}
+
+/// One pass over a MachineSet, whose caches show `cached`.
+///
+/// # Errors
+/// When the API server does not answer or refuses.
+pub async fn pass_over_set(
+    client: &Client,
+    cached: &SetObjects,
+    now: Timestamp,
+) -> Result<MachineStep, MachineStepError> {
+    let plan = set_decision::decide(cached, now);
+    if plan.writes.is_empty() {
+        return Ok(MachineStep::resting(plan.wake));
+    }
+    let Some(objects) = read_set(client, &cached.set).await? else { return Ok(MachineStep::resting(None)) };
+    let plan = set_decision::decide(&objects, now);
+    let namespace = objects.set.namespace().unwrap_or_default();
+    let carried = carry_out(client, &namespace, plan.writes).await?;
+    Ok(MachineStep::after(carried, plan.wake, plan.again))
+}
+
+impl MachineStep {
+    fn resting(wake: Option<Timestamp>) -> Self {
+        Self { done: Vec::new(), conflict: None, next: NextPass::of(wake) }
+    }
+
+    fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
+        let next = if again || carried.conflict.is_some() { NextPass::Now } else { NextPass::of(wake) };
+        Self { done: carried.done, conflict: carried.conflict, next }
+    }
+}
+
+impl NextPass {
+    fn of(wake: Option<Timestamp>) -> Self {
+        wake.map_or(Self::OnChange, Self::At)
+    }
+}

@@ -1,0 +1,272 @@
+//! Passes of the machine controllers over the scripted API, with hosts that take no time.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::api::{Api, DeleteParams};
+use metalform::controller::machine_step::{
+    MachineStep, MachineStepError, NextPass, pass_over_deployment, pass_over_set,
+};
+use metalform::machine::api::machine_deployment::MachineDeployment;
+use metalform::machine::rollout_decision::RolloutObjects;
+use metalform::machine::set_decision::SetObjects;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::api::ScriptedApi;
+use crate::api::rules::Fate;
+
+const NAMESPACE: &str = "kube-system";
+/// More rounds than any of the rollouts takes.
+const ROUNDS: usize = 60;
+
+struct Pool {
+    api: ScriptedApi,
+    client: kube::Client,
+}
+
+impl Pool {
+    /// With a MachineDeployment of three Machines, and nothing else.
+    fn new() -> Self {
+        let api = ScriptedApi::new();
+        let client = api.client();
+        let deployment = json!({
+            "metadata": { "name": "nodes" },
+            "spec": {
+                "replicas": 3, "selector": { "matchLabels": { "group": "a" } },
+                "template": {
+                    "metadata": { "labels": { "group": "a" } },
+                    "spec": {
+                        "providerSpec": { "value": { "cloudProvider": "metalform", "operatingSystem": "debian" } },
+                        "versions": { "kubelet": "1.35.4" },
+                    },
+                },
+            },
+        });
+        api.lock().store.insert("machinedeployments", NAMESPACE, deployment);
+        Self { api, client }
+    }
+
+    fn all(&self, plural: &str) -> Vec<Value> {
+        self.api.lock().store.all(plural).into_iter().cloned().collect()
+    }
+
+    fn parsed<T: DeserializeOwned>(&self, plural: &str) -> Vec<Arc<T>> {
+        self.all(plural).into_iter().map(|one| Arc::new(serde_json::from_value(one).unwrap())).collect()
+    }
+
+    /// What caches show that are up to date.
+    fn rollout(&self) -> Option<RolloutObjects> {
+        let deployment = self.parsed("machinedeployments").pop()?;
+        Some(RolloutObjects {
+            deployment,
+            sets: self.parsed("machinesets"),
+            machines: self.parsed("machines"),
+        })
+    }
+
+    async fn pass(&self, cached: &RolloutObjects) -> Result<MachineStep, MachineStepError> {
+        let now: Timestamp = "2026-01-03T00:00:00Z".parse().unwrap();
+        pass_over_deployment(&self.client, cached, &|_| 1, now).await
+    }
+
+    async fn pass_over_sets(&self) -> Result<(), MachineStepError> {
+        let now: Timestamp = "2026-01-03T00:00:00Z".parse().unwrap();
+        for set in self.parsed("machinesets") {
+            let cached = SetObjects { set, machines: self.parsed("machines") };
+            pass_over_set(&self.client, &cached, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Machines become Ready, and those that are deleted return their hosts.
+    fn advance(&self) {
+        let ready = json!({
+            "nodeRef": { "name": "n" },
+            "conditions": [{
+                "type": "Ready", "status": "True", "reason": "R", "message": "",
+                "lastTransitionTime": "2026-01-02T00:00:00Z",
+            }],
+        });
+        for machine in self.all("machines") {
+            let name = machine["metadata"]["name"].as_str().unwrap();
+            self.api.lock().store.change("machines", NAMESPACE, name, |machine| {
+                if machine["metadata"]["deletionTimestamp"].is_null() {
+                    machine["status"] = ready.clone();
+                } else {
+                    machine["metadata"]["finalizers"] = json!([]);
+                }
+            });
+        }
+    }
+
+    /// Until no controller writes anything. `check` sees the Machines after every pass.
+    async fn settle(&self, check: impl Fn(&[Value])) {
+        for _ in 0..ROUNDS {
+            let before = (self.api.lock().changes.len(), self.all("machines"));
+            if let Some(cached) = self.rollout() {
+                self.pass(&cached).await.unwrap();
+            }
+            check(&self.all("machines"));
+            self.pass_over_sets().await.unwrap();
+            check(&self.all("machines"));
+            self.advance();
+            if before == (self.api.lock().changes.len(), self.all("machines")) {
+                return;
+            }
+        }
+        panic!("it does not end: {:?}", self.api.lock().changes);
+    }
+
+    fn status(&self) -> Value {
+        self.all("machinedeployments")[0]["status"].clone()
+    }
+
+    fn count(&self, prefix: &str) -> usize {
+        self.api.lock().changes.iter().filter(|change| change.starts_with(prefix)).count()
+    }
+
+    fn change_template(&self) {
+        self.api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |deployment| {
+            deployment["spec"]["template"]["spec"]["versions"]["kubelet"] = json!("1.35.5");
+        });
+    }
+}
+
+fn live(machines: &[Value]) -> usize {
+    machines.iter().filter(|machine| machine["metadata"]["deletionTimestamp"].is_null()).count()
+}
+
+#[tokio::test]
+async fn machines_are_created_from_nothing_and_then_nothing_is_requested() {
+    let pool = Pool::new();
+    pool.settle(|machines| assert!(machines.len() <= 3)).await;
+    assert_eq!((live(&pool.all("machines")), pool.count("create machines/")), (3, 3));
+    let status = pool.status();
+    assert_eq!((&status["availableReplicas"], &status["updatedReplicas"]), (&json!(3), &json!(3)));
+    assert_eq!(status["conditions"][1]["reason"], json!("RolloutComplete"));
+    assert_eq!(status["rollout"]["resting"], json!(true));
+    let set = pool.all("machinesets").pop().unwrap();
+    assert_eq!(set["status"]["observedGeneration"], set["metadata"]["generation"]);
+    let requests = pool.api.lock().requests;
+    let step = pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    pool.pass_over_sets().await.unwrap();
+    assert_eq!((step.done.len(), step.next), (0, NextPass::OnChange));
+    assert_eq!(pool.api.lock().requests, requests);
+}
+
+#[tokio::test]
+async fn a_rolling_update_keeps_to_its_limits() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    pool.change_template();
+    pool.settle(|machines| {
+        let ready = machines.iter().filter(|machine| {
+            machine["status"]["nodeRef"].is_object() && machine["metadata"]["deletionTimestamp"].is_null()
+        });
+        assert!(ready.count() >= 3, "maxUnavailable is 0");
+        assert!(machines.len() <= 4, "maxSurge is 1, and hosts that are reset count");
+    })
+    .await;
+    let machines = pool.all("machines");
+    assert_eq!(machines.len(), 3);
+    assert!(machines.iter().all(|one| one["spec"]["versions"]["kubelet"] == json!("1.35.5")));
+    let mut sizes: Vec<i64> =
+        pool.all("machinesets").iter().filter_map(|set| set["spec"]["replicas"].as_i64()).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [0, 3]);
+    let deployment = pool.all("machinedeployments").pop().unwrap();
+    assert_eq!(
+        deployment["metadata"]["annotations"]["machinedeployment.clusters.k8s.io/revision"],
+        json!("2")
+    );
+}
+
+#[tokio::test]
+async fn a_conflict_ends_the_pass_and_loses_nothing() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    pool.api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |deployment| {
+        deployment["spec"]["replicas"] = json!(4);
+    });
+    pool.api.lock().rules.add("patch machinesets", Fate::Status(409), Some(1));
+    let step = pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    assert!(step.conflict.is_some());
+    assert_eq!((step.done.len(), step.next), (0, NextPass::Now), "the status is not written either");
+    pool.settle(|machines| assert!(machines.len() <= 4)).await;
+    assert_eq!(live(&pool.all("machines")), 4);
+}
+
+#[tokio::test]
+async fn a_set_that_a_cache_does_not_show_is_not_created_again() {
+    let pool = Pool::new();
+    let empty = loop {
+        let cached = pool.rollout().unwrap();
+        pool.pass(&cached).await.unwrap();
+        if !pool.all("machinesets").is_empty() {
+            break cached;
+        }
+    };
+    for _ in 0..3 {
+        pool.pass(&empty).await.unwrap();
+    }
+    assert_eq!((pool.all("machinesets").len(), pool.count("create machinesets/")), (1, 1));
+    // The same for the Machines of the set.
+    let set: Vec<Arc<_>> = pool.parsed("machinesets");
+    let cached = SetObjects { set: set[0].clone(), machines: Vec::new() };
+    for _ in 0..3 {
+        pass_over_set(&pool.client, &cached, Timestamp::UNIX_EPOCH).await.unwrap();
+    }
+    assert_eq!((pool.all("machines").len(), pool.count("create machines/")), (3, 3));
+}
+
+#[tokio::test]
+async fn a_controller_that_is_killed_between_two_writes_is_continued() {
+    let pool = Pool::new();
+    for _ in 0..3 {
+        pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    }
+    pool.api.lock().rules.add("create machines/", Fate::AnswerLost, Some(1));
+    pool.pass_over_sets().await.unwrap_err();
+    assert_eq!(pool.all("machines").len(), 1, "it was created, and the controller does not know");
+    let set = pool.all("machinesets").pop().unwrap();
+    assert_eq!(set["status"]["observedGeneration"], Value::Null, "the generation is not acted on yet");
+    pool.settle(|machines| assert!(machines.len() <= 3)).await;
+    assert_eq!(pool.all("machines").len(), 3);
+}
+
+#[tokio::test]
+async fn a_deletion_returns_every_host_before_the_deployment_is_gone() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    let api: Api<MachineDeployment> = Api::namespaced(pool.client.clone(), NAMESPACE);
+    api.delete("nodes", &DeleteParams::default()).await.unwrap();
+    assert_eq!(pool.all("machinedeployments").len(), 1);
+    pool.settle(|machines| {
+        assert!(machines.is_empty() || !pool.all("machinedeployments").is_empty());
+    })
+    .await;
+    let left = ["machinedeployments", "machinesets", "machines"].map(|plural| pool.all(plural).len());
+    assert_eq!(left, [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn orphans_are_adopted_and_not_replaced() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    let set = pool.all("machinesets")[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let machine = pool.all("machines")[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    for (plural, name) in [("machinesets", &set), ("machines", &machine)] {
+        pool.api.lock().store.change(plural, NAMESPACE, name, |object| {
+            object["metadata"]["ownerReferences"] = json!([]);
+        });
+    }
+    pool.settle(|machines| assert_eq!(machines.len(), 3)).await;
+    let owners = |plural: &str| -> Vec<Value> {
+        let all = pool.all(plural);
+        all.iter().map(|object| object["metadata"]["ownerReferences"][0]["kind"].clone()).collect()
+    };
+    assert_eq!(owners("machinesets"), [json!("MachineDeployment")]);
+    assert_eq!(owners("machines"), vec![json!("MachineSet"); 3]);
+    assert_eq!((pool.count("create machines/"), pool.count("delete machines/")), (3, 0));
+}
