@@ -6,8 +6,11 @@
 pub mod api;
 pub mod count_or_percent;
 pub mod csr;
+pub mod drain;
 pub mod health;
 pub mod host_choice;
+pub mod host_job;
+pub mod host_state;
 pub mod join_deadline;
 pub mod machine_set;
 pub mod observed_machine;
