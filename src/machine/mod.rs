@@ -12,6 +12,7 @@ pub mod host_choice;
 pub mod host_job;
 pub mod host_state;
 pub mod join_deadline;
+pub mod lifecycle;
 pub mod machine_set;
 pub mod observed_machine;
 pub mod revision_hash;
