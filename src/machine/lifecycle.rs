@@ -56,4 +56,6 @@ fn claimed<'a>(scene: &'a MachineScene) -> Option<(&'a HostView, Timestamp)> {
 }
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@
 pub mod api;
 pub mod count_or_percent;
 pub mod csr;
+#[cfg(test)]
+mod dice;
 pub mod drain;
 pub mod health;
 pub mod host_choice;
