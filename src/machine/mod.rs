@@ -7,10 +7,16 @@
 pub mod api;
 pub mod count_or_percent;
 pub mod csr;
+#[cfg(test)]
+mod dice;
+pub mod drain;
 pub mod health;
 pub mod host_choice;
+pub mod host_job;
+pub mod host_state;
 pub mod join_deadline;
 pub mod machine_observation;
+pub mod lifecycle;
 pub mod machine_set;
 pub mod object_name;
 pub mod object_write;

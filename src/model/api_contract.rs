@@ -122,3 +122,9 @@ pub const CLAIM_RELEASED_FINALIZER: &str = "metalform.dev/claim-released";
 /// node is, or who owns it.
 pub const RESERVED_NODE_PREFIXES: [&str; 5] =
     [PREFIX, ALIAS_PREFIX, ROLE_LABEL_PREFIX, MACHINE_CONTROLLER_PREFIX, MACHINE_PREFIX];
+
+/// Taint of the Node of a Machine (`NoSchedule`) from its registration until it is Ready and has a pod network.
+pub const NOT_READY_TAINT: &str = "metalform.dev/not-ready";
+/// Annotation of the Node of a Machine: the labels, annotations and taints that come from the Machine, so that these
+/// alone are removed again.
+pub const MACHINE_SETTINGS: &str = "metalform.dev/machine-settings";

@@ -6,7 +6,6 @@
 
 mod api;
 mod controllers;
-mod dice;
 mod limits;
 mod people;
 mod play;

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use super::Defect;
 use super::api::{Api, HostObject, MachineObject, SetObject, count};
-use super::dice::Dice;
 use super::limits::Limits;
+use crate::machine::dice::Dice;
 use crate::machine::host_choice::{
     HostChoice, HostClaim, HostRequirement, PoolHost, PoolState, WaitingMachine, choose, free_hosts,
 };

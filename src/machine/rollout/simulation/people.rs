@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::api::Api;
-use super::dice::Dice;
 use super::limits::Limits;
 use crate::machine::count_or_percent::CountOrPercent;
+use crate::machine::dice::Dice;
 use crate::machine::observed_machine::MachineStage;
 use crate::machine::revision_hash::RevisionHash;
 use crate::machine::rollout::{Fenceposts, RolloutGoal};
