@@ -56,6 +56,12 @@ pub const EDITS: &str = "metalform.dev/edits";
 /// Value of [`EDITS`].
 pub const EDITS_KEPT: &str = "keep";
 
+/// Label of an object: the program that manages it (kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Label of a Node or Host: its failure domain (kubernetes.io/docs/reference/labels-annotations-taints).
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest
 /// (kubernetes.io/docs/reference/labels-annotations-taints).
@@ -84,6 +90,9 @@ pub const REVISION_HISTORY: &str = "machinedeployment.clusters.k8s.io/revision-h
 pub const DESIRED_REPLICAS: &str = "machinedeployment.clusters.k8s.io/desired-replicas";
 /// Annotation of a MachineSet: `replicas` and surge of its MachineDeployment when it was last scaled.
 pub const MAX_REPLICAS: &str = "machinedeployment.clusters.k8s.io/max-replicas";
+
+/// Annotation of a template: when a restart was requested (kubectl, `rollout restart`). Its value has no meaning.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
 /// Label of a Node that a Machine became: the UID of that Machine. metalform alone writes it; the admission policy
 /// `templates/cluster/node-policy.yaml.j2` refuses it to node identities, so that it may decide which Nodes are removed.
