@@ -30,6 +30,8 @@ mod host;
 mod host_oracle;
 #[path = "real_site/looks.rs"]
 mod looks;
+#[path = "real_site/machine_commands.rs"]
+mod machine_commands;
 #[path = "real_site/operation_copy.rs"]
 mod operation_copy;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]

@@ -6,11 +6,16 @@
 pub mod api;
 pub mod count_or_percent;
 pub mod csr;
+pub mod entered_host;
 pub mod health;
+pub mod host_addition;
 pub mod host_choice;
 pub mod join_deadline;
 pub mod machine_set;
 pub mod observed_machine;
+pub mod occupied_node;
 pub mod revision_hash;
+pub mod rollback;
 pub mod rollout;
+pub mod rollout_view;
 pub mod skew;

@@ -114,6 +114,15 @@ pub const MACHINE_CONTROLLER_PREFIX: &str = "machine-controller/";
 /// Prefix of the keys of the Machine API on Nodes and Machines.
 pub const MACHINE_PREFIX: &str = "cluster.k8s.io/";
 
+/// Annotation of a Host by which an operator requests an inspection: the time of the request.
+pub const HOST_INSPECT: &str = "metalform.dev/inspect";
+/// Annotation of a Host by which an operator keeps it out of the pool: the reason.
+pub const HOST_QUARANTINE: &str = "metalform.dev/quarantine";
+/// Annotation of a Host by which an operator ends its quarantine: the time of the request.
+pub const HOST_RELEASE: &str = "metalform.dev/release";
+/// Annotation of a Host by which an operator confirms that it is off, and stays off until its Node is deleted: the time.
+pub const HOST_POWERED_OFF: &str = "metalform.dev/powered-off";
+
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";
 /// Finalizer of a Machine: its Node is deleted.
