@@ -5,14 +5,16 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+use super::clock;
 use super::failure::Failure;
 use super::output::{Format, document, print};
 use crate::machine::entered_host::EnteredHost;
+use crate::machine::host_change::HostRequest;
 use crate::model::name::HostName;
 use crate::operation::cluster_site::ApiPort;
 use crate::report::host_table;
 use crate::service::host_add::{self, HostAddRequest};
-use crate::service::host_list;
+use crate::service::{host_list, host_state_change};
 use crate::workspace::layout::Layout;
 
 /// Manage the pool of hosts that Machines claim
@@ -28,6 +30,12 @@ enum HostVerb {
     Add(HostAddArgs),
     /// List the hosts of the pool: address, state, Machine
     List(HostListArgs),
+    /// Request a new inspection of a host that has no Machine, and show what is known of it
+    Inspect(HostInspectArgs),
+    /// Request that a host is released from quarantine or from its Machine; it is verified clean before it is free again
+    Release(HostReleaseArgs),
+    /// Keep a host out of the pool until it is released: at once if it is free, else when its Machine is gone
+    Quarantine(HostQuarantineArgs),
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +79,30 @@ struct HostListArgs {
     output: Format,
 }
 
+#[derive(Debug, Args)]
+struct HostInspectArgs {
+    /// Name of the Host
+    name: HostName,
+}
+
+#[derive(Debug, Args)]
+struct HostReleaseArgs {
+    /// Name of the Host
+    name: HostName,
+    /// Confirm that the host is off and stays off until its Node is deleted: releases it although its Machine exists
+    #[arg(long)]
+    confirm_powered_off: bool,
+}
+
+#[derive(Debug, Args)]
+struct HostQuarantineArgs {
+    /// Name of the Host
+    name: HostName,
+    /// Why, for other operators
+    #[arg(long)]
+    reason: String,
+}
+
 fn label(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = pair.ok_or("expected NAME=VALUE")?;
@@ -102,9 +134,29 @@ impl HostArgs {
                     }
                 }
             }
+            HostVerb::Inspect(arguments) => change(&port, &arguments.name, &HostRequest::Inspect).await?,
+            HostVerb::Release(arguments) => {
+                let request = HostRequest::Release { powered_off: arguments.confirm_powered_off };
+                change(&port, &arguments.name, &request).await?;
+            }
+            HostVerb::Quarantine(arguments) => {
+                let request = HostRequest::Quarantine { reason: arguments.reason.clone() };
+                change(&port, &arguments.name, &request).await?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+async fn change(port: &ApiPort, name: &HostName, request: &HostRequest) -> Result<(), Failure> {
+    let (host, changed) = host_state_change::change(port, name, request, clock::now()).await?;
+    let requested = match request {
+        HostRequest::Inspect => "inspection requested",
+        HostRequest::Release { .. } => "release requested",
+        HostRequest::Quarantine { .. } => "quarantine requested",
+    };
+    let requested = if changed { requested } else { "unchanged" };
+    print(&format!("host {name}: {requested}\n{}", host_table::details(&host)))
 }
 
 impl HostAddArgs {

@@ -9,6 +9,7 @@ pub mod csr;
 pub mod entered_host;
 pub mod health;
 pub mod host_addition;
+pub mod host_change;
 pub mod host_choice;
 pub mod join_deadline;
 pub mod machine_set;

@@ -35,6 +35,7 @@ pub mod host_add;
 pub mod host_failure;
 pub mod host_failures;
 pub mod host_list;
+pub mod host_state_change;
 pub mod host_turn;
 pub mod hosts;
 pub mod machine_api;

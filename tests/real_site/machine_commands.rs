@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use metalform::machine::entered_host::EnteredHost;
+use metalform::machine::host_change::HostRequest;
 use metalform::model::name::HostName;
 use metalform::operation::cluster_site::ApiPort;
 use metalform::service::command_error::{CommandError, ErrorClass};
 use metalform::service::host_add::{self, HostAddError, HostAddRequest};
 use metalform::service::machine_rollout::{self, DeploymentName};
-use metalform::service::{host_list, machine_list};
+use metalform::service::{host_list, host_state_change, machine_list};
 use serde_json::{Value, json};
 
 use crate::api::ScriptedApi;
@@ -121,13 +122,99 @@ async fn of_a_roster_all_hosts_are_added_or_none() {
     assert_eq!(listed.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 }
 
-/// A Host in use by the Machine m-1.
-fn in_use(api: &ScriptedApi) {
+/// A Host in use by the Machine m-1, which exists if `exists`.
+fn in_use(api: &ScriptedApi, exists: bool) {
     let mut server = api.lock();
     let spec = json!({ "versions": { "kubelet": "1.35.4" }, "providerSpec": { "value": {} } });
-    server.store.insert("machines", NAMESPACE, json!({ "metadata": { "name": "m-1" }, "spec": spec }));
-    let host = json!({ "metadata": { "name": "rack-1" }, "spec": { "address": "10.0.0.3" } });
+    let machine = json!({ "metadata": { "name": "m-1" }, "spec": spec });
+    server.store.insert("machines", NAMESPACE, machine);
+    let uid = server.store.in_namespace("machines", NAMESPACE, "m-1").unwrap()["metadata"]["uid"].clone();
+    let machine = json!({ "namespace": NAMESPACE, "name": "m-1", "uid": uid });
+    let claim = json!({ "machine": machine, "token": 1, "since": "2026-11-23T11:00:00Z" });
+    let status = json!({ "state": "InUse", "claim": claim, "lastToken": 1 });
+    let host =
+        json!({ "metadata": { "name": "rack-1" }, "spec": { "address": "10.0.0.3" }, "status": status });
     server.store.insert("hosts", "", host);
+    if !exists {
+        server.store.remove("machines", NAMESPACE, "m-1");
+    }
+}
+
+fn annotations_of(api: &ScriptedApi, host: &str) -> Value {
+    api.lock().store.get("hosts", host).unwrap()["metadata"]["annotations"].clone()
+}
+
+#[tokio::test]
+async fn a_host_is_released_when_nothing_runs_on_it() {
+    let release = |powered_off| HostRequest::Release { powered_off };
+    let rack_1 = name("rack-1");
+    let (api, port) = cluster();
+    in_use(&api, true);
+    let error = host_state_change::change(&port, &rack_1, &release(false), now()).await.unwrap_err();
+    assert_eq!(error.to_string(), "host rack-1: Machine kube-system/m-1 exists and may run its node");
+    assert_eq!(error.class(), ErrorClass::Refused);
+    assert!(error.hints()[0].contains("`metalform host release rack-1 --confirm-powered-off`"));
+    assert_eq!(annotations_of(&api, "rack-1"), Value::Null);
+    let (host, changed) = host_state_change::change(&port, &rack_1, &release(true), now()).await.unwrap();
+    assert_eq!(
+        (host.machine.as_deref(), changed),
+        (Some("kube-system/m-1"), true),
+        "the controllers end the claim"
+    );
+    assert_eq!(
+        annotations_of(&api, "rack-1"),
+        json!({ "metalform.dev/powered-off": "2026-11-23T12:00:00.25Z" })
+    );
+
+    // A Machine of that name with another UID is another one.
+    let (api, port) = cluster();
+    in_use(&api, false);
+    api.lock().store.insert(
+        "machines",
+        NAMESPACE,
+        json!({
+            "metadata": { "name": "m-1" },
+            "spec": { "versions": { "kubelet": "1.35.4" }, "providerSpec": { "value": {} } },
+        }),
+    );
+    let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+    api.lock().store.insert("nodes", "", json!({ "metadata": { "name": "rack-1" }, "status": ready }));
+    let error = host_state_change::change(&port, &rack_1, &release(false), now()).await.unwrap_err();
+    assert!(error.to_string().contains("no longer exists, but its Node is Ready"), "{error}");
+    api.lock().store.remove("nodes", "", "rack-1");
+    let (_, changed) = host_state_change::change(&port, &rack_1, &release(false), now()).await.unwrap();
+    assert!(!changed, "the controllers reset it by themselves");
+}
+
+#[tokio::test]
+async fn a_host_in_quarantine_is_inspected_only_after_its_release() {
+    let (api, port) = cluster();
+    add(&port, "rack-1", "10.0.0.3").await.unwrap();
+    let rack_1 = name("rack-1");
+    let quarantine = HostRequest::Quarantine { reason: "smoke".to_owned() };
+    let (host, _) = host_state_change::change(&port, &rack_1, &quarantine, now()).await.unwrap();
+    assert_eq!(host.quarantine.as_deref(), Some("smoke"));
+    let state = |api: &ScriptedApi, state: &str| {
+        api.lock().store.change("hosts", "", "rack-1", |host| host["status"] = json!({ "state": state }));
+    };
+    state(&api, "Quarantined");
+    let error = host_state_change::change(&port, &rack_1, &HostRequest::Inspect, now()).await.unwrap_err();
+    assert_eq!(error.to_string(), "host rack-1: its state is Quarantined, which only a release ends");
+    let release = HostRequest::Release { powered_off: false };
+    let (host, _) = host_state_change::change(&port, &rack_1, &release, now()).await.unwrap();
+    assert_eq!(host.quarantine, None);
+    assert_eq!(annotations_of(&api, "rack-1"), json!({ "metalform.dev/release": "2026-11-23T12:00:00.25Z" }));
+    state(&api, "Available");
+    let (_, changed) = host_state_change::change(&port, &rack_1, &HostRequest::Inspect, now()).await.unwrap();
+    assert!(changed);
+    let (_, changed) = host_state_change::change(&port, &rack_1, &HostRequest::Inspect, now()).await.unwrap();
+    assert!(!changed, "it was requested at this time");
+    let missing = host_state_change::change(&port, &name("rack-9"), &release, now()).await.unwrap_err();
+    assert_eq!(missing.to_string(), "Host rack-9 not found");
+    // What a controller wrote meanwhile is not overwritten.
+    api.lock().rules.add("patch hosts/rack-1", Fate::Status(409), Some(1));
+    let error = host_state_change::change(&port, &rack_1, &quarantine, now()).await.unwrap_err();
+    assert_eq!(error.hints(), ["the object has changed meanwhile; run the same command again"]);
 }
 
 fn template(kubelet: &str, labels: Value) -> Value {
@@ -260,7 +347,7 @@ async fn a_rollout_is_followed_until_it_is_complete_or_stopped() {
 #[tokio::test]
 async fn a_machine_is_described_with_its_host_and_its_own_events() {
     let (api, port) = cluster();
-    in_use(&api);
+    in_use(&api, true);
     {
         let mut server = api.lock();
         let uid = server.store.in_namespace("machines", NAMESPACE, "m-1").unwrap()["metadata"]["uid"].clone();
