@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
+#[path = "machines/access.rs"]
+mod access;
 #[path = "machines/admission.rs"]
 mod admission;
 #[path = "machines/definition.rs"]

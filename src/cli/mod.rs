@@ -14,9 +14,12 @@ pub mod expand;
 pub mod facts;
 pub mod failure;
 pub mod fleet_arguments;
+pub mod host;
 pub mod host_arguments;
 pub mod interrupt;
 pub mod invocation;
+pub mod machine;
+pub mod machine_deployment;
 pub mod node;
 pub mod operation_arguments;
 pub mod operations;
@@ -93,6 +96,10 @@ enum Command {
     RemoveNode(remove_node::RemoveNode),
     #[command(alias = "reset_host")]
     ResetHost(reset_host::ResetHost),
+    Host(host::HostArgs),
+    Machine(machine::MachineArgs),
+    #[command(name = "machinedeployment")]
+    MachineDeployment(machine_deployment::MachineDeploymentArgs),
     Operations(operations::OperationsArgs),
     Etcd(etcd::EtcdArgs),
     Plan(plan::PlanArgs),
@@ -163,6 +170,9 @@ impl Command {
             | Self::Sign(_) => Interruption::Graceful,
             Self::Bundle(_)
             | Self::Node(_)
+            | Self::Host(_)
+            | Self::Machine(_)
+            | Self::MachineDeployment(_)
             | Self::Operations(_)
             | Self::Check(_)
             | Self::Docs(_)
@@ -180,6 +190,9 @@ impl Command {
             Self::Expand(command) => command.run(invocation).await,
             Self::RemoveNode(command) => command.run(invocation).await,
             Self::ResetHost(command) => command.run(invocation).await,
+            Self::Host(command) => command.run().await,
+            Self::Machine(command) => command.run().await,
+            Self::MachineDeployment(command) => command.run(invocation).await,
             Self::Operations(command) => command.run().await,
             Self::Etcd(command) => command.run(invocation).await,
             Self::Plan(command) => command.run(invocation).await,

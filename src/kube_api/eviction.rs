@@ -11,14 +11,11 @@ use kube::{Client, ResourceExt};
 use super::FIELD_MANAGER;
 use super::client::ApiError;
 use super::pods::of_node;
+use crate::model::api_contract::MANAGED_BY;
 use crate::model::name::HostName;
 
 /// Annotation of the mirror of a static pod (kubernetes.io/docs/reference/labels-annotations-taints).
 const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// Label of an object: the tool that manages it
-/// (kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
-const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// The name of a pod. Displays as `NAMESPACE/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
+use super::definition_owner::{ForeignDefinition, foreign};
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
-use crate::model::api_contract::{EDITS, EDITS_KEPT};
+use crate::model::api_contract::{EDITS, EDITS_KEPT, MANAGED_BY};
 
 /// How long the API may take to serve a kind that the same text defines.
 const KIND_LIMIT: Duration = Duration::from_secs(30);
@@ -34,6 +35,9 @@ pub enum ManifestApplyError {
     /// The API does not serve this kind, or not in time.
     #[error(transparent)]
     NotServed(#[from] WaitError),
+    /// Another product has defined a kind already. Nothing was applied.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Foreign(Vec<ForeignDefinition>),
     /// The API refused an object.
     #[error(transparent)]
     Api(#[from] ApiError),
@@ -91,6 +95,13 @@ impl Manifest {
         annotations.and_then(|all| all.get(EDITS)).is_some_and(|value| value == EDITS_KEPT)
     }
 
+    /// Whether it defines a kind that is metalform's.
+    fn is_own_definition(&self) -> bool {
+        let labels = self.value.pointer("/metadata/labels");
+        let own = labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|value| value == FIELD_MANAGER);
+        own && self.kind.kind == "CustomResourceDefinition"
+    }
+
     /// Without force, a field that another manager has set to another value is a conflict
     /// (kubernetes.io/docs/reference/using-api/server-side-apply, "Conflicts").
     fn parameters(&self) -> PatchParams {
@@ -127,10 +138,11 @@ pub fn parse(text: &str) -> Result<Vec<Manifest>, ManifestApplyError> {
 /// Which objects applying would create or change, by a dry run of the API.
 ///
 /// # Errors
-/// At the first object that the API would refuse.
+/// At the first object that the API would refuse; else when definitions are another product's.
 pub async fn compare(client: &Client, manifests: &[Manifest]) -> Result<Comparison, ManifestApplyError> {
     let mut kinds = Kinds::default();
     let mut comparison = Comparison::default();
+    let mut foreigners = Vec::new();
     for manifest in manifests {
         let api = kinds.api(client, manifest).await?;
         let before = api.get_opt(&manifest.name).await;
@@ -139,6 +151,10 @@ pub async fn compare(client: &Client, manifests: &[Manifest]) -> Result<Comparis
             comparison.differing.push(manifest.title());
             continue;
         };
+        if let Some(foreign) = foreign(&before.metadata).filter(|_| manifest.is_own_definition()) {
+            foreigners.push(foreign);
+            continue;
+        }
         let parameters = manifest.parameters().dry_run();
         let after = api.patch(&manifest.name, &parameters, &Patch::Apply(&manifest.value)).await;
         match after.map_err(|error| ApiError::new("apply", manifest.title(), error)) {
@@ -151,7 +167,7 @@ pub async fn compare(client: &Client, manifests: &[Manifest]) -> Result<Comparis
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(comparison)
+    if foreigners.is_empty() { Ok(comparison) } else { Err(ManifestApplyError::Foreign(foreigners)) }
 }
 
 /// Without field owners and versions.
@@ -168,12 +184,22 @@ fn content(mut object: DynamicObject) -> DynamicObject {
 /// Waits for a kind that is not served yet, so that one text may contain a definition and objects of its kind.
 ///
 /// # Errors
-/// At the first object that the API refuses; those before it are applied.
+/// When definitions are another product's: then nothing is applied. Else at the first object that the API refuses; those
+/// before it are applied.
 pub async fn apply(
     client: &Client,
     manifests: &[Manifest],
 ) -> Result<Vec<AppliedObject>, ManifestApplyError> {
     let mut kinds = Kinds::default();
+    let mut foreigners = Vec::new();
+    for definition in manifests.iter().filter(|manifest| manifest.is_own_definition()) {
+        let before = kinds.api(client, definition).await?.get_metadata_opt(&definition.name).await;
+        let before = before.map_err(|error| ApiError::new("get", definition.title(), error))?;
+        foreigners.extend(before.and_then(|before| foreign(&before.metadata)));
+    }
+    if !foreigners.is_empty() {
+        return Err(ManifestApplyError::Foreign(foreigners));
+    }
     let mut applied = Vec::new();
     for manifest in manifests {
         let outcome = apply_one(&kinds.api(client, manifest).await?, manifest).await?;

@@ -3,6 +3,7 @@
 //! Errors ([`client::ApiError`]) contain the request that failed.
 
 pub mod client;
+pub mod definition_owner;
 pub mod eviction;
 pub mod http_probe;
 pub mod lease;

@@ -56,6 +56,12 @@ pub const EDITS: &str = "metalform.dev/edits";
 /// Value of [`EDITS`].
 pub const EDITS_KEPT: &str = "keep";
 
+/// Label of an object: the program that manages it (kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// Label of a Node or Host: its failure domain (kubernetes.io/docs/reference/labels-annotations-taints).
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+
 /// Prefixes of taints that Kubernetes and kubelets add to a Node and remove again, such as `not-ready` and
 /// `uninitialized`: not part of the manifest
 /// (kubernetes.io/docs/reference/labels-annotations-taints).
@@ -85,6 +91,9 @@ pub const DESIRED_REPLICAS: &str = "machinedeployment.clusters.k8s.io/desired-re
 /// Annotation of a MachineSet: `replicas` and surge of its MachineDeployment when it was last scaled.
 pub const MAX_REPLICAS: &str = "machinedeployment.clusters.k8s.io/max-replicas";
 
+/// Annotation of a template: when a restart was requested (kubectl, `rollout restart`). Its value has no meaning.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+
 /// Label of a Node that a Machine became: the UID of that Machine. metalform alone writes it; the admission policy
 /// `templates/cluster/node-policy.yaml.j2` refuses it to node identities, so that it may decide which Nodes are removed.
 pub const MACHINE_UID: &str = "metalform.dev/machine-uid";
@@ -110,6 +119,14 @@ pub const MACHINE_PREFIX: &str = "cluster.k8s.io/";
 pub const FOREGROUND_DELETION: &str = "foregroundDeletion";
 /// Annotation that `kubectl apply` writes: the manifest as it was applied. Never copied to another object.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotation of a Host by which an operator requests an inspection: the time of the request.
+pub const HOST_INSPECT: &str = "metalform.dev/inspect";
+/// Annotation of a Host by which an operator keeps it out of the pool: the reason.
+pub const HOST_QUARANTINE: &str = "metalform.dev/quarantine";
+/// Annotation of a Host by which an operator ends its quarantine: the time of the request.
+pub const HOST_RELEASE: &str = "metalform.dev/release";
+/// Annotation of a Host by which an operator confirms that it is off, and stays off until its Node is deleted: the time.
+pub const HOST_POWERED_OFF: &str = "metalform.dev/powered-off";
 
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";

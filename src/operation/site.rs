@@ -137,9 +137,11 @@ impl EffectError {
             Self::Host(error) if error.connection().is_some() => FailureClass::Ssh,
             Self::Peer { source, .. } if source.connection().is_some() => FailureClass::Ssh,
             Self::Host(_) | Self::Peer { .. } | Self::Registry(_) => FailureClass::Host,
-            Self::States { .. } | Self::Template { .. } | Self::Trust(_) | Self::File(_) => {
-                FailureClass::Configuration
-            }
+            Self::States { .. }
+            | Self::Template { .. }
+            | Self::Manifest(ManifestApplyError::Foreign(_))
+            | Self::Trust(_)
+            | Self::File(_) => FailureClass::Configuration,
             Self::EtcdClient(_) | Self::EtcdAct(_) => FailureClass::Etcd,
             Self::Api(_)
             | Self::Manifest(_)

@@ -11,10 +11,11 @@ use super::host::HostObject;
 use super::machine::Machine;
 use super::machine_deployment::MachineDeployment;
 use super::machine_set::MachineSet;
-use crate::model::api_contract::{API_APPROVED, API_UNAPPROVED};
+use crate::kube_api::FIELD_MANAGER;
+use crate::model::api_contract::{API_APPROVED, API_UNAPPROVED, MANAGED_BY};
 
 /// The definitions of every kind, in the order in which they are applied.
-/// `templates/cluster/machines.yaml.j2` contains them for `bootstrap`.
+/// `templates/cluster/machines.yaml.j2` contains them for `bootstrap`, which recognises its own by their label.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let mut definitions = vec![MachineDeployment::crd(), MachineSet::crd(), Machine::crd()];
     for definition in &mut definitions {
@@ -22,6 +23,10 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         definition.metadata.annotations = Some(approval);
     }
     definitions.push(HostObject::crd());
+    for definition in &mut definitions {
+        let owner = BTreeMap::from([(MANAGED_BY.to_owned(), FIELD_MANAGER.to_owned())]);
+        definition.metadata.labels = Some(owner);
+    }
     for version in definitions.iter_mut().flat_map(|definition| &mut definition.spec.versions) {
         if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
             // The name of the Rust type.

@@ -26,8 +26,13 @@ const fn kind(
 }
 
 /// A kind of the API of Machines.
-const fn machine_kind(kind: &'static str, plural: &'static str) -> Kind {
-    Kind { group: "cluster.k8s.io", version: "v1alpha1", kind, plural, namespaced: true, status: true }
+const fn machine_kind(
+    group: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    namespaced: bool,
+) -> Kind {
+    Kind { group, version: "v1alpha1", kind, plural, namespaced, status: true }
 }
 
 /// All of them.
@@ -44,14 +49,16 @@ pub const KINDS: &[Kind] = &[
     kind("apps", "DaemonSet", "daemonsets", true, true),
     kind("coordination.k8s.io", "Lease", "leases", true, false),
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", false, true),
-    machine_kind("MachineDeployment", "machinedeployments"),
-    machine_kind("MachineSet", "machinesets"),
-    machine_kind("Machine", "machines"),
+    kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false, true),
     kind("policy", "PodDisruptionBudget", "poddisruptionbudgets", true, true),
     kind("rbac.authorization.k8s.io", "Role", "roles", true, false),
     kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),
     kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false, false),
     kind("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false, false),
+    machine_kind("cluster.k8s.io", "MachineDeployment", "machinedeployments", true),
+    machine_kind("cluster.k8s.io", "MachineSet", "machinesets", true),
+    machine_kind("cluster.k8s.io", "Machine", "machines", true),
+    machine_kind("metalform.dev", "Host", "hosts", false),
     kind(
         "admissionregistration.k8s.io",
         "ValidatingAdmissionPolicy",

@@ -212,6 +212,46 @@ async fn what_a_script_lets_go_wrong_has_its_error() {
 }
 
 #[tokio::test]
+async fn definitions_of_another_product_are_refused_before_anything_is_applied() {
+    let api = ScriptedApi::new();
+    let client = api.client();
+    let template = include_str!("../../../templates/cluster/machines.yaml.j2");
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, namespace: kube-system}}\n---\n{template}"
+    );
+    let objects = manifests::parse(&text).unwrap();
+    let other =
+        |name: &str, labels: serde_json::Value| json!({ "metadata": { "name": name, "labels": labels } });
+    let kind = "customresourcedefinitions";
+    for (name, labels) in [
+        ("machines.cluster.k8s.io", json!({})),
+        ("hosts.metalform.dev", json!({ "app.kubernetes.io/managed-by": "kubeone" })),
+    ] {
+        api.lock().store.insert(kind, "", other(name, labels));
+    }
+    // The same group is no conflict by itself.
+    api.lock().store.insert(kind, "", other("machineclasses.cluster.k8s.io", json!({})));
+    let compared = manifests::compare(&client, &objects).await.unwrap_err().to_string();
+    let applied = manifests::apply(&client, &objects).await.unwrap_err().to_string();
+    assert_eq!(compared, applied);
+    for part in [
+        "CustomResourceDefinition machines.cluster.k8s.io is not metalform's (no label",
+        "kubectl delete crd hosts.metalform.dev",
+        "(app.kubernetes.io/managed-by: kubeone)",
+    ] {
+        assert!(applied.contains(part), "{applied}");
+    }
+    assert_eq!(api.lock().changes, Vec::<String>::new(), "a dry run is no change, and there was none either");
+    for name in ["machines.cluster.k8s.io", "hosts.metalform.dev"] {
+        let own = json!({ "app.kubernetes.io/managed-by": "metalform" });
+        api.lock().store.change(kind, "", name, |definition| definition["metadata"]["labels"] = own);
+    }
+    let applied = manifests::apply(&client, &objects).await.unwrap();
+    assert_eq!(applied.len(), 5);
+    assert_eq!(manifests::compare(&client, &objects).await.unwrap(), Comparison::default());
+}
+
+#[tokio::test]
 async fn a_kubelet_joins_by_its_token_and_reports_its_static_pods() {
     let facts = metalform::model::facts::Facts::examples()[0].clone();
     let host = Arc::new(Mutex::new(ScriptedHost::new(facts.clone())));
