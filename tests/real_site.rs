@@ -30,10 +30,10 @@ mod host;
 mod host_oracle;
 #[path = "real_site/looks.rs"]
 mod looks;
-#[path = "real_site/machine_passes.rs"]
-mod machine_passes;
 #[path = "real_site/machine_commands.rs"]
 mod machine_commands;
+#[path = "real_site/machine_passes.rs"]
+mod machine_passes;
 #[path = "real_site/operation_copy.rs"]
 mod operation_copy;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]

@@ -49,7 +49,7 @@ pub fn next(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
 }
 
 /// The Host that is the Machine's own.
-fn claimed<'a>(scene: &'a MachineScene) -> Option<(&'a HostView, Timestamp)> {
+fn claimed(scene: &MachineScene) -> Option<(&HostView, Timestamp)> {
     let host = scene.host.as_ref()?;
     let claim = host.claim.as_ref().filter(|claim| claim.machine_uid == scene.machine.uid)?;
     Some((host, claim.since))

@@ -8,6 +8,7 @@ use metalform::controller::machine_step::{
     MachineStep, MachineStepError, NextPass, pass_over_deployment, pass_over_set,
 };
 use metalform::machine::api::machine_deployment::MachineDeployment;
+use metalform::machine::api::machine_set::MachineSet;
 use metalform::machine::rollout_decision::RolloutObjects;
 use metalform::machine::set_decision::SetObjects;
 use serde::de::DeserializeOwned;
@@ -212,7 +213,7 @@ async fn a_set_that_a_cache_does_not_show_is_not_created_again() {
     }
     assert_eq!((pool.all("machinesets").len(), pool.count("create machinesets/")), (1, 1));
     // The same for the Machines of the set.
-    let set: Vec<Arc<_>> = pool.parsed("machinesets");
+    let set: Vec<Arc<MachineSet>> = pool.parsed("machinesets");
     let cached = SetObjects { set: set[0].clone(), machines: Vec::new() };
     for _ in 0..3 {
         pass_over_set(&pool.client, &cached, Timestamp::UNIX_EPOCH).await.unwrap();
