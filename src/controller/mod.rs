@@ -3,5 +3,5 @@
 pub mod certificate_requests;
 pub mod csr_verdict;
 pub mod kubelet_signer;
+pub mod machine_pass;
 pub mod machine_requests;
-pub mod machine_step;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::api::{Api, DeleteParams};
-use metalform::controller::machine_step::{
-    MachineStep, MachineStepError, NextPass, pass_over_deployment, pass_over_set,
+use metalform::controller::machine_pass::{
+    MachinePass, MachinePassError, NextPass, pass_over_deployment, pass_over_set,
 };
 use metalform::machine::api::machine_deployment::MachineDeployment;
 use metalform::machine::api::machine_set::MachineSet;
@@ -66,12 +66,12 @@ impl Pool {
         })
     }
 
-    async fn pass(&self, cached: &RolloutObjects) -> Result<MachineStep, MachineStepError> {
+    async fn pass(&self, cached: &RolloutObjects) -> Result<MachinePass, MachinePassError> {
         let now: Timestamp = "2026-01-03T00:00:00Z".parse().unwrap();
         pass_over_deployment(&self.client, cached, &|_| 1, now).await
     }
 
-    async fn pass_over_sets(&self) -> Result<(), MachineStepError> {
+    async fn pass_over_sets(&self) -> Result<(), MachinePassError> {
         let now: Timestamp = "2026-01-03T00:00:00Z".parse().unwrap();
         for set in self.parsed("machinesets") {
             let cached = SetObjects { set, machines: self.parsed("machines") };

@@ -49,6 +49,10 @@ impl Api {
         if let Some((machine, version)) = self.now.machines.get_mut(uid) {
             change(machine);
             *version = self.writes;
+            // As the API server: what has no finalizer is gone when it is deleted.
+            if machine.deleting_since.is_some() && !machine.finalizers {
+                self.now.machines.remove(uid);
+            }
         }
         self.written();
     }

@@ -27,7 +27,7 @@ pub type FreeHosts = dyn Fn(&MachineDeployment) -> u32 + Send + Sync;
 
 /// What a pass has done, and when the next one is due.
 #[derive(Debug)]
-pub struct MachineStep {
+pub struct MachinePass {
     /// Every write that was accepted, in order: what an Event reports.
     pub done: Vec<MachineWrite>,
     /// What ended the pass, if an object changed meanwhile.
@@ -49,7 +49,7 @@ pub enum NextPass {
 
 /// Why a pass failed. What it has written before stays.
 #[derive(Debug, thiserror::Error)]
-pub enum MachineStepError {
+pub enum MachinePassError {
     /// The API server does not answer, or refuses.
     #[error(transparent)]
     Api(#[from] ApiError),
@@ -71,22 +71,22 @@ pub async fn pass_over_deployment(
     cached: &RolloutObjects,
     free_hosts: &FreeHosts,
     now: Timestamp,
-) -> Result<MachineStep, MachineStepError> {
+) -> Result<MachinePass, MachinePassError> {
     let decide =
         |objects: &RolloutObjects| rollout_decision::decide(objects, free_hosts(&objects.deployment), now);
     if let Ok(plan) = decide(cached)
         && plan.writes.is_empty()
     {
-        return Ok(MachineStep::resting(plan.wake));
+        return Ok(MachinePass::resting(plan.wake));
     }
     let Some(objects) = read_rollout(client, &cached.deployment).await? else {
-        return Ok(MachineStep::resting(None));
+        return Ok(MachinePass::resting(None));
     };
     let plan = decide(&objects)
-        .map_err(|source| MachineStepError::Decision { name: objects.deployment.name_any(), source })?;
+        .map_err(|source| MachinePassError::Decision { name: objects.deployment.name_any(), source })?;
     let namespace = objects.deployment.namespace().unwrap_or_default();
     let carried = carry_out(client, &namespace, plan.writes).await?;
-    Ok(MachineStep::after(carried, plan.wake, plan.again))
+    Ok(MachinePass::after(carried, plan.wake, plan.again))
 }
 
 /// One pass over a MachineSet, whose caches show `cached`.
@@ -97,19 +97,19 @@ pub async fn pass_over_set(
     client: &Client,
     cached: &SetObjects,
     now: Timestamp,
-) -> Result<MachineStep, MachineStepError> {
+) -> Result<MachinePass, MachinePassError> {
     let plan = set_decision::decide(cached, now);
     if plan.writes.is_empty() {
-        return Ok(MachineStep::resting(plan.wake));
+        return Ok(MachinePass::resting(plan.wake));
     }
-    let Some(objects) = read_set(client, &cached.set).await? else { return Ok(MachineStep::resting(None)) };
+    let Some(objects) = read_set(client, &cached.set).await? else { return Ok(MachinePass::resting(None)) };
     let plan = set_decision::decide(&objects, now);
     let namespace = objects.set.namespace().unwrap_or_default();
     let carried = carry_out(client, &namespace, plan.writes).await?;
-    Ok(MachineStep::after(carried, plan.wake, plan.again))
+    Ok(MachinePass::after(carried, plan.wake, plan.again))
 }
 
-impl MachineStep {
+impl MachinePass {
     fn resting(wake: Option<Timestamp>) -> Self {
         Self { done: Vec::new(), conflict: None, next: NextPass::of(wake) }
     }
