@@ -38,6 +38,8 @@ pub struct NodeGoal {
     pub replace_member: bool,
     /// Whether the host may be another machine than the one that the Node is of.
     pub replace_machine: bool,
+    /// Other nodes that the same command deploys: each looks after its own API server proxy.
+    pub beside: Arc<BTreeSet<HostName>>,
     /// What a saved plan foresees; `None` where none is carried out.
     pub foreseen: Option<Arc<ForeseenChanges>>,
 }
@@ -150,6 +152,7 @@ mod tests {
             max_pods: 110,
             replace_member: false,
             replace_machine: false,
+            beside: Arc::default(),
             foreseen: None,
             leaves: false,
         };

@@ -1,6 +1,7 @@
 //! What the tests of this module share, and what holds for every operation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::bootstrap::{BootstrapGoal, BootstrapOperation};
@@ -36,6 +37,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        beside: Arc::default(),
         foreseen: None,
         leaves: false,
     }

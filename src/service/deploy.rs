@@ -1,6 +1,6 @@
 //! `deploy-node` and `expand`: deploy the hosts of Nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -82,7 +82,9 @@ pub(super) async fn deploy_selected(
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
     let each = specs.iter().map(|spec| {
         let foreseen = foreseen.get(&spec.name).cloned();
-        deploy_one(workspace.clone(), (spec.clone(), foreseen), request, cancel)
+        let others = specs.iter().filter(|other| other.name != spec.name);
+        let beside = Arc::new(others.map(|other| other.name.clone()).collect());
+        deploy_one(workspace.clone(), (spec.clone(), beside, foreseen), request, cancel)
     });
     let deployed: Vec<NodeReport> =
         futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
@@ -113,7 +115,7 @@ fn rank(spec: &NodeSpec) -> u8 {
 
 async fn deploy_one(
     workspace: Arc<Workspace>,
-    (spec, foreseen): (NodeSpec, Option<Arc<ForeseenChanges>>),
+    (spec, beside, foreseen): (NodeSpec, Arc<BTreeSet<HostName>>, Option<Arc<ForeseenChanges>>),
     request: &DeployRequest,
     cancel: &Cancel,
 ) -> NodeReport {
@@ -129,6 +131,7 @@ async fn deploy_one(
         // Another machine has none of the member's data.
         replace_member: request.replace_member || request.replace_machine,
         replace_machine: request.replace_machine,
+        beside,
         foreseen,
         ..goal(&workspace, &spec)
     };

@@ -258,6 +258,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         max_pods: workspace.configuration.kubernetes.max_pods,
         replace_member: false,
         replace_machine: false,
+        beside: Arc::default(),
         foreseen: None,
         leaves: false,
     }

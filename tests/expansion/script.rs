@@ -89,7 +89,8 @@ impl Stage {
         self.runs += 1;
         let seen = Mutex::new(Vec::new());
         let (world, number) = (&self.world, self.runs);
-        let ended = Attempt { world, recipe, name, number, cancel, seen: &seen }.run(faults).await;
+        let ended =
+            Attempt { world, recipe, name, beside: &[], number, cancel, seen: &seen }.run(faults).await;
         (seen.into_inner().unwrap(), ended)
     }
 
@@ -207,8 +208,15 @@ impl Stage {
     async fn foresee(&self, name: &str) -> Result<(ForeseenDeployment, Arc<ForeseenChanges>), RunError> {
         let (cancel, seen) = (Cancel::never(), Mutex::new(Vec::new()));
         // As the dry runs of the command, each with the same token.
-        let attempt =
-            Attempt { world: &self.world, recipe: Recipe::Deploy, name, number: 0, cancel, seen: &seen };
+        let attempt = Attempt {
+            world: &self.world,
+            recipe: Recipe::Deploy,
+            name,
+            beside: &[],
+            number: 0,
+            cancel,
+            seen: &seen,
+        };
         let (spec, preview) = attempt.foresee().await;
         let preview = preview?;
         Ok((deployment(&spec, &preview), Arc::new(preview.foreseen)))
@@ -224,9 +232,10 @@ impl Stage {
     async fn side_by_side(&mut self, one: &str, other: &str) -> Vec<String> {
         self.runs += 2;
         let (first, second) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let beside: &[&str] = &[one, other];
         let attempt = |name, number, seen| {
             let (world, recipe, cancel) = (&self.world, Recipe::Deploy, Cancel::never());
-            Attempt { world, recipe, name, number, cancel, seen }.run(no_faults())
+            Attempt { world, recipe, name, beside, number, cancel, seen }.run(no_faults())
         };
         let (ended, also) =
             tokio::join!(attempt(one, self.runs - 1, &first), attempt(other, self.runs, &second));

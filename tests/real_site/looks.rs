@@ -95,6 +95,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        beside: Arc::default(),
         foreseen: None,
         leaves: false,
     };

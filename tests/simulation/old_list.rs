@@ -63,6 +63,6 @@ fn calm() -> Faults {
 async fn run(world: &Shared, recipe: Recipe, name: &str, faults: Faults, defect: Option<Defect>) {
     let (_handle, cancel) = cancel::channel();
     let seen = Mutex::new(Vec::new());
-    let attempt = Attempt { world, recipe, name, number: 1, cancel, seen: &seen };
+    let attempt = Attempt { world, recipe, name, beside: &[], number: 1, cancel, seen: &seen };
     attempt.run_in(Circumstances { faults, luck: Luck::default(), defect }).await;
 }

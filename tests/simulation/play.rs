@@ -263,7 +263,7 @@ impl Play {
                 let mut killed = killed.clone();
                 let (world, story) = (self.world.clone(), self.story.clone());
                 let (began, defect, rarity, number) = (self.began, self.defect, self.rarity, self.runs);
-                let name = *name;
+                let (name, beside) = (*name, names.to_vec());
                 let replace = self.lost.contains(name);
                 self.world.lock().unwrap().host(name).replace_member = replace;
                 let recipe = match name {
@@ -278,7 +278,9 @@ impl Play {
                     let faults =
                         if troubled { faults(dice, rarity, handle) } else { Box::new(|_: &_| Fault::None) };
                     let seen = Mutex::new(Vec::new());
-                    let attempt = Attempt { world: &world, recipe, name, number, cancel, seen: &seen };
+                    let beside: &[&str] = if recipe == Recipe::Deploy { &beside } else { &[] };
+                    let attempt =
+                        Attempt { world: &world, recipe, name, beside, number, cancel, seen: &seen };
                     let ended = tokio::select! {
                         biased;
                         _ = killed.wait_for(|killed| *killed) => Ended::Killed,

@@ -53,6 +53,8 @@ pub struct Attempt<'a> {
     pub world: &'a Shared,
     pub recipe: Recipe,
     pub name: &'a str,
+    /// The nodes that the same command deploys.
+    pub beside: &'a [&'a str],
     /// Unlike that of any other run.
     pub number: usize,
     /// Whether and when it is cancelled.
@@ -89,6 +91,9 @@ impl Attempt<'_> {
         goal.replace_machine = host.replace_machine;
         goal.foreseen = host.foreseen.clone();
         goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
+        goal.beside = Arc::new(
+            self.beside.iter().filter(|name| **name != self.name).map(|name| name.parse().unwrap()).collect(),
+        );
         goal.leaves = matches!(self.recipe, Recipe::Remove { .. } | Recipe::Reset);
         goal.first |= self.recipe == Recipe::Bootstrap;
         goal

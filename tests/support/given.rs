@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
@@ -40,6 +41,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         max_pods: 110,
         replace_member: false,
         replace_machine: false,
+        beside: Arc::default(),
         foreseen: None,
         leaves: false,
     }

@@ -69,6 +69,11 @@ impl Peer {
         let is_master = roles_of(&self.labels).contains(&Role::Master);
         self.control_plane_ip.filter(|_| self.api_server && is_master)
     }
+
+    /// Where its etcd member is reached, if it has one already: its address is recorded, and it is an etcd node.
+    pub fn etcd_address(&self) -> Option<IpAddr> {
+        self.control_plane_ip.filter(|_| roles_of(&self.labels).contains(&Role::Etcd))
+    }
 }
 
 impl NodeView {

@@ -41,6 +41,8 @@ pub struct NodeBegun {
     pub join_token: bool,
     /// Whether this run set the capacity of the Node.
     pub capacity: bool,
+    /// Whether this run has seen the Node without the record that its API server is ready.
+    pub api_server_unrecorded: bool,
     /// Whether this run started a reachability pod that still exists.
     pub reachability_pod: bool,
     /// Whether this run deleted a reachability pod that had ended.
@@ -65,6 +67,8 @@ impl NodePart {
             Observation::Node(node) => {
                 let cordoned = node.as_ref().is_some_and(|node| node.annotations.contains_key(CORDONED));
                 begun.cordoned = leaves && cordoned;
+                begun.api_server_unrecorded |=
+                    !node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER));
                 self.node = Some(node.clone());
             }
             Observation::Peers(peers) => self.peers = Some(peers.clone()),

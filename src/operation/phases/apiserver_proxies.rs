@@ -15,6 +15,9 @@ use crate::operation::observed::proxy::ProxyView;
 /// A node that cannot be reached or updated does not stop it: its proxy works, and is updated when the node is next
 /// deployed. What was written is looked at again with the nodes as they are then: two masters that update one proxy at
 /// the same time may write it in either order.
+///
+/// Where this run has changed nothing, its API server was ready before the other runs of the command began: each of
+/// these has it in the proxy of its own node, which is not looked at a second time.
 #[derive(Debug)]
 pub struct ApiServerProxies;
 
@@ -48,7 +51,14 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
                 ..Peer::default()
             },
         );
-        proxies_current(scene, peers, &Arc::new(nodes))
+        let nodes = Arc::new(nodes);
+        if scene.host_begun().touched || scene.node_begun().api_server_unrecorded {
+            return proxies_current(scene, peers, &nodes);
+        }
+        let beside = &scene.node_goal().beside;
+        let others = peers.iter().filter(|(name, _)| !beside.iter().any(|node| node.as_str() == **name));
+        let others = others.map(|(name, peer)| (name.clone(), peer.clone())).collect();
+        proxies_current(scene, &others, &nodes)
     }
 }
 

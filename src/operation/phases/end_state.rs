@@ -79,10 +79,11 @@ impl<O: NodeOperation> Phase<O> for EndState {
 /// and then updates the proxies of the nodes that have registered; this node has registered, and the nodes are listed
 /// after that. So one of the two sees the other.
 fn proxied<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
-    if scene.node().peers.is_none() {
-        return Err(PhaseStatus::Look(Look::Peers));
-    }
-    applied(scene, Layer::Proxy)
+    peers_known(scene).and_then(|()| applied(scene, Layer::Proxy))
+}
+
+fn peers_known<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    if scene.node().peers.is_some() { Ok(()) } else { Err(PhaseStatus::Look(Look::Peers)) }
 }
 
 fn ready<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
@@ -115,6 +116,8 @@ fn voting<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     if !scene.node_goal().has(Role::Etcd) {
         return Ok(());
     }
+    // The member of the bootstrap node may be the only one that could be asked without them.
+    peers_known(scene)?;
     let (membership, goal) = (members(scene)?, member_goal(scene)?);
     let decided = next(&goal, membership, LearnerProgress::STARTED);
     if decided == Move::Holds {

@@ -33,12 +33,14 @@ pub(super) enum MemberStatus {
     Votes,
 }
 
-/// Where etcd is asked: every member that is known, or the nodes with an API server, of which most have one.
+/// Where etcd is asked, all at once: every member that is known, the nodes that shall have one, and those with an API
+/// server, of which most have one.
 pub(super) fn endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Vec<String> {
     let known = scene.etcd().membership.iter().flat_map(|membership| membership.voters());
     let mut endpoints: Vec<String> = known.flat_map(|member| member.client_urls.iter().cloned()).collect();
     let peers = scene.node().peers.iter().flatten();
-    endpoints.extend(peers.filter_map(|(_, peer)| peer.api_server_address()).map(client_url));
+    let addresses = peers.flat_map(|(_, peer)| [peer.api_server_address(), peer.etcd_address()]);
+    endpoints.extend(addresses.flatten().map(client_url));
     endpoints.sort();
     endpoints.dedup();
     endpoints
