@@ -6,7 +6,6 @@
 
 mod api;
 mod controllers;
-
 mod hosts;
 mod people;
 mod play;
@@ -23,8 +22,6 @@ const FOUND: u64 = 1000;
 /// A defect, planted to see that the simulation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
-    /// A host is claimed without the version that was observed.
-    ClaimNotCompared,
     /// Steps that cannot be undone are planned on a cache.
     LiveNotRead,
     /// A reset begins with the token of the claim.
@@ -35,8 +32,6 @@ enum Defect {
     SilentIsOff,
     /// A reset that fails counts as one that succeeds.
     ResetNotVerified,
-    /// A Machine writes without the version that was observed.
-    MachineNotCompared,
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -81,11 +76,6 @@ fn is_found(defect: Defect) {
 }
 
 #[test]
-fn a_claim_that_is_not_compared_is_found() {
-    is_found(Defect::ClaimNotCompared);
-}
-
-#[test]
 fn steps_on_old_objects_are_found() {
     is_found(Defect::LiveNotRead);
 }
@@ -108,9 +98,4 @@ fn silence_that_counts_as_off_is_found() {
 #[test]
 fn a_reset_that_is_not_verified_is_found() {
     is_found(Defect::ResetNotVerified);
-}
-
-#[test]
-fn a_machine_that_is_not_compared_is_found() {
-    is_found(Defect::MachineNotCompared);
 }

@@ -44,6 +44,11 @@ impl Api {
         }
     }
 
+    /// What the API server had, so many writes ago.
+    pub(super) fn read(&self, late: usize) -> Objects {
+        self.past.len().checked_sub(1 + late).and_then(|at| self.past.get(at)).unwrap_or(&self.now).clone()
+    }
+
     pub(super) fn change_machine(&mut self, uid: &str, change: impl FnOnce(&mut MachineView)) {
         self.writes += 1;
         if let Some((machine, version)) = self.now.machines.get_mut(uid) {

@@ -28,6 +28,10 @@ pub(super) struct Shared<'a> {
     pub(super) defect: Option<Defect>,
     /// The earliest time at which a plan is due.
     pub(super) wake: &'a mut Option<Timestamp>,
+    /// Whether the Lease is another's by now.
+    pub(super) former: bool,
+    /// How many writes come between what is read from the API server and what is written after it.
+    pub(super) late: usize,
 }
 
 fn claimed<'a>(objects: &'a Objects, uid: &str) -> Option<&'a HostView> {
@@ -37,7 +41,13 @@ fn claimed<'a>(objects: &'a Objects, uid: &str) -> Option<&'a HostView> {
 
 impl Shared<'_> {
     fn work(&self, host: &HostName) -> HostWork {
-        match self.metals.workers.get(host) {
+        let mut orphans = self.metals.orphans.iter();
+        let worker = if self.former {
+            orphans.find(|worker| worker.fence.host == *host)
+        } else {
+            self.metals.workers.get(host)
+        };
+        match worker {
             Some(Worker { job, fence }) => {
                 HostWork::Running { job: *job, token: fence.token, phase: String::new() }
             }
@@ -70,7 +80,7 @@ impl Shared<'_> {
         let plan = lifecycle::next(&scene, self.now);
         let read_live = plan.lost || plan.step.as_ref().is_some_and(MachineStep::needs_live_read);
         let (objects, plan) = if read_live && self.defect != Some(Defect::LiveNotRead) {
-            let live = self.api.now.clone();
+            let live = self.api.read(self.late);
             let Some(scene) = self.machine_scene(&live, uid) else { return Ok(false) };
             let again = lifecycle::next(&scene, self.now);
             if again.step != plan.step || again.lost != plan.lost {
@@ -82,7 +92,6 @@ impl Shared<'_> {
         };
         let version = |objects: &Objects| objects.machines.get(uid).map(|(_, version)| *version);
         let is_current = version(&objects) == version(&self.api.now);
-        let is_current = is_current || self.defect == Some(Defect::MachineNotCompared);
         // Only writes to the Machine are compared with it.
         let elsewhere = matches!(
             plan.step,
@@ -136,8 +145,7 @@ impl Shared<'_> {
             MachineStep::ForgetHost(_) => self.api.change_machine(uid, |machine| machine.noted = None),
             MachineStep::ClaimHost { host, version, token } => {
                 let live = self.api.now.hosts.get(&host);
-                let compared = self.defect != Some(Defect::ClaimNotCompared);
-                if compared && live.is_none_or(|live| live.version != version) {
+                if live.is_none_or(|live| live.version != version) {
                     return Ok(false);
                 }
                 let claim = ClaimView { machine_uid: uid.to_owned(), machine: uid.to_owned(), since: now };
@@ -207,8 +215,12 @@ impl Shared<'_> {
         });
     }
 
-    /// One worker a host.
+    /// One worker a host and leader.
     fn begin(&mut self, job: HostJob, fence: JobFence) -> bool {
+        if self.former {
+            self.metals.orphans.push(Worker { job, fence });
+            return true;
+        }
         if self.metals.workers.contains_key(&fence.host) {
             return false;
         }
@@ -217,6 +229,10 @@ impl Shared<'_> {
     }
 
     fn cancel(&mut self, host: Option<&HostName>) -> bool {
+        if self.former {
+            self.metals.orphans.retain(|worker| Some(&worker.fence.host) != host);
+            return true;
+        }
         host.is_some_and(|host| self.metals.workers.remove(host).is_some())
     }
 
@@ -247,7 +263,7 @@ impl Shared<'_> {
         let mut plan = host_state::next(&scene, self.now);
         let live_read = plan.step.as_ref().is_some_and(HostStep::needs_live_read);
         if live_read && self.defect != Some(Defect::LiveNotRead) {
-            let live = self.api.now.clone();
+            let live = self.api.read(self.late);
             let Some(again) = self.host_scene(&live, name) else { return Ok(false) };
             scene = again;
             let again = host_state::next(&scene, self.now);

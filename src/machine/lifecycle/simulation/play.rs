@@ -28,8 +28,13 @@ pub(super) struct Play {
     replicas: usize,
     created: usize,
     failed: Vec<String>,
+    /// Of Machines and of Hosts.
     caches: [Cache; 2],
+    /// Those of a leader that has lost its Lease, and does not know it.
+    former_caches: [Cache; 2],
     budget_blocks: bool,
+    /// No fault from here on.
+    settled: bool,
     wake: Option<Timestamp>,
     story: Vec<String>,
 }
@@ -58,7 +63,9 @@ impl Play {
             created: 0,
             failed: Vec::new(),
             caches: [Cache::default(); 2],
+            former_caches: [Cache::default(); 2],
             budget_blocks: false,
+            settled: false,
             wake: None,
         }
     }
@@ -73,7 +80,7 @@ impl Play {
             self.check()?;
         }
         settle(&mut self.api, &mut self.metals);
-        (self.budget_blocks, self.metals.orphans) = (false, Vec::new());
+        (self.budget_blocks, self.settled, self.metals.orphans) = (false, true, Vec::new());
         self.story.push("settled".to_owned());
         self.ends()
     }
@@ -84,16 +91,16 @@ impl Play {
         match self.dice.roll(20) {
             0..7 => {
                 let uids: Vec<String> = self.api.now.machines.keys().cloned().collect();
-                self.caches[0].advance(&self.api, &mut self.dice);
+                let former = self.advance(0);
                 if let Some(uid) = self.dice.pick(&uids) {
-                    self.machine(&uid)?;
+                    self.machine(&uid, former)?;
                 }
             }
             7..14 => {
                 let names: Vec<HostName> = self.metals.metals.keys().cloned().collect();
-                self.caches[1].advance(&self.api, &mut self.dice);
+                let former = self.advance(1);
                 if let Some(name) = self.dice.pick(&names) {
-                    self.host(&name)?;
+                    self.host(&name, former)?;
                 }
             }
             14..17 => {
@@ -138,7 +145,19 @@ impl Play {
         Ok(())
     }
 
-    fn shared(&mut self) -> Shared<'_> {
+    /// Whose turn it is: the leader's, or that of a former one, whose cache seldom becomes newer.
+    fn advance(&mut self, kind: usize) -> bool {
+        let former = self.dice.one_in(4);
+        if !former {
+            self.caches[kind].advance(&self.api, &mut self.dice);
+        } else if self.dice.one_in(12) {
+            self.former_caches[kind].advance(&self.api, &mut self.dice);
+        }
+        former
+    }
+
+    fn shared(&mut self, former: bool) -> Shared<'_> {
+        let late = if self.settled || !self.dice.one_in(3) { 0 } else { self.dice.roll(6) };
         Shared {
             api: &mut self.api,
             metals: &mut self.metals,
@@ -147,17 +166,21 @@ impl Play {
             now: self.now,
             defect: self.defect,
             wake: &mut self.wake,
+            former,
+            late,
         }
     }
 
-    fn machine(&mut self, uid: &str) -> Result<bool, String> {
-        let cached = self.api.seen_by(self.caches[0]);
-        self.shared().reconcile_machine(&cached, uid)
+    fn machine(&mut self, uid: &str, former: bool) -> Result<bool, String> {
+        let caches = if former { &self.former_caches } else { &self.caches };
+        let cached = self.api.seen_by(caches[0]);
+        self.shared(former).reconcile_machine(&cached, uid)
     }
 
-    fn host(&mut self, name: &HostName) -> Result<bool, String> {
-        let cached = self.api.seen_by(self.caches[1]);
-        self.shared().reconcile_host(&cached, name)
+    fn host(&mut self, name: &HostName, former: bool) -> Result<bool, String> {
+        let caches = if former { &self.former_caches } else { &self.caches };
+        let cached = self.api.seen_by(caches[1]);
+        self.shared(former).reconcile_host(&cached, name)
     }
 
     /// Workers end.
@@ -235,12 +258,12 @@ impl Play {
         written |= self.work(true)?;
         for name in self.metals.metals.keys().cloned().collect::<Vec<_>>() {
             self.caches[1].catch_up(&self.api);
-            written |= self.host(&name)?;
+            written |= self.host(&name, false)?;
             self.check()?;
         }
         for uid in self.api.now.machines.keys().cloned().collect::<Vec<_>>() {
             self.caches[0].catch_up(&self.api);
-            written |= self.machine(&uid)?;
+            written |= self.machine(&uid, false)?;
             self.check()?;
         }
         Ok(written)
