@@ -31,6 +31,8 @@ pub mod rollback;
 pub mod rollout;
 pub mod rollout_decision;
 pub mod rollout_view;
+#[cfg(test)]
+mod seeded_play;
 pub mod set_decision;
 pub mod skew;
 pub mod write_plan;

@@ -10,12 +10,11 @@ mod limits;
 mod people;
 mod play;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use self::play::Play;
+use crate::machine::seeded_play::{self, SeededPlay as _, all_hold};
 
 /// Seeds without `METALFORM_SEEDS`.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 1_000;
 /// Seeds within which each defect must be found.
 const FOUND: u64 = 2000;
 
@@ -38,37 +37,9 @@ enum Defect {
     ClaimNotCompared,
 }
 
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
-}
-
-/// The first seed that fails, and why.
-fn first_failure(seeds: impl Iterator<Item = u64>, defect: Option<Defect>) -> Option<(u64, String)> {
-    for seed in seeds {
-        let mut play = Play::new(seed, defect);
-        let complaint = match catch_unwind(AssertUnwindSafe(|| play.run())) {
-            Ok(Ok(())) => continue,
-            Ok(Err(complaint)) => complaint,
-            Err(_) => "it panicked".to_owned(),
-        };
-        return Some((seed, format!("{}\n{complaint}", play.story())));
-    }
-    None
-}
-
 #[test]
 fn rollouts_keep_to_their_limits_and_end() {
-    let first = number("METALFORM_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));
-    let count = match number("METALFORM_SEED") {
-        Some(_) => 1,
-        None => SEEDS,
-    };
-    let count = number("METALFORM_SEEDS").unwrap_or(count);
-    if let Some((seed, story)) = first_failure(first..first + count, None) {
-        panic!(
-            "{story}\nseed {seed}; repeat it: METALFORM_SEED={seed} cargo test --lib rollouts_keep_to_their_limits"
-        );
-    }
+    all_hold(SEEDS, "rollouts_keep_to_their_limits", |seed| Play::new(seed, None));
 }
 
 #[test]
@@ -84,14 +55,8 @@ fn a_seed_is_played_the_same_way_each_time() {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the seed is a result of the test")]
 fn is_found(defect: Defect, by: &str) {
-    let first = number("METALFORM_SEED").unwrap_or(0);
-    let found = first_failure(first..first + FOUND, Some(defect));
-    let (seed, story) = found.unwrap_or_else(|| panic!("{defect:?} is not found in {FOUND} seeds"));
-    let complaint = story.lines().last().unwrap_or_default();
-    assert!(complaint.contains(by), "{defect:?}, seed {seed}: {complaint}");
-    eprintln!("{defect:?} is found by seed {seed}: {complaint}");
+    seeded_play::is_found(defect, FOUND, by, |seed| Play::new(seed, Some(defect)));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::machine::api::host_state::HostState;
 use crate::machine::dice::Dice;
 use crate::machine::host_state::{HostOrders, HostView};
 use crate::machine::lifecycle::{MachineView, NodeSettings};
+use crate::machine::seeded_play::SeededPlay;
 use crate::model::name::HostName;
 
 /// Steps in which everything may happen.
@@ -37,6 +38,23 @@ pub(super) struct Play {
     settled: bool,
     wake: Option<Timestamp>,
     story: Vec<String>,
+}
+
+impl SeededPlay for Play {
+    fn run(&mut self) -> Result<(), String> {
+        for _ in 0..STEPS {
+            self.step()?;
+            self.check()?;
+        }
+        settle(&mut self.api, &mut self.metals);
+        (self.budget_blocks, self.settled, self.metals.orphans) = (false, true, Vec::new());
+        self.story.push("settled".to_owned());
+        self.ends()
+    }
+
+    fn story(&self) -> String {
+        self.story.join("\n")
+    }
 }
 
 impl Play {
@@ -68,21 +86,6 @@ impl Play {
             settled: false,
             wake: None,
         }
-    }
-
-    pub(super) fn story(&self) -> String {
-        self.story.join("\n")
-    }
-
-    pub(super) fn run(&mut self) -> Result<(), String> {
-        for _ in 0..STEPS {
-            self.step()?;
-            self.check()?;
-        }
-        settle(&mut self.api, &mut self.metals);
-        (self.budget_blocks, self.settled, self.metals.orphans) = (false, true, Vec::new());
-        self.story.push("settled".to_owned());
-        self.ends()
     }
 
     fn step(&mut self) -> Result<(), String> {

@@ -12,6 +12,7 @@ use crate::machine::dice::Dice;
 use crate::machine::observed_machine::MachineStage;
 use crate::machine::revision_hash::RevisionHash;
 use crate::machine::rollout::RolloutGoal;
+use crate::machine::seeded_play::SeededPlay;
 
 /// Steps in which everything may happen.
 const STEPS: usize = 400;
@@ -30,6 +31,30 @@ pub(super) struct Play {
     sets: MachineSets,
     claims: Claims,
     story: Vec<String>,
+}
+
+impl SeededPlay for Play {
+    fn run(&mut self) -> Result<(), String> {
+        for _ in 0..STEPS {
+            self.step()?;
+        }
+        let text = settle(&mut self.goal, self.hosts);
+        self.limits.goal_changes(&self.goal);
+        self.story.push(text);
+        self.ends()?;
+        // At the end of its life.
+        if self.dice.one_in(2) {
+            self.goal.deleting = true;
+            self.limits.goal_changes(&self.goal);
+            self.story.push("the deployment is deleted".to_owned());
+            self.ends()?;
+        }
+        Ok(())
+    }
+
+    fn story(&self) -> String {
+        self.story.join("\n")
+    }
 }
 
 impl Play {
@@ -61,28 +86,6 @@ impl Play {
             claims: Claims::default(),
             story,
         }
-    }
-
-    pub(super) fn story(&self) -> String {
-        self.story.join("\n")
-    }
-
-    pub(super) fn run(&mut self) -> Result<(), String> {
-        for _ in 0..STEPS {
-            self.step()?;
-        }
-        let text = settle(&mut self.goal, self.hosts);
-        self.limits.goal_changes(&self.goal);
-        self.story.push(text);
-        self.ends()?;
-        // At the end of its life.
-        if self.dice.one_in(2) {
-            self.goal.deleting = true;
-            self.limits.goal_changes(&self.goal);
-            self.story.push("the deployment is deleted".to_owned());
-            self.ends()?;
-        }
-        Ok(())
     }
 
     /// One thing happens.
