@@ -104,7 +104,7 @@ impl Pool {
     /// Until no controller writes anything. `check` sees the Machines after every pass.
     async fn settle(&self, check: impl Fn(&[Value])) {
         for _ in 0..ROUNDS {
-            let before = (self.api.lock().changes.len(), self.all("machines"));
+            let before = self.written();
             if let Some(cached) = self.rollout() {
                 self.pass(&cached).await.unwrap();
             }
@@ -112,11 +112,17 @@ impl Pool {
             self.pass_over_sets().await.unwrap();
             check(&self.all("machines"));
             self.advance();
-            if before == (self.api.lock().changes.len(), self.all("machines")) {
+            if before == self.written() {
                 return;
             }
         }
         panic!("it does not end: {:?}", self.api.lock().changes);
+    }
+
+    /// How often anything was written, and the Machines.
+    fn written(&self) -> (usize, Vec<Value>) {
+        let machines = self.all("machines");
+        (self.api.lock().changes.len(), machines)
     }
 
     fn status(&self) -> Value {
