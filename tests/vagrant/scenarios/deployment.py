@@ -75,6 +75,14 @@ class Deployment:
         """SIGKILL within milliseconds: no command has to be started for it."""
         send(descendants(self._process.pid))
 
+    def killed_at_line(self, pattern):
+        """Kills it as soon as standard error has a line that matches; a run that ended before that is a failure."""
+        self.until_line(pattern, pause=0.01)
+        self.kill()
+        code = self.finish(10)
+        if code not in (-9, 137):
+            raise Failed(f"{self.verb} ended with {code} before it was killed:\n{self.stdout}{self.stderr}")
+
     def killed_after(self, seconds):
         """Whether it still ran so many seconds after its start, and was killed then."""
         try:

@@ -4,6 +4,7 @@ import re
 
 from checks import check, expect, expect_equal
 from cluster import BOOTSTRAP, metalform, shell
+from deployment import Deployment
 
 NODE = "node-1"
 SUCCESS, REFUSED = 0, 7
@@ -38,7 +39,8 @@ def twice():
 
 @check("a run that was killed holds nothing")
 def killed():
-    shell(BOOTSTRAP, 'metalform deploy-node "$1" >/dev/null 2>&1 & sleep 0.5; kill -KILL $!; wait $! || true', NODE)
+    with Deployment(NODE) as running:
+        running.killed_at_line(rf"^{NODE}: Reachable")
     done = metalform("deploy-node", NODE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
 

@@ -98,8 +98,8 @@ def disk_lost():
 
 @check("one that is killed is listed as killed, with the command that resumes it")
 def killed():
-    script = 'metalform deploy-node "$1" >/dev/null 2>&1 & sleep 0.5; kill -KILL $!; wait $! || true'
-    shell(BOOTSTRAP, script, NODE)
+    with Deployment(NODE) as running:
+        running.killed_at_line(rf"^{NODE}: Reachable")
     expect_equal("status", _list()[-1]["status"], "killed")
     shown = metalform("operations", "show").stdout
     expect(f"run `metalform deploy-node {NODE}` again; it resumes" in shown, shown)

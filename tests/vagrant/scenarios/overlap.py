@@ -6,9 +6,15 @@ from control_plane_node import ETCD, MASTER, forget, introduce, member_of
 from deployment import Deployment
 
 NODE = "spare-2"
-# A new etcd member takes seconds until it serves; the control plane's files and images come meanwhile, and the proxies of
-# other nodes with the final check.
-GAIN = 4.0
+# What does not need the phases beside it: the kubelet registers while etcd's member starts, the control plane's files and
+# images come while it copies and until it votes, and the proxies of other nodes are updated during the final check.
+BESIDE = {
+    "Node joined": ("etcd member", "etcd voter"),
+    "Control plane files": ("etcd voter",),
+    "End state verified": ("API server proxies",),
+}
+# Of the time of those that is hidden, at the least: the rest is between the end of one phase and the start of the next.
+HIDDEN = 0.85
 _state = State()
 
 
@@ -30,11 +36,14 @@ def deployed():
     expect(not member_of(NODE).get("isLearner"), "its etcd member does not vote")
 
 
-@check(f"its total is at least {GAIN:.0f} s less than the sum of its phases")
+@check("its total is less than the sum of its phases, by all that runs beside something longer")
 def total_is_less():
     table = _state["table"]
-    print(f"# {NODE}: total {table.total:.2f} s, sum of {len(table.phases)} phases {table.sum:.2f} s", flush=True)
-    expect(table.total <= table.sum - GAIN, f"total {table.total} s, sum {table.sum:.2f} s\n{_state['text']}")
+    phases = table.phases
+    gain = sum(min(phases[one], sum(phases[other] for other in others)) for one, others in BESIDE.items())
+    saved = table.sum - table.total
+    print(f"# {NODE}: total {table.total:.2f} s, sum of {len(phases)} phases {table.sum:.2f} s, {saved:.2f} of {gain:.2f} s hidden", flush=True)
+    expect(saved >= HIDDEN * gain, f"{saved:.2f} s of {gain:.2f} s are hidden\n{_state['text']}")
 
 
 @check("the table shows when each phase started, and two of them overlap")
