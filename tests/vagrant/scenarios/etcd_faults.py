@@ -67,17 +67,26 @@ def _played(fault, *arguments):
     expect(gap <= GAP, f"no write was confirmed for {gap:.2f} s")
 
 
-@check("metalform is killed as it {}", each=sample("etcd_faults: kills", faults.ACTIONS, 1))
+# Of all that can break off a join.
+_FAULTS = {"kill": faults.ACTIONS, "cut": faults.ACTIONS, "other": OTHERS}
+_SAMPLE = sample("etcd_faults", [(kind, each) for kind, of in _FAULTS.items() for each in of], 2)
+
+
+def _sampled(kind):
+    return [each for of, each in _SAMPLE if of == kind]
+
+
+@check("metalform is killed as it {}", each=_sampled("kill"))
 def metalform_is_killed(action):
     _played(faults.kill_metalform, action)
 
 
-@check("the joiner loses power as metalform {}", each=sample("etcd_faults: power cuts", faults.ACTIONS, 1))
+@check("the joiner loses power as metalform {}", each=_sampled("cut"))
 def joiner_loses_power(action):
     _played(faults.cut_power, action)
 
 
-@check("{}", each=sample("etcd_faults: others", OTHERS, 1))
+@check("{}", each=_sampled("other"))
 def other(what):
     _played(OTHERS[what])
 

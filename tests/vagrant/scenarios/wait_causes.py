@@ -94,7 +94,7 @@ WAITS = {
 }
 
 
-@check("the power is cut while the deployment waits for {}", each=sample("wait_causes: waits", WAITS, 2))
+@check("the power is cut while the deployment waits for {}", each=sample("wait_causes: waits", WAITS, 1))
 def power_is_cut(what):
     roles, line = WAITS[what]
     mute = what == "the kubelet to register"
