@@ -2,6 +2,7 @@
 
 pub mod certificate_requests;
 pub mod csr_verdict;
+pub mod host_workers;
 pub mod kubelet_signer;
 pub mod machine_pass;
 pub mod machine_requests;

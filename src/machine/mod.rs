@@ -17,6 +17,8 @@ pub mod host_change;
 pub mod host_choice;
 pub mod host_job;
 pub mod host_state;
+pub mod job_order;
+pub mod job_outcome;
 pub mod join_deadline;
 pub mod lifecycle;
 pub mod machine_observation;
