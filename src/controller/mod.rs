@@ -2,7 +2,12 @@
 
 pub mod certificate_requests;
 pub mod csr_verdict;
+pub mod host_jobs;
 pub mod host_workers;
+pub mod job_performer;
 pub mod kubelet_signer;
 pub mod machine_pass;
 pub mod machine_requests;
+pub mod pass_key;
+pub mod pass_queue;
+pub mod pool_workers;

@@ -28,6 +28,7 @@ pub mod object_write;
 pub mod observed_machine;
 pub mod occupied_node;
 pub mod ownership;
+pub mod pool_node;
 pub mod revision_hash;
 pub mod rollback;
 pub mod rollout;

@@ -108,7 +108,7 @@ impl ScriptedHost {
         }
         if script.contains("metalform-before")
             || script.contains("before/brought")
-            || script.contains("rm -rf /var/lib/metalform")
+            || script.contains("Removes the record of what was there before")
         {
             return true;
         }
