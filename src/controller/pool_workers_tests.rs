@@ -95,6 +95,7 @@ async fn a_host_has_one_job_until_its_outcome_is_recorded() {
     let outcome = workers.outcome(&a).unwrap();
     assert_eq!((outcome.job, outcome.fence.token, outcome.ended), (HostJob::Deploy, 3, now()));
     assert_eq!(outcome.result, Ok(HostFindings::default()));
+    assert_eq!(workers.presence(&a), Some((HostPresence::Answers, now())));
     assert_eq!(workers.work(&a), running, "it is not recorded yet");
     workers.recorded(&JobOutcome { ended: Timestamp::UNIX_EPOCH, ..outcome.clone() });
     assert_eq!(workers.work(&a), running, "that was another outcome");

@@ -118,7 +118,7 @@ impl ScriptedHost {
             }
             return true;
         }
-        if script.contains("systemctl disable --now \"$unit\"") {
+        if script.contains("systemctl disable --now \"$@\"") {
             return self.stop_node();
         }
         if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {
