@@ -32,6 +32,8 @@ mod host_oracle;
 mod looks;
 #[path = "real_site/machine_commands.rs"]
 mod machine_commands;
+#[path = "real_site/machine_lives/mod.rs"]
+mod machine_lives;
 #[path = "real_site/machine_passes.rs"]
 mod machine_passes;
 #[path = "real_site/operation_copy.rs"]
