@@ -34,6 +34,8 @@ mod looks;
 mod machine_commands;
 #[path = "real_site/machine_controller.rs"]
 mod machine_controller;
+#[path = "real_site/machine_lives/mod.rs"]
+mod machine_lives;
 #[path = "real_site/machine_passes.rs"]
 mod machine_passes;
 #[path = "real_site/operation_copy.rs"]

@@ -17,11 +17,13 @@ use crate::model::name::HostName;
 /// - A job whose outcome is not recorded is [`HostWork::Running`]: no other one begins before the Host shows what
 ///   became of it.
 /// - A job that panics or is interrupted has an outcome, which is a failure.
+/// - Where [`HostWorkers::outcome`] returns an outcome, [`HostWorkers::presence`] is at least as new.
 pub trait HostWorkers: Send + Sync {
     /// What is done on a host.
     fn work(&self, host: &HostName) -> HostWork;
 
-    /// Starts a job in the background, unless one runs on that host or its outcome is not recorded.
+    /// Starts a job in the background, unless one runs on that host or its outcome is not recorded. Where the number of
+    /// jobs is limited, one that waits for its turn is [`HostWork::Running`] too.
     fn begin(&self, order: JobOrder);
 
     /// Interrupts the job on a host. It runs until it has ended on the host too.
@@ -37,6 +39,7 @@ pub trait HostWorkers: Send + Sync {
     /// if it does not.
     fn probe(&self, host: &Arc<HostObject>);
 
-    /// What the last probe of a host has found, and when it ended.
+    /// What is last known of whether a host answers, from a probe or from the end of a job, and when. A process that gains
+    /// the Lease begins without knowledge.
     fn presence(&self, host: &HostName) -> Option<(HostPresence, Timestamp)>;
 }
