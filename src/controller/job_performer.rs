@@ -22,11 +22,7 @@ pub trait JobPerformer: Send + Sync {
     ///
     /// # Errors
     /// When it did not succeed, or was cancelled.
-    async fn perform(
-        &self,
-        order: &JobOrder,
-        context: &JobContext<'_>,
-    ) -> Result<HostFindings, JobError>;
+    async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError>;
 
     /// Whether a host answers. Changes nothing.
     async fn probe(&self, host: &HostObject) -> HostPresence;

@@ -41,7 +41,10 @@ pub async fn lead<W: Future<Output = ()>>(
             }
             Ok(LeaseAttempt::HeldBy(other)) => {
                 if holder != other.name {
-                    tracing::info!("another process has the machine controllers: {}", other.describe(clock()));
+                    tracing::info!(
+                        "another process has the machine controllers: {}",
+                        other.describe(clock())
+                    );
                     holder = other.name;
                 }
             }

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use serde_json::json;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::machine::host_job::JobFence;
@@ -25,11 +25,7 @@ impl Drop for CountDrop {
 
 #[async_trait]
 impl JobPerformer for Scripted {
-    async fn perform(
-        &self,
-        order: &JobOrder,
-        context: &JobContext<'_>,
-    ) -> Result<HostFindings, JobError> {
+    async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError> {
         let _count = CountDrop(self.dropped.clone());
         self.begun.lock().unwrap().push(format!("{} of {}", order.job, order.fence.host));
         (context.phase)("Base system");
@@ -112,9 +108,12 @@ async fn a_host_has_one_job_until_its_outcome_is_recorded() {
 async fn provisionings_are_limited_and_nothing_else_is() {
     let scripted = Arc::new(Scripted::default());
     let (workers, _changed) = workers(&scripted, 1);
-    for (job, host) in
-        [(HostJob::Deploy, "a"), (HostJob::UpgradePackages, "b"), (HostJob::Deploy, "c"), (HostJob::Reset, "d")]
-    {
+    for (job, host) in [
+        (HostJob::Deploy, "a"),
+        (HostJob::UpgradePackages, "b"),
+        (HostJob::Deploy, "c"),
+        (HostJob::Reset, "d"),
+    ] {
         workers.begin(order(job, host, 1));
         settle().await;
     }

@@ -155,9 +155,10 @@ fn age(machine: &Machine) -> (Option<jiff::Timestamp>, String) {
 
 /// Whether it has yet to claim a host.
 fn is_waiting(machine: &Machine) -> bool {
-    machine.status.as_ref().is_none_or(|status| {
-        status.node_ref.is_none() && status.provisioning_since.is_none()
-    })
+    machine
+        .status
+        .as_ref()
+        .is_none_or(|status| status.node_ref.is_none() && status.provisioning_since.is_none())
 }
 
 fn noted(machine: &Machine) -> Option<&str> {

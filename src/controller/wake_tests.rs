@@ -53,13 +53,20 @@ fn view() -> WakeView {
     let running = json!({ "host": "r1", "nodeRef": { "name": "r1" } });
     let of_set = || owner("MachineSet", "uid-s1");
     WakeView {
-        deployments: [deployment("a", "d1"), deployment("a", "d2"), deployment("b", "d3")].map(Arc::new).into(),
+        deployments: [deployment("a", "d1"), deployment("a", "d2"), deployment("b", "d3")]
+            .map(Arc::new)
+            .into(),
         sets: [set("s1", owner("MachineDeployment", "uid-d1")), set("s2", json!([]))].map(Arc::new).into(),
         machines: [
             machine("m0", "2026-01-09T00:00:00Z", of_set(), json!({ "host": "r2" })),
             machine("m1", "2026-01-01T00:00:00Z", of_set(), running),
             machine("m2", "2026-01-02T00:00:00Z", of_set(), json!({})),
-            machine("m3", "2026-01-03T00:00:00Z", json!([]), json!({ "host": "r3", "provisioningSince": "2026-01-03T00:00:00Z" })),
+            machine(
+                "m3",
+                "2026-01-03T00:00:00Z",
+                json!([]),
+                json!({ "host": "r3", "provisioningSince": "2026-01-03T00:00:00Z" }),
+            ),
         ]
         .map(Arc::new)
         .into(),
@@ -95,17 +102,38 @@ fn a_change_wakes_what_depends_on_it() {
             ObjectChange::Machine(machine("m0", "2026-01-09T00:00:00Z", of_set(), json!({ "host": "r2" }))),
             "m0 r2 s1 d1",
         ),
-        ("orphaned machine", ObjectChange::Machine(machine("m3", "2026-01-03T00:00:00Z", json!([]), json!({}))), "m3 s1 d1 s2 d1 d2"),
+        (
+            "orphaned machine",
+            ObjectChange::Machine(machine("m3", "2026-01-03T00:00:00Z", json!([]), json!({}))),
+            "m3 s1 d1 s2 d1 d2",
+        ),
         ("waiting machine that is deleted", ObjectChange::Machine(going(waiting("m4"))), "m4 s1 d1 m2 m0"),
         (
             "running machine that is deleted",
-            ObjectChange::Machine(going(machine("m1", "2026-01-01T00:00:00Z", of_set(), json!({ "host": "r1", "nodeRef": { "name": "r1" } })))),
+            ObjectChange::Machine(going(machine(
+                "m1",
+                "2026-01-01T00:00:00Z",
+                of_set(),
+                json!({ "host": "r1", "nodeRef": { "name": "r1" } }),
+            ))),
             "m1 r1 s1 d1",
         ),
         ("free host", ObjectChange::Host(host("r4", json!({ "state": "Available" }))), "r4 m2 m0 d1 d2 d3"),
-        ("free host that is noted", ObjectChange::Host(host("r2", json!({ "state": "Available" }))), "r2 m0 m2 m0 d1 d2 d3"),
-        ("claimed host", ObjectChange::Host(host("r1", json!({ "state": "InUse", "claim": claim }))), "r1 m1 m1 d1 d2 d3"),
-        ("host that is inspected", ObjectChange::Host(host("r4", json!({ "state": "Inspecting" }))), "r4 d1 d2 d3"),
+        (
+            "free host that is noted",
+            ObjectChange::Host(host("r2", json!({ "state": "Available" }))),
+            "r2 m0 m2 m0 d1 d2 d3",
+        ),
+        (
+            "claimed host",
+            ObjectChange::Host(host("r1", json!({ "state": "InUse", "claim": claim }))),
+            "r1 m1 m1 d1 d2 d3",
+        ),
+        (
+            "host that is inspected",
+            ObjectChange::Host(host("r4", json!({ "state": "Inspecting" }))),
+            "r4 d1 d2 d3",
+        ),
         ("host without a status", ObjectChange::Host(host("r4", Value::Null)), "r4 d1 d2 d3"),
         ("node by its label", ObjectChange::Node(node("n", json!({ MACHINE_UID: "uid-m2" }))), "m2"),
         ("node by the name of its host", ObjectChange::Node(node("r1", json!({}))), "m1 r1"),

@@ -137,7 +137,11 @@ mod tests {
                 (10, Ok("in".to_owned())),
                 (9, Err(FenceRefusal::Superseded { largest: 10 })),
             ] {
-                assert_eq!(run(&at(token), "set -eu; cat; exit 7", b"in").await, expected, "{shell}: {token}");
+                assert_eq!(
+                    run(&at(token), "set -eu; cat; exit 7", b"in").await,
+                    expected,
+                    "{shell}: {token}"
+                );
             }
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "10\n", "{shell}");
             assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600, "{shell}");

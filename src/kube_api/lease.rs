@@ -250,9 +250,7 @@ impl HeldLease {
     pub fn check(&self) -> Result<(), LeaseError> {
         match &*self.lost.borrow() {
             Some(error) => Err(error.clone()),
-            None if self.renewal.is_finished() => {
-                Err(LeaseError::RenewalEnded { subject: self.api.subject })
-            }
+            None if self.renewal.is_finished() => Err(LeaseError::RenewalEnded { subject: self.api.subject }),
             None => Ok(()),
         }
     }
@@ -326,7 +324,8 @@ impl LeaseApi {
     /// Takes or renews it when that is possible; returns its state before. A race is [`ApiError::Conflict`].
     async fn take(&self, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
         let Some(mut lease) = self.read().await? else {
-            let metadata = ObjectMeta { name: Some(self.subject.lease_name().to_owned()), ..ObjectMeta::default() };
+            let metadata =
+                ObjectMeta { name: Some(self.subject.lease_name().to_owned()), ..ObjectMeta::default() };
             let lease = Lease { metadata, spec: Some(claim(None, me, now)) };
             let created = self.api.create(&parameters(), &lease).await;
             return created.map(|_| LeaseState::Free).map_err(|error| self.failed("create", error));
@@ -352,7 +351,9 @@ impl LeaseApi {
             let deadline = confirmed + pace.give_up;
             let silent = || ApiError::silent("renew", self.subject.object());
             match timeout_at(deadline, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(LeaseState::HeldBy(holder)) => return LeaseError::Taken { subject: self.subject, by: holder.name },
+                Ok(LeaseState::HeldBy(holder)) => {
+                    return LeaseError::Taken { subject: self.subject, by: holder.name };
+                }
                 Ok(LeaseState::Ours | LeaseState::Free) => confirmed = sent,
                 Err(error) if Instant::now() + pace.heartbeat >= deadline || !error.is_transient() => {
                     return LeaseError::Expired { subject: self.subject, source: Arc::new(error) };

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::api_contract::{
-    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, NOT_READY_TAINT, PREFIX, ROLE_LABEL_PREFIX, TRANSIENT_TAINT_PREFIXES,
-    VERSION, WORKLOAD_PLANE_IP,
+    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, NOT_READY_TAINT, PREFIX, ROLE_LABEL_PREFIX,
+    TRANSIENT_TAINT_PREFIXES, VERSION, WORKLOAD_PLANE_IP,
 };
 use super::name::{HostName, NameError};
 use super::role::{Role, RoleError};

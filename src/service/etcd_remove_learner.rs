@@ -98,8 +98,7 @@ pub async fn remove_learner(
     let api =
         client::connect_without_retry(&layout.admin_conf()).await.map_err(EtcdRemoveLearnerError::Api)?;
     let me = format!("remove-learner/{}", std::process::id());
-    let attempt =
-        HeldLease::try_acquire(&api, LeaseSubject::EtcdMembership, &me, clock).await;
+    let attempt = HeldLease::try_acquire(&api, LeaseSubject::EtcdMembership, &me, clock).await;
     let attempt = attempt.map_err(EtcdRemoveLearnerError::Api)?;
     let mut lease = match attempt {
         LeaseAttempt::Held(lease) => lease,

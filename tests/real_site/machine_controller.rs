@@ -72,13 +72,10 @@ impl Performer {
 
 #[async_trait]
 impl JobPerformer for Performer {
-    async fn perform(
-        &self,
-        order: &JobOrder,
-        context: &JobContext<'_>,
-    ) -> Result<HostFindings, JobError> {
+    async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError> {
         let mut unfinished = Unfinished(self.dropped.clone(), false);
-        let line = format!("{}: {} of {} under {}", self.leader, order.job, order.fence.host, order.fence.token);
+        let line =
+            format!("{}: {} of {} under {}", self.leader, order.job, order.fence.host, order.fence.token);
         self.log.lock().unwrap().push(line);
         (context.phase)("Base system");
         if self.hang == Some(order.job) {
@@ -117,7 +114,11 @@ fn cluster(replicas: u32) -> ScriptedApi {
             },
         });
         let spec = json!({ "replicas": replicas, "selector": { "matchLabels": { "group": "a" } }, "template": template });
-        server.store.insert("machinedeployments", NAMESPACE, json!({ "metadata": { "name": "nodes" }, "spec": spec }));
+        server.store.insert(
+            "machinedeployments",
+            NAMESPACE,
+            json!({ "metadata": { "name": "nodes" }, "spec": spec }),
+        );
     }
     api
 }
@@ -177,8 +178,13 @@ async fn a_deployment_becomes_nodes_and_returns_its_hosts() {
     let node = api.lock().store.get("nodes", "rack-1").cloned().unwrap();
     assert_eq!(node["spec"]["taints"].as_array().map_or(0, Vec::len), 0, "it takes pods");
 
-    api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |nodes| nodes["spec"]["replicas"] = json!(0));
-    until(&api, &performer, || phases(&api).is_empty() && states(&api).values().all(|one| one == "Available")).await;
+    api.lock()
+        .store
+        .change("machinedeployments", NAMESPACE, "nodes", |nodes| nodes["spec"]["replicas"] = json!(0));
+    until(&api, &performer, || {
+        phases(&api).is_empty() && states(&api).values().all(|one| one == "Available")
+    })
+    .await;
     assert!(api.lock().store.all("nodes").is_empty());
     let resets = performer.log.lock().unwrap().iter().filter(|line| line.contains("reset of")).count();
     assert_eq!(resets, 2);
@@ -220,17 +226,22 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
         assert_eq!(log, ["a: inspection of rack-1 under 0", "a: inspection of rack-2 under 0"]);
         assert_eq!(*second.log.lock().unwrap(), [""; 0]);
         assert_eq!(*first.dropped.lock().unwrap(), 0);
-        // The first renews no more: its jobs are dropped before the second can have the Lease.
-        api.lock().rules.add("update leases/kube-system/metalform-machine-controller", crate::api::rules::Fate::Status(403), Some(1));
+        // A renewal is refused: the jobs are dropped, and begun again with the Lease that is still the first one's.
+        api.lock().rules.add(
+            "update leases/kube-system/metalform-machine-controller",
+            crate::api::rules::Fate::Status(403),
+            Some(1),
+        );
         tokio::time::sleep(Duration::from_secs(9)).await;
-        assert_eq!(*first.dropped.lock().unwrap(), 2);
+        assert_eq!((*first.dropped.lock().unwrap(), first.log.lock().unwrap().len()), (2, 4));
         assert_eq!(*second.log.lock().unwrap(), [""; 0]);
         api.lock().store.change("leases", NAMESPACE, "metalform-machine-controller", |lease| {
             lease["spec"]["holderIdentity"] = json!("b/1");
         });
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert_eq!(phases(&api), ["Running"]);
-        assert_eq!(first.log.lock().unwrap().len(), 2, "a former leader does nothing");
+        let jobs = (*first.dropped.lock().unwrap(), first.log.lock().unwrap().len());
+        assert_eq!(jobs, (4, 4), "a former leader does nothing");
         handle.cancel(CancelLevel::AfterResource);
     };
     tokio::join!(a, b, script);

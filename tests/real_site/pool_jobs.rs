@@ -135,7 +135,12 @@ impl Rack {
         self.play.stage.api.lock().store.get("nodes", POOL_HOST).cloned()
     }
 
-    async fn perform(&self, job: HostJob, token: i64, node: Option<NodeOrder>) -> Result<HostFindings, JobError> {
+    async fn perform(
+        &self,
+        job: HostJob,
+        token: i64,
+        node: Option<NodeOrder>,
+    ) -> Result<HostFindings, JobError> {
         let fence = JobFence { host: POOL_HOST.parse().unwrap(), machine: None, token };
         let order = JobOrder { job, fence, host: Arc::new(object()), node };
         let phase = |phase: &str| self.phases.lock().unwrap().push(phase.to_owned());
@@ -146,7 +151,12 @@ impl Rack {
 
 /// A host has this user.
 fn user(name: &str) -> Observed {
-    let keys = KeysState { home: format!("/home/{name}"), home_exists: true, directory: PathState::Absent, file: PathState::Absent };
+    let keys = KeysState {
+        home: format!("/home/{name}"),
+        home_exists: true,
+        directory: PathState::Absent,
+        file: PathState::Absent,
+    };
     let probe = Probe::AuthorizedKeys { user: name.to_owned() };
     Observed([(probe, Answer::AuthorizedKeys(Some(keys)))].into())
 }
@@ -157,10 +167,8 @@ fn object() -> HostObject {
 }
 
 fn order(uid: &str) -> NodeOrder {
-    let settings = NodeSettings {
-        labels: [("tier".to_owned(), "a".to_owned())].into(),
-        ..NodeSettings::default()
-    };
+    let settings =
+        NodeSettings { labels: [("tier".to_owned(), "a".to_owned())].into(), ..NodeSettings::default() };
     NodeOrder {
         machine: "kube-system/m-1".to_owned(),
         provider_id: format!("metalform://{POOL_HOST}/{uid}"),
@@ -181,7 +189,9 @@ async fn an_inspection_finds_what_a_clean_host_does_not_have() {
         }
     });
     let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue.join("\n");
-    for expected in ["path /etc/cni/net.d/10-metalform.conflist: is there", "the host belongs to another cluster"] {
+    for expected in
+        ["path /etc/cni/net.d/10-metalform.conflist: is there", "the host belongs to another cluster"]
+    {
         assert!(residue.contains(expected), "{residue}");
     }
     let error = rack.perform(HostJob::Check, 1, Some(order("uid-1"))).await.unwrap_err();
@@ -238,9 +248,14 @@ async fn the_worker_of_an_earlier_claim_is_refused() {
     rack.perform(HostJob::StopKubelet, 2, None).await.unwrap();
     let performed = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().performed.len();
     let before = performed(&rack);
-    for job in [HostJob::Deploy, HostJob::RestartKubelet, HostJob::Reset, HostJob::StopKubelet, HostJob::Check] {
+    for job in
+        [HostJob::Deploy, HostJob::RestartKubelet, HostJob::Reset, HostJob::StopKubelet, HostJob::Check]
+    {
         let error = rack.perform(job, 1, Some(order("uid-1"))).await.unwrap_err();
-        assert!(error.message.contains("refused a program under token 1: it has been given token 2"), "{error}");
+        assert!(
+            error.message.contains("refused a program under token 1: it has been given token 2"),
+            "{error}"
+        );
         assert_eq!(error.presence, HostPresence::Answers);
     }
     assert_eq!(performed(&rack), before);
@@ -249,13 +264,16 @@ async fn the_worker_of_an_earlier_claim_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_not_the_machines_is_left_alone() {
     let rack = Rack::new().await;
-    let foreign = json!({ "metadata": { "name": POOL_HOST }, "spec": { "providerID": "metalform://rack-1/uid-9" } });
+    let foreign =
+        json!({ "metadata": { "name": POOL_HOST }, "spec": { "providerID": "metalform://rack-1/uid-9" } });
     rack.play.stage.api.lock().store.insert("nodes", "", foreign);
     let before = rack.node();
     let error = rack.perform(HostJob::Deploy, 1, Some(order("uid-1"))).await.unwrap_err();
     let expected = "Node rack-1 exists with provider ID \"metalform://rack-1/uid-9\", expected \"metalform://rack-1/uid-1\"";
     assert_eq!(error.message, expected);
-    let identity = |node: Option<Value>| node.map(|node| (node["metadata"]["uid"].clone(), node["spec"]["providerID"].clone()));
+    let identity = |node: Option<Value>| {
+        node.map(|node| (node["metadata"]["uid"].clone(), node["spec"]["providerID"].clone()))
+    };
     assert_eq!(identity(rack.node()), identity(before));
     let other = NodeOrder { kubelet: "1.2.3".to_owned(), ..order("uid-1") };
     let error = rack.perform(HostJob::Deploy, 1, Some(other)).await.unwrap_err();

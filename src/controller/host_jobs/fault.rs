@@ -117,7 +117,11 @@ mod tests {
         let unreachable = || TransportError::Unreachable { host: host(), reason: "no route".to_owned() };
         let run = |error: HostError| {
             let source = Box::new(EffectError::Host(error));
-            JobFault::Run(RunError::Effect { phase: "Reachable".to_owned(), what: "connect".to_owned(), source })
+            JobFault::Run(RunError::Effect {
+                phase: "Reachable".to_owned(),
+                what: "connect".to_owned(),
+                source,
+            })
         };
         for (fault, message, presence) in [
             (
@@ -140,7 +144,10 @@ mod tests {
                 HostPresence::Answers,
             ),
             (
-                JobFault::NotClean(vec!["package kubelet: is there".to_owned(), "link cni0: is there".to_owned()]),
+                JobFault::NotClean(vec![
+                    "package kubelet: is there".to_owned(),
+                    "link cni0: is there".to_owned(),
+                ]),
                 "the host is not clean: package kubelet: is there; link cni0: is there",
                 HostPresence::Answers,
             ),

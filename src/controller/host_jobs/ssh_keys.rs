@@ -40,8 +40,10 @@ impl Job<'_> {
         let failed = |reason: String| JobFault::Declare { what, reason };
         let compiled: Result<Vec<Compiled>, JobFault> =
             resources.into_iter().map(|one| compiled(one).map_err(failed)).collect();
-        let states = HostStates::new(compiled?, BTreeMap::new(), (self.pool.workspace.now)())
-            .map_err(|errors| failed(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
+        let states =
+            HostStates::new(compiled?, BTreeMap::new(), (self.pool.workspace.now)()).map_err(|errors| {
+                failed(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+            })?;
         let host = self.ports(&self.spec).host;
         let facts = host.facts().await?;
         let plan = host.plan(Arc::new(states.seen_from(own_boot_id())), &facts).await?;

@@ -13,7 +13,8 @@ impl ClusterSite {
 
     pub(super) async fn lease_view(&self) -> Result<Observation, EffectError> {
         let now = (self.workspace.now)();
-        let state = lease::state(&self.client().await?, LeaseSubject::EtcdMembership, &self.identity(), now).await?;
+        let state =
+            lease::state(&self.client().await?, LeaseSubject::EtcdMembership, &self.identity(), now).await?;
         Ok(Observation::Lease(match state {
             LeaseState::Free | LeaseState::Ours => LeaseView::Free,
             LeaseState::HeldBy(holder) => self.held_by(&holder),

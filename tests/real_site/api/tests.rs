@@ -157,7 +157,8 @@ async fn a_lease_has_one_holder_and_passes_on() {
     let api = ScriptedApi::new();
     let client = api.client();
     let clock = || Timestamp::from_second(1_800_000_000).unwrap();
-    let take = async |me| HeldLease::try_acquire(&client, LeaseSubject::EtcdMembership, me, clock).await.unwrap();
+    let take =
+        async |me| HeldLease::try_acquire(&client, LeaseSubject::EtcdMembership, me, clock).await.unwrap();
     let LeaseAttempt::Held(mut first) = take("a/1").await else { panic!("the lease is free") };
     let LeaseAttempt::HeldBy(holder) = take("b/2").await else { panic!("the lease has two holders") };
     assert_eq!(holder.name, "a/1");
