@@ -77,12 +77,21 @@ impl ScriptedPool {
         let value = json!({ "cloudProvider": "metalform", "operatingSystem": "debian" });
         let taint = json!({ "key": "machine", "effect": "NoSchedule" });
         let machine = json!({
-            "metadata": { "name": name, "uid": format!("uid-{name}"), "labels": { "group": "a" } },
+            "metadata": { "name": name, "labels": { "group": "a" } },
             "spec": {
                 "providerSpec": { "value": value }, "versions": { "kubelet": "1.35.4" }, "taints": [taint],
             },
         });
         self.api.lock().store.insert("machines", NAMESPACE, machine);
+    }
+
+    /// A Machine as a MachineSet creates it, after it has chosen a host.
+    pub fn note_host(&self, machine: &str, host: &str) {
+        self.change("machines", NAMESPACE, machine, |machine| {
+            machine["metadata"]["finalizers"] =
+                json!(["metalform.dev/host-released", "metalform.dev/node-deleted"]);
+            machine["status"] = json!({ "host": host });
+        });
     }
 
     /// With a budget that forbids its eviction, or without.
@@ -263,9 +272,7 @@ impl ScriptedPool {
             if host["status"]["state"] == "Available" {
                 assert!(!self.workers.is_dirty(&name), "{name} is available and not clean");
             }
-            let scripted = self.workers.lock();
-            let runs = scripted.metals[name.as_str()].kubelet.is_some();
-            drop(scripted);
+            let runs = self.workers.runs(&name);
             let has_claim = !host["status"]["claim"].is_null();
             assert!(has_claim || !runs, "{name} is free, and its kubelet runs");
         }
@@ -305,13 +312,21 @@ impl ScriptedPool {
         ended || before != self.all("nodes")
     }
 
+    /// A round, and what happens after it.
+    pub async fn step(&mut self) {
+        self.round().await;
+        self.happen().await;
+        self.now += SignedDuration::from_secs(1);
+    }
+
     /// Until nothing happens at any time.
     pub async fn settle(&mut self) {
         for _ in 0..ROUNDS {
-            let before = self.writes().len();
+            let (before, armed) = (self.writes().len(), self.cut.is_some());
             let due = self.round().await;
             let happened = self.happen().await;
-            if happened || before != self.writes().len() || due.contains(&NextPass::Now) {
+            let killed = armed && self.cut.is_none();
+            if killed || happened || before != self.writes().len() || due.contains(&NextPass::Now) {
                 self.now += SignedDuration::from_secs(1);
                 continue;
             }

@@ -56,7 +56,7 @@ impl ScriptedWorkers {
     }
 
     fn metal<T>(&self, host: &str, with: impl FnOnce(&mut Metal) -> T) -> T {
-        with(self.lock().metals.get_mut(host).unwrap())
+        with(self.lock().metals.get_mut(&named(host)).unwrap())
     }
 
     pub fn jobs(&self, host: &str) -> Vec<HostJob> {
@@ -65,6 +65,11 @@ impl ScriptedWorkers {
 
     pub fn is_dirty(&self, host: &str) -> bool {
         self.metal(host, |metal| metal.dirty || metal.kubelet.is_some())
+    }
+
+    /// Its kubelet is not stopped.
+    pub fn runs(&self, host: &str) -> bool {
+        self.metal(host, |metal| metal.kubelet.is_some())
     }
 
     pub fn fail(&self, host: &str, job: HostJob, times: u32) {
@@ -81,7 +86,7 @@ impl ScriptedWorkers {
     }
 
     pub fn unrecorded(&self, host: &str) -> Option<HostJob> {
-        self.lock().slots.get(host)?.outcome.as_ref().map(|outcome| outcome.job)
+        self.lock().slots.get(&named(host))?.outcome.as_ref().map(|outcome| outcome.job)
     }
 
     /// The controller is killed: its workers are gone, and what they know.
@@ -110,6 +115,10 @@ impl ScriptedWorkers {
         }
         any
     }
+}
+
+fn named(host: &str) -> HostName {
+    host.parse().unwrap()
 }
 
 impl Metal {
