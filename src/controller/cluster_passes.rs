@@ -31,8 +31,14 @@ pub struct ClusterPasses {
     clock: fn() -> Timestamp,
     rules: Mutex<Arc<LifeRules>>,
     rules_since: Mutex<Option<Timestamp>>,
-    /// The pool at a version of the caches, under some rules.
-    pool: Mutex<Option<(u64, Arc<LifeRules>, Arc<Pool>)>>,
+    pool: Mutex<Option<KnownPool>>,
+}
+
+/// The pool at a version of the caches, under these rules.
+struct KnownPool {
+    version: u64,
+    rules: Arc<LifeRules>,
+    pool: Arc<Pool>,
 }
 
 impl ClusterPasses {
@@ -68,18 +74,18 @@ impl ClusterPasses {
     /// Made again only after a change.
     fn pool(&self, rules: &Arc<LifeRules>) -> Arc<Pool> {
         let version = self.caches.version();
-        let mut pool = lock(&self.pool);
-        if let Some((of, under, present)) = &*pool
-            && *of == version
-            && Arc::ptr_eq(under, rules)
+        let mut known = lock(&self.pool);
+        if let Some(known) = &*known
+            && known.version == version
+            && Arc::ptr_eq(&known.rules, rules)
         {
-            return present.clone();
+            return known.pool.clone();
         }
         let caches = &self.caches;
-        let made = Pool::new(caches.machines.state(), caches.hosts.state(), caches.nodes.state(), rules);
-        let made = Arc::new(made);
-        *pool = Some((version, rules.clone(), made.clone()));
-        made
+        let pool = Pool::new(caches.machines.state(), caches.hosts.state(), caches.nodes.state(), rules);
+        let pool = Arc::new(pool);
+        *known = Some(KnownPool { version, rules: rules.clone(), pool: pool.clone() });
+        pool
     }
 
     async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {

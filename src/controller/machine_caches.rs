@@ -46,8 +46,9 @@ pub struct MachineCaches {
 }
 
 /// What a watch reports.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 enum CacheEvent {
-    Changed(Box<ObjectChange>),
+    Changed(ObjectChange),
     /// Its cache is filled, for the first time or again.
     Listed(&'static str),
 }
@@ -108,9 +109,7 @@ where
     });
     let events = events.reflect(writer).filter_map(move |event| {
         std::future::ready(match event {
-            Ok(Event::Apply(object) | Event::Delete(object)) => {
-                Some(CacheEvent::Changed(Box::new(wrap(object))))
-            }
+            Ok(Event::Apply(object) | Event::Delete(object)) => Some(CacheEvent::Changed(wrap(object))),
             Ok(Event::InitDone) => Some(CacheEvent::Listed(kind::<K>())),
             Ok(Event::Init | Event::InitApply(_)) => None,
             Err(error) => {

@@ -28,6 +28,7 @@ use crate::model::name::HostName;
 
 /// An object that was created, changed or deleted.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "one exists at a time")]
 pub enum ObjectChange {
     /// A MachineDeployment.
     Deployment(MachineDeployment),

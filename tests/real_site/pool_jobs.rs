@@ -279,3 +279,32 @@ async fn a_node_that_is_not_the_machines_is_left_alone() {
     let error = rack.perform(HostJob::Deploy, 1, Some(other)).await.unwrap_err();
     assert!(error.message.starts_with("versions.kubelet is 1.2.3, but the bundle contains"), "{error}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn packages_are_upgraded_once_under_a_token_with_the_reboot_that_they_require() {
+    let rack = Rack::new().await;
+    let upgrade = |token: i64| {
+        format!(
+            "set -e\nexport DEBIAN_FRONTEND=noninteractive\napt-get -q update\n\
+             apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold dist-upgrade\n\
+             mkdir -p /var/lib/metalform\ntouch /var/lib/metalform/upgraded-{token}\n"
+        )
+    };
+    let boot_id = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().facts.boot_id.clone();
+    let performed = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().performed.len();
+    rack.host(|host| {
+        for token in [1, 2] {
+            host.brings.insert(upgrade(token), format!("/var/lib/metalform/upgraded-{token}"));
+        }
+        host.tree.write("/run/reboot-required", "".into(), of_root(0o644), 1);
+    });
+    let first = boot_id(&rack);
+    rack.perform(HostJob::UpgradePackages, 1, Some(order("uid-1"))).await.unwrap();
+    let (second, count) = (boot_id(&rack), performed(&rack));
+    assert_ne!(first, second, "it was rebooted");
+    rack.perform(HostJob::UpgradePackages, 1, Some(order("uid-1"))).await.unwrap();
+    assert_eq!((boot_id(&rack), performed(&rack)), (second.clone(), count), "nothing is left to do");
+    rack.perform(HostJob::UpgradePackages, 2, Some(order("uid-2"))).await.unwrap();
+    assert_eq!(boot_id(&rack), second, "these packages require no reboot");
+    assert!(performed(&rack) > count, "another claim upgrades again");
+}
