@@ -32,10 +32,16 @@ mod host_oracle;
 mod looks;
 #[path = "real_site/machine_commands.rs"]
 mod machine_commands;
+#[path = "real_site/machine_controller.rs"]
+mod machine_controller;
+#[path = "real_site/machine_lives/mod.rs"]
+mod machine_lives;
 #[path = "real_site/machine_passes.rs"]
 mod machine_passes;
 #[path = "real_site/operation_copy.rs"]
 mod operation_copy;
+#[path = "real_site/pool_jobs.rs"]
+mod pool_jobs;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
 #[path = "expansion/script.rs"]
 mod script;

@@ -203,9 +203,10 @@ fn every_image_is_named_by_its_digest() {
 /// `systemd-analyze security`: 0.0 is everything forbidden, 10.0 nothing.
 #[test]
 fn the_services_of_the_bootstrap_node_are_sandboxed() {
-    const UNITS: [&str; 5] = [
+    const UNITS: [&str; 6] = [
         "metalform.service",
         "metalform-signer.service",
+        "metalform-machine-controller.service",
         "metalform-etcd-snapshot.service",
         "metalform-registry.service",
         "metalform-registry-writer.service",

@@ -19,6 +19,7 @@ pub mod host_arguments;
 pub mod interrupt;
 pub mod invocation;
 pub mod machine;
+pub mod machine_controller;
 pub mod machine_deployment;
 pub mod node;
 pub mod operation_arguments;
@@ -110,6 +111,7 @@ enum Command {
     Docs(docs::DocsArgs),
     Serve(serve::Serve),
     Sign(sign::SignArgs),
+    MachineController(machine_controller::MachineControllerArgs),
     Completion(completion::CompletionArgs),
 }
 
@@ -167,7 +169,8 @@ impl Command {
             | Self::Render(_)
             | Self::Facts(_)
             | Self::Serve(_)
-            | Self::Sign(_) => Interruption::Graceful,
+            | Self::Sign(_)
+            | Self::MachineController(_) => Interruption::Graceful,
             Self::Bundle(_)
             | Self::Node(_)
             | Self::Host(_)
@@ -203,6 +206,7 @@ impl Command {
             Self::Docs(command) => command.run(),
             Self::Serve(command) => command.run(invocation).await,
             Self::Sign(command) => command.run(invocation).await,
+            Self::MachineController(command) => command.run(invocation).await,
             Self::Completion(command) => command.run(),
         }
     }

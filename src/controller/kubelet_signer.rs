@@ -69,7 +69,8 @@ async fn connect(kubeconfig: &Path) -> Client {
     }
 }
 
-async fn replaced(kubeconfig: &Path, version: FileVersion) {
+/// Completes once the file has another version.
+pub(super) async fn replaced(kubeconfig: &Path, version: FileVersion) {
     let mut beat = beat(CREDENTIALS);
     loop {
         beat.tick().await;

@@ -1,4 +1,5 @@
-//! One pass over a MachineDeployment, and one over a MachineSet.
+//! One pass over a MachineDeployment, and one over a MachineSet. Those over a Machine and a Host are
+//! [`super::machine_life_pass`] and [`super::host_life_pass`].
 //!
 //! # Guarantees
 //! - Caches only show whether there is something to do: where they show nothing, no request is sent. All that is written
@@ -16,6 +17,7 @@ use kube::{Client, ResourceExt};
 
 use super::machine_requests::{CarriedOut, carry_out, read_rollout, read_set};
 use crate::kube_api::client::ApiError;
+use crate::kube_api::tokens::TokenError;
 use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::object_write::MachineWrite;
 use crate::machine::rollout_decision::{self, RolloutDecisionError, RolloutObjects};
@@ -60,6 +62,9 @@ pub enum MachinePassError {
         name: String,
         source: RolloutDecisionError,
     },
+    /// A token of a kubelet cannot be revoked.
+    #[error(transparent)]
+    Token(#[from] TokenError),
 }
 
 /// One pass over a MachineDeployment, whose caches show `cached`.
@@ -110,11 +115,11 @@ pub async fn pass_over_set(
 }
 
 impl MachinePass {
-    fn resting(wake: Option<Timestamp>) -> Self {
+    pub(super) fn resting(wake: Option<Timestamp>) -> Self {
         Self { done: Vec::new(), conflict: None, next: NextPass::of(wake) }
     }
 
-    fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
+    pub(super) fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
         let next = if again || carried.conflict.is_some() { NextPass::Now } else { NextPass::of(wake) };
         Self { done: carried.done, conflict: carried.conflict, next }
     }

@@ -47,7 +47,7 @@ pub(super) async fn read_set(client: &Client, observed: &MachineSet) -> Result<O
     Ok(Some(SetObjects { set: Arc::new(set), machines }))
 }
 
-/// Carries out the writes in order, up to the first conflict.
+/// Carries out the writes in order, up to the first conflict. `namespace` is that of all but Hosts and Nodes.
 ///
 /// # Errors
 /// When the API server does not answer or refuses a write. What came before is done.
@@ -59,9 +59,11 @@ pub(super) async fn carry_out(
     let mut done = Vec::new();
     for write in writes {
         let result = match &write {
-            MachineWrite::Deployment(write) => one(client, namespace, write).await,
-            MachineWrite::Set(write) => one(client, namespace, write).await,
-            MachineWrite::Machine(write) => one(client, namespace, write).await,
+            MachineWrite::Deployment(write) => one(Api::namespaced(client.clone(), namespace), write).await,
+            MachineWrite::Set(write) => one(Api::namespaced(client.clone(), namespace), write).await,
+            MachineWrite::Machine(write) => one(Api::namespaced(client.clone(), namespace), write).await,
+            MachineWrite::Host(write) => one(Api::all(client.clone()), write).await,
+            MachineWrite::Node(write) => one(Api::all(client.clone()), write).await,
         };
         match result {
             Ok(()) => {
@@ -77,15 +79,10 @@ pub(super) async fn carry_out(
     Ok(CarriedOut { done, conflict: None })
 }
 
-async fn one<K>(client: &Client, namespace: &str, write: &ObjectWrite<K>) -> Result<(), ApiError>
+async fn one<K>(api: Api<K>, write: &ObjectWrite<K>) -> Result<(), ApiError>
 where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize,
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize,
 {
-    let api: Api<K> = Api::namespaced(client.clone(), namespace);
     let manager = || Some(FIELD_MANAGER.to_owned());
     let patching = PatchParams { field_manager: manager(), ..PatchParams::default() };
     let merge = |patch: &Value| Patch::Merge(patch.clone());
@@ -107,14 +104,21 @@ where
     result.map_err(|error| ApiError::new(write.verb(), write.object(), error))
 }
 
-async fn get<K>(client: &Client, observed: &K) -> Result<Option<K>, ApiError>
+pub(super) async fn get<K>(client: &Client, observed: &K) -> Result<Option<K>, ApiError>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
 {
-    let name = observed.name_any();
     let api: Api<K> = Api::namespaced(client.clone(), &observed.namespace().unwrap_or_default());
+    get_named(&api, &observed.name_any()).await
+}
+
+/// The object of this name as the API server has it now; `None` if it does not exist.
+pub(super) async fn get_named<K>(api: &Api<K>, name: &str) -> Result<Option<K>, ApiError>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
     let object = || format!("{}/{name}", K::kind(&()).to_lowercase());
-    api.get_opt(&name).await.map_err(|error| ApiError::new("get", object(), error))
+    api.get_opt(name).await.map_err(|error| ApiError::new("get", object(), error))
 }
 
 /// Without a resource version: the API server answers with nothing older than the last write.

@@ -9,6 +9,7 @@ pub mod backoff;
 pub mod cancel;
 mod conditions;
 pub mod facts;
+pub mod fenced_transport;
 pub mod fleet;
 mod frame;
 mod head_v;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, EvictParams, PostParams};
+use kube::api::{Api, DeleteParams, EvictParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt};
 
 use super::FIELD_MANAGER;
@@ -62,6 +62,27 @@ pub async fn pods_to_drain(client: &Client, node: &HostName) -> Result<Vec<Drain
 /// As [`pods_to_drain`].
 pub async fn evict(client: &Client, pod: &PodName) -> Result<bool, ApiError> {
     Ok(request(client, pod, false).await?.is_none())
+}
+
+/// Deletes a pod of a node without regard to its budget. One that is gone, or has been created again on another node,
+/// is not deleted.
+///
+/// # Errors
+/// When the API does not answer or refuses.
+pub async fn delete(client: &Client, pod: &PodName, node: &HostName) -> Result<(), ApiError> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace);
+    let object = || format!("pod/{pod}");
+    let found = api.get_opt(&pod.name).await.map_err(|error| ApiError::new("get", object(), error))?;
+    let on = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    let Some(found) = found.filter(|found| on(found).as_deref() == Some(node.as_str())) else {
+        return Ok(());
+    };
+    let same = Preconditions { uid: found.uid(), resource_version: None };
+    let deleted = api.delete(&pod.name, &DeleteParams::default().preconditions(same)).await;
+    match deleted.map_err(|error| ApiError::new("delete", object(), error)) {
+        Ok(_) | Err(ApiError::NotFound { .. } | ApiError::Conflict { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Why the eviction is not allowed. A pod that is gone needs none.

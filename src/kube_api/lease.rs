@@ -1,10 +1,10 @@
-//! The Lease on etcd's membership: one change at a time, whichever process makes it.
+//! Leases: etcd's membership is changed by one process at a time, and one process runs the machine controllers.
 //!
 //! # Guarantees
-//! - Nothing here waits for the Lease: an attempt takes it, or returns its holder.
-//! - While a [`MembershipLease`] exists it is renewed. Work given to [`MembershipLease::run`] is dropped
-//!   [`GIVE_UP`] after the last confirmed renewal at the latest, before another process can take the Lease
-//!   ([`EXPIRY`] after it); what the dropped work sent may still arrive until then.
+//! - Nothing here waits for a Lease: an attempt takes it, or returns its holder.
+//! - While a [`HeldLease`] exists it is renewed. Work given to [`HeldLease::run`] is dropped [`GIVE_UP`] after the last
+//!   confirmed renewal at the latest, before another process can take the Lease ([`EXPIRY`] after it); what the dropped
+//!   work sent may still arrive until then.
 //!
 //! # Assumptions
 //! Clocks of processes differ by less than [`EXPIRY`] - [`GIVE_UP`], and no process is suspended for that long
@@ -26,10 +26,39 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 use super::FIELD_MANAGER;
 use super::client::ApiError;
 
-/// The Lease, in kube-system.
-pub const NAME: &str = "metalform-etcd-membership";
 const NAMESPACE: &str = "kube-system";
-const OBJECT: &str = "lease/kube-system/metalform-etcd-membership";
+
+/// What a Lease is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseSubject {
+    /// The members of etcd.
+    EtcdMembership,
+    /// The controllers of Machines, and their work on hosts.
+    MachineControllers,
+}
+
+impl LeaseSubject {
+    /// The name of the Lease, in kube-system.
+    pub fn lease_name(self) -> &'static str {
+        match self {
+            Self::EtcdMembership => "metalform-etcd-membership",
+            Self::MachineControllers => "metalform-machine-controller",
+        }
+    }
+
+    fn object(self) -> String {
+        format!("lease/{NAMESPACE}/{}", self.lease_name())
+    }
+}
+
+impl fmt::Display for LeaseSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EtcdMembership => "etcd membership",
+            Self::MachineControllers => "the machine controllers",
+        })
+    }
+}
 
 /// A holder that did not renew for this long has lost it. Whole seconds.
 pub const EXPIRY: Duration = Duration::from_secs(30);
@@ -47,20 +76,27 @@ pub type Clock = fn() -> Timestamp;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LeaseError {
     /// It was not renewed in time.
-    #[error("lost the lease on etcd membership: not renewed in time")]
+    #[error("lost the lease on {subject}: not renewed in time")]
     Expired {
+        /// What it is on.
+        subject: LeaseSubject,
         /// Of the last attempt.
         source: Arc<ApiError>,
     },
     /// Another process has it although it was renewed in time: clocks differ, or it was edited.
-    #[error("lost the lease on etcd membership: taken by {by}")]
+    #[error("lost the lease on {subject}: taken by {by}")]
     Taken {
+        /// What it is on.
+        subject: LeaseSubject,
         /// Identity of the holder.
         by: String,
     },
     /// The task that renews it ended.
-    #[error("lost the lease on etcd membership: its renewal ended")]
-    RenewalEnded,
+    #[error("lost the lease on {subject}: its renewal ended")]
+    RenewalEnded {
+        /// What it is on.
+        subject: LeaseSubject,
+    },
 }
 
 /// A process that has the Lease.
@@ -96,7 +132,7 @@ pub enum LeaseState {
 /// The result of one attempt.
 pub enum LeaseAttempt {
     /// It is taken, and renewed from now on.
-    Held(MembershipLease),
+    Held(HeldLease),
     /// Another process has it.
     HeldBy(LeaseHolder),
 }
@@ -139,13 +175,18 @@ fn claim(before: Option<&LeaseSpec>, me: &str, now: Timestamp) -> LeaseSpec {
 ///
 /// # Errors
 /// When the API does not answer or refuses.
-pub async fn state(client: &Client, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
-    let lease = LeaseApi::new(client).read().await?;
+pub async fn state(
+    client: &Client,
+    subject: LeaseSubject,
+    me: &str,
+    now: Timestamp,
+) -> Result<LeaseState, ApiError> {
+    let lease = LeaseApi::new(client, subject).read().await?;
     Ok(lease.map_or(LeaseState::Free, |lease| state_of(&lease.spec.unwrap_or_default(), me, now)))
 }
 
 /// The Lease while it is held. Dropping it ends the renewal; the Lease then expires.
-pub struct MembershipLease {
+pub struct HeldLease {
     api: LeaseApi,
     me: String,
     lost: watch::Receiver<Option<LeaseError>>,
@@ -153,22 +194,27 @@ pub struct MembershipLease {
     releasing: bool,
 }
 
-impl MembershipLease {
+impl HeldLease {
     /// Tries once to take it. `me` identifies one run on one host: `bootstrap/4711/node-2`.
     ///
     /// # Errors
     /// [`ApiError::Conflict`] after a race with another process; any error of the API.
-    pub async fn try_acquire(client: &Client, me: &str, clock: Clock) -> Result<LeaseAttempt, ApiError> {
-        Self::try_acquire_paced(client, me, clock, Pace { heartbeat: HEARTBEAT, give_up: GIVE_UP }).await
+    pub async fn try_acquire(
+        client: &Client,
+        subject: LeaseSubject,
+        me: &str,
+        clock: Clock,
+    ) -> Result<LeaseAttempt, ApiError> {
+        let pace = Pace { heartbeat: HEARTBEAT, give_up: GIVE_UP };
+        Self::try_acquire_paced(LeaseApi::new(client, subject), me, clock, pace).await
     }
 
     async fn try_acquire_paced(
-        client: &Client,
+        api: LeaseApi,
         me: &str,
         clock: Clock,
         pace: Pace,
     ) -> Result<LeaseAttempt, ApiError> {
-        let api = LeaseApi::new(client);
         let sent = Instant::now();
         if let LeaseState::HeldBy(holder) = api.take(me, clock()).await? {
             return Ok(LeaseAttempt::HeldBy(holder));
@@ -187,11 +233,12 @@ impl MembershipLease {
 
     /// Completes when the Lease is lost, and not before.
     pub fn lost(&self) -> impl Future<Output = LeaseError> + Send + use<> {
-        let mut lost = self.lost.clone();
+        let (mut lost, subject) = (self.lost.clone(), self.api.subject);
+        let ended = move || LeaseError::RenewalEnded { subject };
         async move {
             match lost.wait_for(Option::is_some).await {
-                Ok(error) => error.clone().unwrap_or(LeaseError::RenewalEnded),
-                Err(_) => LeaseError::RenewalEnded,
+                Ok(error) => error.clone().unwrap_or_else(ended),
+                Err(_) => ended(),
             }
         }
     }
@@ -203,7 +250,7 @@ impl MembershipLease {
     pub fn check(&self) -> Result<(), LeaseError> {
         match &*self.lost.borrow() {
             Some(error) => Err(error.clone()),
-            None if self.renewal.is_finished() => Err(LeaseError::RenewalEnded),
+            None if self.renewal.is_finished() => Err(LeaseError::RenewalEnded { subject: self.api.subject }),
             None => Ok(()),
         }
     }
@@ -249,7 +296,7 @@ impl MembershipLease {
     }
 }
 
-impl Drop for MembershipLease {
+impl Drop for HeldLease {
     fn drop(&mut self) {
         self.renewal.abort();
     }
@@ -262,22 +309,26 @@ struct Pace {
     give_up: Duration,
 }
 
-/// Requests for this one Lease.
+/// Requests for one Lease.
 #[derive(Clone)]
-struct LeaseApi(Arc<Api<Lease>>);
+struct LeaseApi {
+    api: Arc<Api<Lease>>,
+    subject: LeaseSubject,
+}
 
 impl LeaseApi {
-    fn new(client: &Client) -> Self {
-        Self(Arc::new(Api::namespaced(client.clone(), NAMESPACE)))
+    fn new(client: &Client, subject: LeaseSubject) -> Self {
+        Self { api: Arc::new(Api::namespaced(client.clone(), NAMESPACE)), subject }
     }
 
     /// Takes or renews it when that is possible; returns its state before. A race is [`ApiError::Conflict`].
     async fn take(&self, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
         let Some(mut lease) = self.read().await? else {
-            let metadata = ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() };
+            let metadata =
+                ObjectMeta { name: Some(self.subject.lease_name().to_owned()), ..ObjectMeta::default() };
             let lease = Lease { metadata, spec: Some(claim(None, me, now)) };
-            let created = self.0.create(&parameters(), &lease).await;
-            return created.map(|_| LeaseState::Free).map_err(|error| ApiError::new("create", OBJECT, error));
+            let created = self.api.create(&parameters(), &lease).await;
+            return created.map(|_| LeaseState::Free).map_err(|error| self.failed("create", error));
         };
         let spec = lease.spec.unwrap_or_default();
         let state = state_of(&spec, me, now);
@@ -298,12 +349,14 @@ impl LeaseApi {
             beat.tick().await;
             let sent = Instant::now();
             let deadline = confirmed + pace.give_up;
-            let silent = || ApiError::silent("renew", OBJECT);
+            let silent = || ApiError::silent("renew", self.subject.object());
             match timeout_at(deadline, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(LeaseState::HeldBy(holder)) => return LeaseError::Taken { by: holder.name },
+                Ok(LeaseState::HeldBy(holder)) => {
+                    return LeaseError::Taken { subject: self.subject, by: holder.name };
+                }
                 Ok(LeaseState::Ours | LeaseState::Free) => confirmed = sent,
                 Err(error) if Instant::now() + pace.heartbeat >= deadline || !error.is_transient() => {
-                    return LeaseError::Expired { source: Arc::new(error) };
+                    return LeaseError::Expired { subject: self.subject, source: Arc::new(error) };
                 }
                 Err(_) => {}
             }
@@ -321,13 +374,18 @@ impl LeaseApi {
     }
 
     async fn read(&self) -> Result<Option<Lease>, ApiError> {
-        self.0.get_opt(NAME).await.map_err(|error| ApiError::new("get", OBJECT, error))
+        let read = self.api.get_opt(self.subject.lease_name()).await;
+        read.map_err(|error| self.failed("get", error))
     }
 
     /// Only over the version that was read: its resourceVersion is part of the request.
     async fn write(&self, lease: &Lease) -> Result<(), ApiError> {
-        let written = self.0.replace(NAME, &parameters(), lease).await;
-        written.map(drop).map_err(|error| ApiError::new("update", OBJECT, error))
+        let written = self.api.replace(self.subject.lease_name(), &parameters(), lease).await;
+        written.map(drop).map_err(|error| self.failed("update", error))
+    }
+
+    fn failed(&self, verb: &'static str, error: kube::Error) -> ApiError {
+        ApiError::new(verb, self.subject.object(), error)
     }
 }
 

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+const SUBJECT: LeaseSubject = LeaseSubject::EtcdMembership;
+
 fn spec(holder: Option<&str>, renewed: Option<i64>) -> LeaseSpec {
     LeaseSpec {
         holder_identity: holder.map(str::to_owned),
@@ -71,7 +73,7 @@ impl Server {
         let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
         let router = Router::new()
             .route(path, post(write))
-            .route(&format!("{path}/{NAME}"), get(read).put(write))
+            .route(&format!("{path}/{}", SUBJECT.lease_name()), get(read).put(write))
             .with_state(self.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
@@ -126,10 +128,10 @@ async fn write(State(server): State<Server>, Json(mut lease): Json<Value>) -> Re
 const PACE: Pace = Pace { heartbeat: Duration::from_millis(200), give_up: Duration::from_secs(2) };
 
 async fn attempt(client: &Client, me: &str, clock: Clock) -> LeaseAttempt {
-    MembershipLease::try_acquire_paced(client, me, clock, PACE).await.unwrap()
+    HeldLease::try_acquire_paced(LeaseApi::new(client, SUBJECT), me, clock, PACE).await.unwrap()
 }
 
-async fn held(client: &Client, me: &str) -> MembershipLease {
+async fn held(client: &Client, me: &str) -> HeldLease {
     match attempt(client, me, || at(100)).await {
         LeaseAttempt::Held(lease) => lease,
         LeaseAttempt::HeldBy(holder) => panic!("{}", holder.describe(at(100))),
@@ -146,11 +148,11 @@ async fn one_process_at_a_time_has_it_and_the_other_learns_which() {
         panic!("held twice")
     };
     assert_eq!(holder.describe(at(103)).to_string(), "held by a/1, renewed 3 s ago");
-    assert_eq!(state(&client, "b/1", at(103)).await.unwrap(), LeaseState::HeldBy(holder));
-    assert_eq!(state(&client, "a/1", at(103)).await.unwrap(), LeaseState::Ours);
+    assert_eq!(state(&client, SUBJECT, "b/1", at(103)).await.unwrap(), LeaseState::HeldBy(holder));
+    assert_eq!(state(&client, SUBJECT, "a/1", at(103)).await.unwrap(), LeaseState::Ours);
     lease.release().await.unwrap();
     assert_eq!(server.holder(), None);
-    assert_eq!(state(&client, "b/1", at(103)).await.unwrap(), LeaseState::Free);
+    assert_eq!(state(&client, SUBJECT, "b/1", at(103)).await.unwrap(), LeaseState::Free);
     held(&client, "b/1").await.release().await.unwrap();
 }
 

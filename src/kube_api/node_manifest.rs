@@ -13,7 +13,10 @@ impl From<&Node> for NodeManifest {
                 labels: node.metadata.labels.clone().unwrap_or_default(),
                 annotations: node.metadata.annotations.clone().unwrap_or_default(),
             },
-            spec: NodeTaints { taints: taints.map(Taint::from).collect() },
+            spec: NodeTaints {
+                taints: taints.map(Taint::from).collect(),
+                provider_id: node.spec.as_ref().and_then(|spec| spec.provider_id.clone()),
+            },
         }
     }
 }

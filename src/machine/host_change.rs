@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::api::host_claim::MachineReference;
 use super::api::host_state::HostState;
 use super::api::host_status::HostStatus;
-use crate::model::api_contract::{HOST_INSPECT, HOST_POWERED_OFF, HOST_QUARANTINE, HOST_RELEASE};
+use crate::model::api_contract::{HOST_INSPECT, HOST_LOST, HOST_POWERED_OFF, HOST_QUARANTINE, HOST_RELEASE};
 
 /// What an operator requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +101,9 @@ pub fn annotations(
         (HostRequest::Inspect, None) => Ok(BTreeMap::from([(HOST_INSPECT, at())])),
         (HostRequest::Quarantine { reason }, _) => {
             Ok(BTreeMap::from([(HOST_QUARANTINE, Some(reason.clone())), (HOST_RELEASE, None)]))
+        }
+        (HostRequest::Release { .. }, _) if state == HostState::Lost => {
+            Ok(BTreeMap::from([(HOST_LOST, None), (HOST_QUARANTINE, None), (HOST_RELEASE, at())]))
         }
         (HostRequest::Release { .. }, _) if is_held => {
             Ok(BTreeMap::from([(HOST_QUARANTINE, None), (HOST_RELEASE, at())]))

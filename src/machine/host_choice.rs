@@ -89,6 +89,8 @@ pub struct WaitingMachine {
 pub struct HostRequirement {
     /// On the labels of the host.
     pub selector: LabelSelector,
+    /// The one that it must be in.
+    pub failure_domain: Option<String>,
     /// An operating system cannot be installed, only required.
     pub distribution: Option<Distribution>,
     /// As above.
@@ -111,6 +113,8 @@ impl HostRequirement {
     fn mismatch(&self, host: &PoolHost) -> Option<Mismatch> {
         if !self.selector.matches(&host.labels) {
             Some(Mismatch::Labels)
+        } else if self.failure_domain.is_some() && self.failure_domain != host.failure_domain {
+            Some(Mismatch::FailureDomain)
         } else if self.distribution.is_some() && self.distribution != host.distribution {
             Some(Mismatch::Distribution)
         } else if self.architecture.is_some() && self.architecture != host.architecture {
@@ -125,6 +129,7 @@ impl HostRequirement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mismatch {
     Labels,
+    FailureDomain,
     Distribution,
     Architecture,
 }

@@ -6,6 +6,8 @@
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::model::name::HostName;
 
@@ -15,7 +17,7 @@ const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 const DOUBLINGS: u32 = 5;
 
 /// What a worker does on a host. Each job can be repeated, from any state that an interrupted one leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum HostJob {
     /// Reads the facts, and whether the host is clean. Changes nothing.
     Inspect,

@@ -2,9 +2,12 @@
 //!
 //! The planners are pure: values in, a plan out; no I/O, the clock is an argument. The same input results in the same
 //! plan, and a plan that changes nothing is empty. [`rollout_decision`] and [`set_decision`] lead from objects of the API
-//! to a plan, and from it to the writes that `crate::controller` carries out.
+//! to a plan, and from it to the writes that `crate::controller` carries out. For the life of one Machine or Host these are
+//! [`life_observation`] and [`host_observation`], [`lifecycle`] and [`host_state`], [`life_writes`] and
+//! [`host_life_writes`]; what workers on hosts have found is kept by [`host_record`].
 
 pub mod api;
+mod condition;
 pub mod count_or_percent;
 pub mod csr;
 #[cfg(test)]
@@ -16,16 +19,30 @@ pub mod host_addition;
 pub mod host_change;
 pub mod host_choice;
 pub mod host_job;
+pub mod host_life_writes;
+pub mod host_observation;
+pub mod host_orders;
+pub mod host_record;
 pub mod host_state;
+pub mod job_order;
+pub mod job_outcome;
 pub mod join_deadline;
+pub mod life_observation;
+pub mod life_rules;
+pub mod life_writes;
 pub mod lifecycle;
 pub mod machine_observation;
 pub mod machine_set;
+pub mod node_observation;
+mod node_writes;
 pub mod object_name;
 pub mod object_write;
 pub mod observed_machine;
 pub mod occupied_node;
 pub mod ownership;
+pub mod pool;
+pub mod pool_node;
+pub mod probe;
 pub mod revision_hash;
 pub mod rollback;
 pub mod rollout;

@@ -2,15 +2,18 @@
 
 use std::fmt;
 
+use k8s_openapi::api::core::v1::Node;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::api::host::HostObject;
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
 use super::api::machine_set::MachineSet;
 
-/// One write of an object. All but a creation apply to the version that was observed, and conflict with any other.
+/// One write of an object. All but a creation, and the deletion of a Node, apply to the version that was observed, and
+/// conflict with any other.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ObjectWrite<K> {
     /// Its name is set, so that creating it twice conflicts.
@@ -35,7 +38,7 @@ pub enum ObjectWrite<K> {
         name: String,
         /// `metadata.uid`, a precondition.
         uid: Option<String>,
-        /// `metadata.resourceVersion`, a precondition.
+        /// `metadata.resourceVersion`, a precondition; `None` for a Node, which its kubelet may have changed.
         version: Option<String>,
     },
 }
@@ -49,6 +52,10 @@ pub enum MachineWrite {
     Set(ObjectWrite<MachineSet>),
     /// Of a Machine.
     Machine(ObjectWrite<Machine>),
+    /// Of a Host.
+    Host(ObjectWrite<HostObject>),
+    /// Of a Node.
+    Node(ObjectWrite<Node>),
 }
 
 impl<K: Resource<DynamicType = ()>> ObjectWrite<K> {
@@ -116,6 +123,8 @@ impl fmt::Display for MachineWrite {
             Self::Deployment(write) => (write.verb(), write.object()),
             Self::Set(write) => (write.verb(), write.object()),
             Self::Machine(write) => (write.verb(), write.object()),
+            Self::Host(write) => (write.verb(), write.object()),
+            Self::Node(write) => (write.verb(), write.object()),
         };
         write!(f, "{verb} {object}")
     }

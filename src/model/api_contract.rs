@@ -127,6 +127,8 @@ pub const HOST_QUARANTINE: &str = "metalform.dev/quarantine";
 pub const HOST_RELEASE: &str = "metalform.dev/release";
 /// Annotation of a Host by which an operator confirms that it is off, and stays off until its Node is deleted: the time.
 pub const HOST_POWERED_OFF: &str = "metalform.dev/powered-off";
+/// Annotation of a Host by which an operator declares that it will not return: the reason.
+pub const HOST_LOST: &str = "metalform.dev/lost";
 
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::api_contract::{
-    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, PREFIX, ROLE_LABEL_PREFIX, TRANSIENT_TAINT_PREFIXES,
-    VERSION, WORKLOAD_PLANE_IP,
+    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, NOT_READY_TAINT, PREFIX, ROLE_LABEL_PREFIX,
+    TRANSIENT_TAINT_PREFIXES, VERSION, WORKLOAD_PLANE_IP,
 };
 use super::name::{HostName, NameError};
 use super::role::{Role, RoleError};
@@ -37,6 +37,8 @@ pub struct NodeSpec {
     pub control_plane_ip: Option<IpAddr>,
     /// The address on the workload plane that was recorded when the node was deployed.
     pub workload_plane_ip: Option<IpAddr>,
+    /// `spec.providerID`, which the kubelet registers with where there is no Node.
+    pub provider_id: Option<String>,
     /// Keys of MetalK8s that have no meaning here and were ignored; one line each.
     pub warnings: Vec<String>,
 }
@@ -47,7 +49,7 @@ pub struct NodeSpec {
 pub struct NodeManifest {
     /// Standard object metadata.
     pub metadata: NodeMetadata,
-    /// `spec.taints`.
+    /// `spec.taints` and `spec.providerID`.
     pub spec: NodeTaints,
 }
 
@@ -69,6 +71,9 @@ pub struct NodeMetadata {
 pub struct NodeTaints {
     /// As in the API.
     pub taints: Vec<Taint>,
+    /// As in the API.
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
 }
 
 /// A taint. Displays as kubectl writes it: `key=value:effect`.
@@ -200,6 +205,7 @@ impl NodeSpec {
                 labels: labels.clone(),
                 control_plane_ip: address(CONTROL_PLANE_IP),
                 workload_plane_ip: address(WORKLOAD_PLANE_IP),
+                provider_id: manifest.spec.provider_id.clone(),
                 warnings: warnings(labels),
             }),
             _ => {
@@ -272,10 +278,12 @@ fn taints(given: &[Taint], problems: &mut Vec<NodeProblem>) -> Vec<Taint> {
     taints
 }
 
-/// The taints that Kubernetes does not add and remove itself.
+/// The taints that neither Kubernetes nor the controllers of Machines add and remove themselves.
 pub fn persistent_taints(taints: &[Taint]) -> Vec<Taint> {
-    let transient =
-        |taint: &Taint| TRANSIENT_TAINT_PREFIXES.iter().any(|prefix| taint.key.starts_with(prefix));
+    let transient = |taint: &Taint| {
+        taint.key == NOT_READY_TAINT
+            || TRANSIENT_TAINT_PREFIXES.iter().any(|prefix| taint.key.starts_with(prefix))
+    };
     taints.iter().filter(|taint| !transient(taint)).cloned().collect()
 }
 

@@ -72,6 +72,8 @@ pub struct ThisNode {
     /// The node's part of the pod network; empty until it is allocated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_cidr: Option<String>,
+    /// The provider ID of the Node of a Machine; null for every other node, and on a roster.
+    pub provider_id: Option<String>,
     /// Token for the kubelet's first certificate; null once it has one, and on a roster.
     pub join_token: Option<String>,
     /// etcd, as the node's member and API server need it.
@@ -92,8 +94,8 @@ pub struct EtcdValues {
 }
 
 /// Fields of `node` that every host of a roster has, and that `vars` cannot set.
-pub const OWN_VALUES: [&str; 7] =
-    ["name", "roles", "labels", "taints", "address", "api_server", "join_token"];
+pub const OWN_VALUES: [&str; 8] =
+    ["name", "roles", "labels", "taints", "address", "api_server", "provider_id", "join_token"];
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,7 @@ use super::goal::NodeGoal;
 use super::site::{EffectError, Site};
 use crate::bundle::manifest::Bundle;
 use crate::kube_api::client;
-use crate::kube_api::lease::MembershipLease;
+use crate::kube_api::lease::HeldLease;
 use crate::kube_api::tokens::BootstrapToken;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
 use crate::model::event::Event;
@@ -79,7 +79,7 @@ pub struct ClusterSite {
     token: BootstrapToken,
     trust: TrustSource,
     client: Mutex<Option<Client>>,
-    lease: Mutex<Option<MembershipLease>>,
+    lease: Mutex<Option<HeldLease>>,
     /// Whether actions are refused, and what they would create is generated in memory.
     dry: bool,
 }

@@ -47,9 +47,13 @@ pub fn failures<'a>(
     found.extend(identity(goal, facts, peers));
     found.extend(system(goal, (facts, received), survey));
     found.extend(networks(goal, facts, recorded));
-    found.extend(membership(goal, survey));
-    found.extend(conflicts(goal, facts, survey));
+    found.extend(occupants(goal, facts, survey));
     found
+}
+
+/// What is on a host that belongs to another cluster or conflicts with a node. Pure.
+pub fn occupants(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Vec<PreflightFailure> {
+    membership(goal, survey).into_iter().chain(conflicts(goal, facts, survey)).collect()
 }
 
 /// The Node is of another machine: deploying this one would give it the name, and the etcd member, of a machine that may

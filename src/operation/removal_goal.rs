@@ -17,6 +17,8 @@ pub struct RemoveGoal {
     pub force: bool,
     /// Whether the data of the node stays on its host.
     pub keep_data: KeepData,
+    /// Whether its kubelet was stopped for good before: the API may show its Node as Ready for a while yet.
+    pub kubelet_stopped: bool,
     /// How long its pods may take to leave.
     pub drain_limit: Duration,
     /// Other nodes that the same command removes.

@@ -129,6 +129,7 @@ mod tests {
                     node: crate::operation::tests::goal(roles.iter().copied()),
                     offline,
                     force: false,
+                    kubelet_stopped: false,
                     keep_data: KeepData(false),
                     drain_limit: Duration::ZERO,
                     together: together.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>(),

@@ -55,6 +55,7 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
             control_plane_interface: Some(interface_of(facts, *address).unwrap_or_default()),
             workload_plane_interface: Some(workload_plane_interface),
             pod_cidr: Some(inputs.pod_cidr().unwrap_or_default()),
+            provider_id: given.spec.provider_id.clone(),
             // A kubelet with a certificate needs no token.
             join_token: (!inputs.joined).then(|| given.join_token.to_owned()),
             etcd: Some(EtcdValues {

@@ -128,6 +128,7 @@ fn spec(workspace: &Workspace) -> NodeSpec {
         labels,
         control_plane_ip: Some(workspace.subject.address),
         workload_plane_ip: None,
+        provider_id: None,
         warnings: Vec::new(),
     }
 }

@@ -12,7 +12,7 @@ use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::{Member, Membership};
 use crate::etcd::membership::MembershipChange;
 use crate::kube_api::client::{self, ApiError};
-use crate::kube_api::lease::{LeaseAttempt, LeaseError, LeaseHolder, MembershipLease};
+use crate::kube_api::lease::{HeldLease, LeaseAttempt, LeaseError, LeaseHolder, LeaseSubject};
 use crate::model::error_chain::error_chain;
 use crate::workspace::layout::Layout;
 
@@ -98,8 +98,8 @@ pub async fn remove_learner(
     let api =
         client::connect_without_retry(&layout.admin_conf()).await.map_err(EtcdRemoveLearnerError::Api)?;
     let me = format!("remove-learner/{}", std::process::id());
-    let attempt =
-        MembershipLease::try_acquire(&api, &me, clock).await.map_err(EtcdRemoveLearnerError::Api)?;
+    let attempt = HeldLease::try_acquire(&api, LeaseSubject::EtcdMembership, &me, clock).await;
+    let attempt = attempt.map_err(EtcdRemoveLearnerError::Api)?;
     let mut lease = match attempt {
         LeaseAttempt::Held(lease) => lease,
         LeaseAttempt::HeldBy(holder) => {

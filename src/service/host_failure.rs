@@ -165,6 +165,7 @@ fn connection_hint(error: &TransportError) -> String {
         TransportError::Incompatible { .. } => "upgrade the SSH server; any OpenSSH of the last ten years is supported",
         TransportError::KnownHosts { .. } => "fix the file, or use another one with --known-hosts",
         TransportError::Lost { .. } => "run the same command again; it resumes",
+        TransportError::Fenced { .. } => "the controllers of Machines work on this host",
         TransportError::Unreachable { .. } => "check that the host is on, and its address in the roster",
     }
     .to_owned()

@@ -93,6 +93,7 @@ async fn remove_one(
         node: NodeGoal { leaves: true, ..goal(&workspace, &spec) },
         offline: request.offline,
         force: request.force,
+        kubelet_stopped: false,
         keep_data: KeepData(request.keep_data),
         drain_limit: request.drain_limit,
         together: others.map(ToString::to_string).collect(),

@@ -15,6 +15,7 @@ use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::document::{Booleans, Document, Problems};
 use crate::model::error_chain::error_chain;
+use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
 use crate::operation::class::FailureClass;
@@ -143,6 +144,7 @@ pub async fn reset(
             node: NodeGoal { leaves: true, ..goal(&workspace, &spec) },
             offline: false,
             force: false,
+            kubelet_stopped: false,
             keep_data: KeepData(request.keep_data),
             drain_limit: Duration::ZERO,
             together: BTreeSet::new(),
@@ -167,8 +169,8 @@ pub async fn compare(
         let name = spec.name.clone();
         let goal = goal(&workspace, &spec);
         let site = site(&workspace, &goal, spec, cancel);
-        let compared = compare_one(&site, goal, KeepData(request.keep_data)).await;
-        let differences =
+        let compared = compare_site(&site, goal, KeepData(request.keep_data)).await;
+        let (_, differences) =
             compared.map_err(|error| ResetError::Host { node: name.clone(), error: Box::new(error) })?;
         comparisons.push(HostComparison { name, differences });
     }
@@ -187,27 +189,38 @@ pub fn judge(comparisons: &[HostComparison]) -> Result<(), ResetError> {
     if left.is_empty() { Ok(()) } else { Err(ResetError::Left(left)) }
 }
 
-async fn compare_one(
-    site: &ClusterSite,
+/// The facts of one host, and how it differs from what was recorded on it.
+///
+/// # Errors
+/// When it cannot be observed.
+pub async fn compare_site(
+    site: &dyn Site,
     goal: NodeGoal,
     keep: KeepData,
-) -> Result<Vec<HostDifference>, EffectError> {
-    let Observation::Facts(facts, _) = site.look(&Look::Facts).await? else { return Ok(Vec::new()) };
+) -> Result<(Facts, Vec<HostDifference>), EffectError> {
+    let look = Look::Facts;
+    let Observation::Facts(facts, _) = site.look(&look).await? else { return Err(unexpected(&look)) };
     // Only names are compared: no state's name depends on the address.
     let address = goal.address(&facts, None).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let inputs = NodeInputs {
         goal,
         address,
-        facts,
+        facts: facts.clone(),
         joined: false,
         node: None,
         peers: BTreeMap::new(),
         membership: None,
     };
-    match site.look(&Look::HostDifferences(Arc::new(inputs), keep)).await? {
-        Observation::HostDifferences(differences) => Ok(differences),
-        _ => Ok(Vec::new()),
+    let look = Look::HostDifferences(Arc::new(inputs), keep);
+    match site.look(&look).await? {
+        Observation::HostDifferences(differences) => Ok((facts, differences)),
+        _ => Err(unexpected(&look)),
     }
+}
+
+/// A site answers a look with its own observation.
+fn unexpected(look: &Look) -> EffectError {
+    EffectError::Impossible { what: look.sentence() }
 }
 
 fn site(workspace: &Arc<Workspace>, goal: &NodeGoal, spec: NodeSpec, cancel: &Cancel) -> ClusterSite {

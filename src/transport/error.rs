@@ -99,6 +99,36 @@ pub enum TransportError {
         /// What it printed instead.
         reason: String,
     },
+    /// The host keeps the tokens of jobs, and did not run a program of this one.
+    #[error("{host}: refused a program under token {token}: {reason}")]
+    Fenced {
+        /// Its name.
+        host: String,
+        /// Of the program.
+        token: u64,
+        /// Why.
+        reason: FenceRefusal,
+    },
+}
+
+/// Why a host did not run a program of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FenceRefusal {
+    /// It has been given a larger token: another process works on it.
+    #[error("it has been given token {largest}")]
+    Superseded {
+        /// The largest one.
+        largest: u64,
+    },
+    /// A program under a smaller token still runs.
+    #[error("a program of an earlier job still runs")]
+    Busy,
+    /// The file with the largest token contains something else.
+    #[error("/var/lib/metalform/fence contains no number; remove it if no other process works on the host")]
+    Unreadable,
+    /// The largest token cannot be written.
+    #[error("/var/lib/metalform/fence cannot be written")]
+    Unwritable,
 }
 
 impl TransportError {

@@ -20,8 +20,12 @@ pub const API: &str = "https://127.0.0.1:7443";
 const DAYS: u32 = 365;
 /// A certificate that ends sooner than this is issued again.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(24 * 90);
-/// Cluster and user of the administrator's kubeconfig.
-const ADMIN: (&str, &str) = ("metalform", "kubernetes-admin");
+/// Cluster of the kubeconfigs.
+const CLUSTER: &str = "metalform";
+/// User of the administrator's kubeconfig.
+const ADMIN: &str = "kubernetes-admin";
+/// User of the machine controllers' kubeconfig: `templates/cluster/machines-access.yaml.j2` contains what it may do.
+const MACHINE_CONTROLLER: &str = "metalform:machine-controller";
 
 /// Why something cannot be issued.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +56,15 @@ pub(super) struct Issued<'a> {
     pub(super) now: Timestamp,
 }
 
+/// The user of an artifact that is a kubeconfig.
+fn user(artifact: &Artifact) -> Option<&'static str> {
+    match artifact {
+        Artifact::AdminConf => Some(ADMIN),
+        Artifact::MachineControllerConf => Some(MACHINE_CONTROLLER),
+        _ => None,
+    }
+}
+
 /// The certificate of an artifact.
 struct Certificate {
     title: &'static str,
@@ -73,9 +86,9 @@ impl Issued<'_> {
                 Some(Certificate { title, ca, leaf }) => {
                     let issued = self.authorities.ca(ca).issue_pair(&leaf, self.now, rng);
                     let pair = issued.map_err(|source| IssueError::Certificate { title, source })?;
-                    match artifact {
-                        Artifact::AdminConf => vec![self.kubeconfig(pair).to_yaml()],
-                        _ => vec![pair.certificate, pair.key],
+                    match user(artifact) {
+                        Some(user) => vec![self.kubeconfig(user, pair).to_yaml()],
+                        None => vec![pair.certificate, pair.key],
                     }
                 }
             },
@@ -99,7 +112,7 @@ impl Issued<'_> {
             (Artifact::SignedIndex(index), [signed]) => {
                 index.verify(&self.authorities.repository, signed).err().map(|error| error.to_string())
             }
-            (Artifact::AdminConf, [yaml]) => self.kubeconfig_fault(yaml),
+            (_, [yaml]) => user(artifact).and_then(|user| self.kubeconfig_fault(artifact, user, yaml)),
             (_, [certificate, key]) => {
                 self.pair_fault(artifact, LeafPair { certificate: certificate.clone(), key: key.clone() })
             }
@@ -135,17 +148,21 @@ impl Issued<'_> {
                 ca: Ca::Kubernetes,
                 leaf: Leaf {
                     organization: Some("system:masters".to_owned()),
-                    ..leaf(ADMIN.1, Vec::new(), Usage::Client)
+                    ..leaf(ADMIN, Vec::new(), Usage::Client)
                 },
+            }),
+            Artifact::MachineControllerConf => Some(Certificate {
+                title: "the certificate of the machine controllers",
+                ca: Ca::Kubernetes,
+                leaf: leaf(MACHINE_CONTROLLER, Vec::new(), Usage::Client),
             }),
             _ => None,
         }
     }
 
-    fn kubeconfig(&self, LeafPair { certificate, key }: LeafPair) -> KubeconfigFile {
-        let (cluster, user) = ADMIN;
+    fn kubeconfig(&self, user: &str, LeafPair { certificate, key }: LeafPair) -> KubeconfigFile {
         KubeconfigFile {
-            cluster: cluster.to_owned(),
+            cluster: CLUSTER.to_owned(),
             server: API.to_owned(),
             anchor: TrustAnchor::Embedded(self.authorities.kubernetes.certificate().to_owned()),
             user: user.to_owned(),
@@ -153,16 +170,16 @@ impl Issued<'_> {
         }
     }
 
-    fn kubeconfig_fault(&self, yaml: &str) -> Option<String> {
+    fn kubeconfig_fault(&self, artifact: &Artifact, user: &str, yaml: &str) -> Option<String> {
         let Some(file) = KubeconfigFile::from_embedded_yaml(yaml) else {
             return Some("is not a kubeconfig with an embedded certificate".to_owned());
         };
         let Credentials::Embedded { certificate, key } = file.credentials.clone() else { return None };
         let pair = LeafPair { certificate, key };
-        if file != self.kubeconfig(pair.clone()) {
+        if file != self.kubeconfig(user, pair.clone()) {
             return Some("has another server or CA".to_owned());
         }
-        self.pair_fault(&Artifact::AdminConf, pair)
+        self.pair_fault(artifact, pair)
     }
 
     fn pair_fault(&self, artifact: &Artifact, pair: LeafPair) -> Option<String> {

@@ -91,6 +91,11 @@ impl Layout {
         self.path("etc/kubernetes/admin.conf")
     }
 
+    /// Kubeconfig of the machine controllers.
+    pub fn machine_controller_conf(&self) -> PathBuf {
+        self.path("etc/metalform/pki/machine-controller.conf")
+    }
+
     /// Certificate and key of metalform as a client of etcd.
     pub fn etcd_client(&self) -> (PathBuf, PathBuf) {
         (self.pki().join("etcd/metalform.crt"), self.pki().join("etcd/metalform.key"))

@@ -70,6 +70,7 @@ mod tests {
                     value: String::new(),
                     effect: "NoSchedule".to_owned(),
                 }],
+                provider_id: None,
             },
         };
         std::fs::create_dir_all(layout.node_records().parent().unwrap()).unwrap();

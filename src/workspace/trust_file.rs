@@ -62,6 +62,7 @@ pub(super) enum Artifact {
     EtcdClient,
     Serve,
     AdminConf,
+    MachineControllerConf,
     SignedIndex(RepositoryIndex),
 }
 
@@ -78,6 +79,7 @@ impl Artifact {
             Self::EtcdClient,
             Self::Serve,
             Self::AdminConf,
+            Self::MachineControllerConf,
         ];
         cas.chain(rest).chain(subject.indexes.iter().cloned().map(Self::SignedIndex)).collect()
     }
@@ -107,6 +109,7 @@ impl Artifact {
                 vec![public(certificate), TrustFile { mode: OF_GROUP, ..private(key) }]
             }
             Self::AdminConf => vec![private(layout.admin_conf())],
+            Self::MachineControllerConf => vec![private(layout.machine_controller_conf())],
             Self::SignedIndex(index) => vec![public(layout.signed_indexes().join(&index.signed_path))],
         }
     }
@@ -120,7 +123,7 @@ impl Artifact {
             | Self::RoutingKey
             | Self::SshKey => Issuer::Generated,
             Self::EtcdClient => Issuer::Ca(Ca::Etcd),
-            Self::Serve | Self::AdminConf => Issuer::Ca(Ca::Kubernetes),
+            Self::Serve | Self::AdminConf | Self::MachineControllerConf => Issuer::Ca(Ca::Kubernetes),
             Self::SignedIndex(_) => Issuer::RepositoryKey,
         }
     }

@@ -143,6 +143,7 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     var/lib/metalform/serve/tls.crt
     var/lib/metalform/serve/tls.key
     etc/kubernetes/admin.conf
+    etc/metalform/pki/machine-controller.conf
     var/lib/metalform/repository/apt/dists/debian-13/InRelease
     ");
     let pending: Vec<TrustFile> =
@@ -273,6 +274,7 @@ fn what_was_issued_by_a_replaced_ca_is_issued_again() {
             "var/lib/metalform/serve/tls.crt: issued by another CA",
             "var/lib/metalform/serve/tls.key: issued by another CA",
             "etc/kubernetes/admin.conf: has another server or CA",
+            "etc/metalform/pki/machine-controller.conf: has another server or CA",
         ]
     );
     let etcd_client = fs::read(node.layout.etcd_client().0).unwrap();
@@ -313,6 +315,7 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
             "etc/kubernetes/admin.conf",
             "etc/kubernetes/pki/etcd/metalform.crt",
             "etc/kubernetes/pki/etcd/metalform.key",
+            "etc/metalform/pki/machine-controller.conf",
             "var/lib/metalform/serve/tls.crt",
             "var/lib/metalform/serve/tls.key",
         ]

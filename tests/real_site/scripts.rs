@@ -71,6 +71,11 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
+/// The clock of this thread begins.
+pub fn begin_clock() {
+    BEGAN.set(Some(Instant::now()));
+}
+
 /// As much later than [`CLOCK`] as the play lasts: leases expire.
 pub fn now() -> Timestamp {
     let lasted = BEGAN.get().map_or(Duration::ZERO, |began| began.elapsed());
@@ -102,7 +107,7 @@ pub struct Play {
     pub stage: Stage,
     /// How long the API is away after each change of etcd's members.
     pub away_after_change: Duration,
-    workspace: Arc<Workspace>,
+    pub workspace: Arc<Workspace>,
     registry: StageRegistry,
     /// The plan of the last `plan`.
     saved: ForeseenDeployment,
@@ -115,8 +120,8 @@ pub struct Play {
 type Lines = Vec<String>;
 
 impl Play {
-    fn new() -> Self {
-        BEGAN.set(Some(Instant::now()));
+    pub fn new() -> Self {
+        begin_clock();
         let root = tempfile::tempdir().unwrap();
         let document = Document { file: "bootstrap.yaml", text: CONFIGURATION };
         let subject = Subject {
@@ -148,7 +153,11 @@ impl Play {
         }
     }
 
-    async fn prepare(&mut self, line: &str) -> Result<(), String> {
+    /// A line of a script before its first command.
+    ///
+    /// # Errors
+    /// When a deployment fails.
+    pub async fn prepare(&mut self, line: &str) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             ["host", name, roles @ ..] => {
@@ -354,15 +363,7 @@ impl Play {
     }
 
     fn site(&self, goal: &NodeGoal, spec: NodeSpec) -> ClusterSite {
-        let session = self.stage.session(goal.name.as_str()).unwrap();
-        let ports = Ports {
-            host: Arc::new(StageHost { session, stage: self.stage.clone(), now }),
-            peers: Arc::new(StagePeers { stage: self.stage.clone(), now }),
-            api: ApiPort::Client(self.stage.api.client()),
-            etcd: EtcdPort::Connector(Arc::new(StageEtcd(self.stage.clone()))),
-            network: Arc::new(StageNetwork),
-            registry: Arc::new(self.registry.clone()),
-        };
+        let ports = ports(&self.stage, &self.registry, goal.name.as_str());
         ClusterSite::new(self.workspace.clone(), goal.clone(), spec, ports)
     }
 
@@ -413,6 +414,19 @@ impl Play {
     }
 }
 
+/// How a site of this host reaches everything.
+pub fn ports(stage: &Stage, registry: &StageRegistry, host: &str) -> Ports {
+    let session = stage.session(host).unwrap();
+    Ports {
+        host: Arc::new(StageHost { session, stage: stage.clone(), now }),
+        peers: Arc::new(StagePeers { stage: stage.clone(), now }),
+        api: ApiPort::Client(stage.api.client()),
+        etcd: EtcdPort::Connector(Arc::new(StageEtcd(stage.clone()))),
+        network: Arc::new(StageNetwork),
+        registry: Arc::new(registry.clone()),
+    }
+}
+
 /// Something happens just before an action.
 fn meanwhile(action: &str, mut happens: impl FnMut() + Send + Sync + 'static) -> Faults {
     let mut action = Named::new(action);
@@ -433,7 +447,7 @@ enum Replace {
 }
 
 /// A machine whose repositories offer the packages of a node.
-fn machine(facts: Facts) -> ScriptedHost {
+pub fn machine(facts: Facts) -> ScriptedHost {
     let mut host = ScriptedHost::new(facts);
     host.sysctls.insert("net.ipv4.conf.all.rp_filter".to_owned(), "2".to_owned());
     for (package, unit) in [("bird2", "bird"), ("haproxy", "haproxy"), ("containerd", "containerd")] {

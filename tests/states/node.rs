@@ -119,7 +119,7 @@ impl Node {
         };
         let annotations = [(SSH_HOST.to_owned(), "192.0.2.11".to_owned())].into();
         let metadata = NodeMetadata { name: Some("node".to_owned()), annotations, ..NodeMetadata::default() };
-        let manifest = NodeManifest { metadata, spec: NodeTaints { taints: vec![taint] } };
+        let manifest = NodeManifest { metadata, spec: NodeTaints { taints: vec![taint], provider_id: None } };
         let spec = NodeSpec::parse(&manifest).unwrap();
         let given = ClusterInputs { cluster: &cluster, spec: &spec, join_token: "SECRET.TOKEN" };
         values_of(&values(&inputs(goal, facts, joined), layer, given))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metalform::etcd::member::{Member, Membership};
 use metalform::etcd::membership::MembershipChange;
 use metalform::kube_api::client::{ApiCall, ApiError};
-use metalform::kube_api::lease::LeaseError;
+use metalform::kube_api::lease::{LeaseError, LeaseSubject};
 use metalform::operation::goal::peer_url;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
@@ -135,6 +135,6 @@ impl ModelSite {
         }
         let call = ApiCall { verb: "renew", object: "it".to_owned() };
         let source = Arc::new(ApiError::Unreachable { call, reason: "no answer".to_owned() });
-        EffectError::Lease(LeaseError::Expired { source })
+        EffectError::Lease(LeaseError::Expired { subject: LeaseSubject::EtcdMembership, source })
     }
 }

@@ -8,6 +8,7 @@ use super::host_claim::HostClaimRef;
 use super::host_facts::HostFacts;
 use super::host_state::HostState;
 use super::{rules, schema};
+use crate::machine::host_job::HostJob;
 
 /// `status` of a Host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +27,7 @@ pub struct HostStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HostClaimRef")]
     pub claim: Option<HostClaimRef>,
-    /// The token of the last claim; 0 before the first one.
+    /// The token of the last claim or reset; 0 before the first one.
     pub last_token: i64,
     /// Deployments that failed since the last one that succeeded.
     pub failures: i32,
@@ -34,6 +35,29 @@ pub struct HostStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::nullable_time")]
     pub last_failure: Option<Time>,
+    /// The jobs that have succeeded since the last claim or reset began, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub done_jobs: Vec<HostJob>,
+    /// The job that last failed since then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "FailedJob")]
+    pub failed_job: Option<FailedJob>,
+    /// When the last inspection that succeeded ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::nullable_time")]
+    pub inspected_at: Option<Time>,
+    /// What it has found that a clean host does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::residue")]
+    pub residue: Vec<String>,
+    /// Since when it does not answer over SSH; absent while it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::nullable_time")]
+    pub silent_since: Option<Time>,
+    /// Its power hook reports that it is off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub powered_off: bool,
     /// What was observed when it was last inspected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<HostFacts>,
@@ -41,4 +65,20 @@ pub struct HostStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// A job that failed, and is repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedJob {
+    /// Which one.
+    pub job: HostJob,
+    /// How many times in a row.
+    pub attempts: i32,
+    /// When it last failed.
+    #[schemars(schema_with = "schema::time")]
+    pub last: Time,
+    /// The error.
+    #[schemars(length(max = 4096))]
+    pub message: String,
 }

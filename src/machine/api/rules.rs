@@ -223,8 +223,8 @@ pub fn host_status() -> Value {
             "a claim must be removed before another one is set"
         ),
         rule(
-            "!has(self.claim) || self.claim.token == self.lastToken",
-            "lastToken must be the token of the claim"
+            "!has(self.claim) || self.claim.token <= self.lastToken",
+            "lastToken must not be less than the token of the claim"
         ),
         rule(
             "self.lastToken >= oldSelf.lastToken && \

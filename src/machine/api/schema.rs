@@ -84,6 +84,11 @@ pub(super) fn label_values(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// What a clean host does not have.
+pub(super) fn residue(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "maxItems": MOST_ENTRIES, "items": { "type": "string", "maxLength": 1024 } })
+}
+
 /// Conditions (apimachinery, `metav1.Condition`), one of each type.
 pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -56,7 +56,7 @@ fn every_request_is_decided_by_state_and_claim() {
         (&quarantine, "Resetting", true, exists, "+quarantine -release"),
         (&quarantine, "InUse", true, exists, "+quarantine -release"),
         (&release, "Quarantined", false, gone, "-quarantine +release"),
-        (&release, "Lost", false, gone, "-quarantine +release"),
+        (&release, "Lost", false, gone, "-lost -quarantine +release"),
         (&release, "Quarantined", true, exists, "-quarantine +release"),
         (&release, "Quarantined", true, gone, "-quarantine +release"),
         (&release, "Available", false, gone, "its state is Available, and it has no claim"),

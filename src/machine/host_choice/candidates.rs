@@ -34,6 +34,7 @@ impl<'a> Candidates<'a> {
         others.hosts += 1;
         match (mismatch, host.state) {
             (Some(Mismatch::Labels), _) => others.other_labels += 1,
+            (Some(Mismatch::FailureDomain), _) => others.other_domain += 1,
             (Some(Mismatch::Distribution), _) => others.other_distribution += 1,
             (Some(Mismatch::Architecture), _) => others.other_architecture += 1,
             (None, PoolState::Quarantined) => others.quarantined += 1,

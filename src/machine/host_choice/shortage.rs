@@ -14,6 +14,8 @@ pub struct HostShortage {
     pub quarantined: u32,
     /// Hosts with other labels than the selector.
     pub other_labels: u32,
+    /// Hosts with matching labels in another failure domain, or in none.
+    pub other_domain: u32,
     /// Hosts with matching labels and another distribution, or an unknown one.
     pub other_distribution: u32,
     /// Hosts with matching labels and distribution, and another architecture, or an unknown one.
@@ -30,6 +32,7 @@ impl fmt::Display for HostShortage {
             (self.in_use, "in use"),
             (self.quarantined, "quarantined"),
             (self.other_labels, "with labels that the selector does not match"),
+            (self.other_domain, "in another failure domain"),
             (self.other_distribution, "with another distribution"),
             (self.other_architecture, "with another architecture"),
         ];

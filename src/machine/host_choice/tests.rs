@@ -33,7 +33,7 @@ fn architecture(text: &str) -> Architecture {
     if text == "arm64" { Architecture::Arm64 } else { Architecture::Amd64 }
 }
 
-/// `m1 rack=a os=ubuntu arch=arm64 group=md noted=h1 created=5`.
+/// `m1 rack=a in=x os=ubuntu arch=arm64 group=md noted=h1 created=5`.
 fn machine(text: &str) -> WaitingMachine {
     let words: Vec<&str> = text.split_whitespace().collect();
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
@@ -46,6 +46,7 @@ fn machine(text: &str) -> WaitingMachine {
         noted: value("noted").map(|name| name.parse().unwrap()),
         requirement: HostRequirement {
             selector: expressions(&selector.join(" ")),
+            failure_domain: value("in").map(str::to_owned),
             distribution: value("os").map(|os| os.parse().unwrap()),
             architecture: value("arch").map(architecture),
         },

@@ -64,6 +64,8 @@ pub struct HostOrders {
     pub quarantine: bool,
     /// It leaves the quarantine: it is reset, whatever is on it.
     pub release: bool,
+    /// It is inspected again if it is free.
+    pub inspect: bool,
 }
 
 /// What is known of the Machine in the claim of a Host.

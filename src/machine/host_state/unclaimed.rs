@@ -35,11 +35,11 @@ pub(super) fn plan(scene: &HostScene, now: Timestamp) -> HostLifePlan {
             return HostLifePlan::of(HostState::Unreachable, HostReason::NoAnswer).entered_from(present);
         }
         HostState::Inspecting => return inspecting(scene, now),
-        HostState::Available => {}
+        HostState::Available if !host.orders.inspect => {}
         HostState::Unknown => {
             return HostLifePlan::of(HostState::Inspecting, HostReason::Inspecting).entered_from(present);
         }
-        // It returns, or has lost its claim without having been reset.
+        // It is inspected again, returns, or has lost its claim without having been reset.
         _ => return HostLifePlan::of(HostState::Unknown, HostReason::NotInspected).entered_from(present),
     }
     HostLifePlan::of(HostState::Available, HostReason::Clean)

@@ -99,7 +99,7 @@ impl MachineScene {
     }
 
     /// The Node of the Machine, if its provider ID is the Machine's.
-    pub(super) fn own_node(&self) -> Option<&MachineNode> {
+    pub fn own_node(&self) -> Option<&MachineNode> {
         let id = self.provider_id(&self.host.as_ref()?.name);
         self.node.as_ref().filter(|node| node.provider_id.as_ref() == Some(&id))
     }

@@ -1,7 +1,7 @@
 //! The lease on etcd membership: who holds it, one attempt to take it, and releasing it.
 
 use super::ClusterSite;
-use crate::kube_api::lease::{self, LeaseAttempt, LeaseHolder, LeaseState, MembershipLease};
+use crate::kube_api::lease::{self, HeldLease, LeaseAttempt, LeaseHolder, LeaseState, LeaseSubject};
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::lease::LeaseView;
 use crate::operation::site::EffectError;
@@ -13,7 +13,8 @@ impl ClusterSite {
 
     pub(super) async fn lease_view(&self) -> Result<Observation, EffectError> {
         let now = (self.workspace.now)();
-        let state = lease::state(&self.client().await?, &self.identity(), now).await?;
+        let state =
+            lease::state(&self.client().await?, LeaseSubject::EtcdMembership, &self.identity(), now).await?;
         Ok(Observation::Lease(match state {
             LeaseState::Free | LeaseState::Ours => LeaseView::Free,
             LeaseState::HeldBy(holder) => self.held_by(&holder),
@@ -28,7 +29,8 @@ impl ClusterSite {
     /// One attempt. Where another process holds it, its name is what was observed.
     pub(super) async fn take_lease(&self) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let attempt = MembershipLease::try_acquire(&client, &self.identity(), self.workspace.now).await?;
+        let (subject, clock) = (LeaseSubject::EtcdMembership, self.workspace.now);
+        let attempt = HeldLease::try_acquire(&client, subject, &self.identity(), clock).await?;
         let view = match attempt {
             LeaseAttempt::Held(lease) => {
                 *self.lease.lock().await = Some(lease);

@@ -94,11 +94,8 @@ impl ClusterSite {
         Ok(Observation::HostDifferences(differences(recorded(before).as_ref(), &now, &traces)))
     }
 
-    /// The mount point stays, where it is one.
     pub(super) async fn forget_host(&self) -> Result<Returned, EffectError> {
-        let script =
-            "cd / && { rm -rf /var/lib/metalform 2>/dev/null || test -z \"$(ls -A /var/lib/metalform)\"; }\n";
-        self.run("host:forget", script).await
+        self.run("host:forget", include_str!("forget_host.sh")).await
     }
 
     fn every_role(&self, inputs: &NodeInputs) -> Result<Vec<Compiled>, EffectError> {

@@ -37,7 +37,7 @@ impl Phase<ResetOperation> for ResetAllowed {
             .iter()
             .find(|(_, peer)| !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id);
         found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
-        if node.as_ref().is_some_and(|node| node.ready) {
+        if !scene.goal.kubelet_stopped && node.as_ref().is_some_and(|node| node.ready) {
             found.push(RemovalRefusal::InUse);
         }
         if found.is_empty() && survey.has_member() {

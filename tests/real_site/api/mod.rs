@@ -6,6 +6,7 @@ mod request;
 pub mod resource;
 pub mod rules;
 pub mod store;
+mod watching;
 
 #[cfg(test)]
 mod tests;
@@ -13,9 +14,10 @@ mod tests;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use axum::body::Body;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
 use kube::Client;
-use kube::client::Body;
+use kube::client::Body as Asking;
 use serde_json::{Value, json};
 
 use self::request::{Asked, selects};
@@ -62,14 +64,14 @@ impl ScriptedApi {
     /// A client of it. Needs a tokio runtime.
     pub fn client(&self) -> Client {
         let api = self.clone();
-        let service = tower::service_fn(move |request: Request<Body>| {
+        let service = tower::service_fn(move |request: Request<Asking>| {
             let api = api.clone();
             async move { api.answer(request).await }
         });
         Client::new(service, "default")
     }
 
-    async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, tower::BoxError> {
+    async fn answer(&self, request: Request<Asking>) -> Result<Response<Body>, tower::BoxError> {
         let (head, body) = request.into_parts();
         let body = body.collect_bytes().await?;
         let asked = Asked::new(&head.method, head.uri.path(), head.uri.query().unwrap_or_default());
@@ -83,6 +85,9 @@ impl ScriptedApi {
             Some(Fate::Status(code)) => return Ok(failure(&by_rule(code, &asked.title))),
             Some(Fate::AnswerLost) | None => {}
         };
+        if asked.verb == "watch" {
+            return Ok(watching::respond(self, &asked));
+        }
         let answered = {
             let mut server = self.lock();
             let ApiServer { store, passing, .. } = &mut *server;
@@ -114,6 +119,12 @@ impl Store {
                 return Err(Refused { code: 404, reason: "NotFound", message });
             }
             Some(Target::Health) => return Ok(json!("ok")),
+            Some(Target::Version) => {
+                return Ok(json!({
+                    "major": "1", "minor": "35", "gitVersion": "v1.35.4", "gitCommit": "", "gitTreeState": "",
+                    "buildDate": "", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+                }));
+            }
             Some(Target::Discovery { group, version }) => return discovery(group, version),
             Some(Target::Object(address)) => address,
         };
@@ -135,7 +146,7 @@ impl Store {
                 Ok(json!({
                     "apiVersion": address.kind.api_version(),
                     "kind": format!("{}List", address.kind.kind),
-                    "metadata": { "resourceVersion": "1" },
+                    "metadata": { "resourceVersion": self.version().to_string() },
                     "items": items,
                 }))
             }

@@ -21,6 +21,7 @@ impl Asked {
         let target = Target::of(path);
         let named = matches!(&target, Some(Target::Object(Address { name: Some(_), .. })));
         let verb = match *method {
+            Method::GET if query.split('&').any(|pair| pair == "watch=true") => "watch",
             Method::GET if matches!(target, Some(Target::Object(_))) && !named => "list",
             Method::GET => "get",
             Method::POST => "create",

@@ -115,6 +115,8 @@ pub enum Target {
     },
     /// `/readyz` and its like.
     Health,
+    /// `/version`.
+    Version,
 }
 
 impl Target {
@@ -123,6 +125,7 @@ impl Target {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match parts.as_slice() {
             ["readyz" | "livez" | "healthz"] => return Some(Self::Health),
+            ["version"] => return Some(Self::Version),
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
             _ => return None,

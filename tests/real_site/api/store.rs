@@ -26,6 +26,8 @@ pub struct Store {
     /// What each field manager applied last.
     applied: BTreeMap<(Key, String), Value>,
     version: u64,
+    /// What was deleted, with the version of its deletion.
+    deleted: Vec<(u64, Key, Value)>,
 }
 
 /// How a patch is meant.
@@ -56,6 +58,31 @@ impl Store {
                 && address.namespace.as_ref().is_none_or(|namespace| *namespace == key.1)
         };
         self.objects.iter().filter(|(key, _)| here(key)).map(|(_, object)| object).collect()
+    }
+
+    /// Of the last change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What became of the objects of a kind after a version, in order: version, type of the watch event, object.
+    pub fn changes_after(&self, address: &Address, version: u64) -> Vec<(u64, &'static str, Value)> {
+        let of = |object: &Value| object["metadata"]["resourceVersion"].as_str()?.parse::<u64>().ok();
+        let present = self.list(address).into_iter();
+        let present = present.filter_map(|object| Some((of(object)?, "MODIFIED", object.clone())));
+        let gone = self.deleted.iter().filter(|(_, key, _)| key.0 == address.kind.plural);
+        let gone = gone.map(|(version, _, object)| (*version, "DELETED", object.clone()));
+        let mut changes: Vec<_> = present.chain(gone).filter(|(at, ..)| *at > version).collect();
+        changes.sort_by_key(|(at, ..)| *at);
+        changes
+    }
+
+    /// Takes an object out, and remembers that it was there.
+    fn forget(&mut self, key: &Key) {
+        if let Some(object) = self.objects.remove(key) {
+            self.version += 1;
+            self.deleted.push((self.version, key.clone(), object));
+        }
     }
 
     pub fn read(&self, address: &Address) -> Result<&Value, Refused> {
@@ -158,7 +185,7 @@ impl Store {
             return Ok(self.put(address, going, dry));
         }
         if !dry {
-            self.objects.remove(&key(address));
+            self.forget(&key(address));
             self.applied.retain(|(of, _), _| *of != key(address));
         }
         Ok(object)
@@ -192,7 +219,7 @@ impl Store {
     }
 
     pub fn remove(&mut self, plural: &str, namespace: &str, name: &str) {
-        self.objects.remove(&(Kind::of(plural).plural, namespace.to_owned(), name.to_owned()));
+        self.forget(&(Kind::of(plural).plural, namespace.to_owned(), name.to_owned()));
     }
 
     /// Stores an object that differs from the present one under a new version, and gives back what is stored.
@@ -225,7 +252,7 @@ impl Store {
         }
         if object["metadata"]["deletionTimestamp"].is_string() && !has_finalizers(&object) {
             if !dry {
-                self.objects.remove(&key);
+                self.forget(&key);
             }
             return object;
         }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use metalform::kube_api::client::ApiError;
-use metalform::kube_api::lease::{LeaseAttempt, LeaseError, MembershipLease};
+use metalform::kube_api::lease::{HeldLease, LeaseAttempt, LeaseError, LeaseSubject};
 use metalform::kube_api::manifests::{self, ApplyOutcome, Comparison};
 use metalform::kube_api::nodes::{self, Annotations, Capacity};
 use metalform::kube_api::{pods, tokens};
@@ -157,7 +157,8 @@ async fn a_lease_has_one_holder_and_passes_on() {
     let api = ScriptedApi::new();
     let client = api.client();
     let clock = || Timestamp::from_second(1_800_000_000).unwrap();
-    let take = async |me| MembershipLease::try_acquire(&client, me, clock).await.unwrap();
+    let take =
+        async |me| HeldLease::try_acquire(&client, LeaseSubject::EtcdMembership, me, clock).await.unwrap();
     let LeaseAttempt::Held(mut first) = take("a/1").await else { panic!("the lease is free") };
     let LeaseAttempt::HeldBy(holder) = take("b/2").await else { panic!("the lease has two holders") };
     assert_eq!(holder.name, "a/1");

@@ -108,7 +108,7 @@ impl ScriptedHost {
         }
         if script.contains("metalform-before")
             || script.contains("before/brought")
-            || script.contains("rm -rf /var/lib/metalform")
+            || script.contains("Removes the record of what was there before")
         {
             return true;
         }
@@ -118,7 +118,7 @@ impl ScriptedHost {
             }
             return true;
         }
-        if script.contains("systemctl disable --now \"$unit\"") {
+        if script.contains("systemctl disable --now \"$@\"") {
             return self.stop_node();
         }
         if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {

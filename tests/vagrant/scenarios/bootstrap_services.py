@@ -10,6 +10,7 @@ USER = "metalform-serve"
 UNITS = {
     "metalform.service": USER,
     "metalform-signer.service": "root",
+    "metalform-machine-controller.service": "root",
     "metalform-registry.service": USER,
     "metalform-registry-writer.service": "root",
 }

@@ -1,0 +1,145 @@
+//! The passes of the machine controllers over what the caches show.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use kube::{Client, Resource, ResourceExt};
+
+use super::host_life_pass::pass_over_host;
+use super::host_workers::HostWorkers;
+use super::life_context::LifeContext;
+use super::machine_caches::MachineCaches;
+use super::machine_life_pass::pass_over_machine;
+use super::machine_pass::{MachinePass, MachinePassError, NextPass, pass_over_deployment, pass_over_set};
+use super::pass_key::{ObjectKey, PassKey};
+use super::pass_loop::Passes;
+use crate::kube_api::client::ApiError;
+use crate::machine::life_rules::LifeRules;
+use crate::machine::pool::Pool;
+use crate::machine::rollout_decision::RolloutObjects;
+use crate::machine::set_decision::SetObjects;
+
+/// The versions of the API servers are read again after this time.
+const VERSIONS: SignedDuration = SignedDuration::from_mins(5);
+
+/// Passes over one cluster.
+pub struct ClusterPasses {
+    client: Client,
+    caches: MachineCaches,
+    workers: Arc<dyn HostWorkers>,
+    clock: fn() -> Timestamp,
+    rules: Mutex<Arc<LifeRules>>,
+    rules_since: Mutex<Option<Timestamp>>,
+    pool: Mutex<Option<KnownPool>>,
+}
+
+/// The pool at a version of the caches, under these rules.
+struct KnownPool {
+    version: u64,
+    rules: Arc<LifeRules>,
+    pool: Arc<Pool>,
+}
+
+impl ClusterPasses {
+    /// Over this API; `caches` show what it had, a moment ago.
+    pub fn new(
+        client: Client,
+        caches: MachineCaches,
+        workers: Arc<dyn HostWorkers>,
+        clock: fn() -> Timestamp,
+    ) -> Self {
+        let rules = Mutex::new(Arc::new(LifeRules::DEFAULT));
+        Self { client, caches, workers, clock, rules, rules_since: Mutex::default(), pool: Mutex::default() }
+    }
+
+    /// With the version of an API server, which is not asked for every pass.
+    async fn rules(&self) -> Result<Arc<LifeRules>, MachinePassError> {
+        let now = (self.clock)();
+        let since = *lock(&self.rules_since);
+        if since.is_none_or(|since| now.duration_since(since) >= VERSIONS) {
+            let version = self.client.apiserver_version().await;
+            let version = version.map_err(|error| ApiError::new("get", "version", error))?;
+            let servers = version.git_version.parse().into_iter().collect();
+            let present = LifeRules { servers, ..LifeRules::DEFAULT };
+            let mut rules = lock(&self.rules);
+            if **rules != present {
+                *rules = Arc::new(present);
+            }
+            *lock(&self.rules_since) = Some(now);
+        }
+        Ok(lock(&self.rules).clone())
+    }
+
+    /// Made again only after a change.
+    fn pool(&self, rules: &Arc<LifeRules>) -> Arc<Pool> {
+        let version = self.caches.version();
+        let mut known = lock(&self.pool);
+        if let Some(known) = &*known
+            && known.version == version
+            && Arc::ptr_eq(&known.rules, rules)
+        {
+            return known.pool.clone();
+        }
+        let caches = &self.caches;
+        let pool = Pool::new(caches.machines.state(), caches.hosts.state(), caches.nodes.state(), rules);
+        let pool = Arc::new(pool);
+        *known = Some(KnownPool { version, rules: rules.clone(), pool: pool.clone() });
+        pool
+    }
+
+    async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {
+        let rules = self.rules().await?;
+        let context = LifeContext { client: &self.client, workers: self.workers.as_ref(), rules: &rules };
+        let (now, caches) = ((self.clock)(), &self.caches);
+        match key {
+            PassKey::Deployment(key) => {
+                let Some(deployment) = caches.deployments.find(|one| is(one, key)) else { return Ok(None) };
+                let sets = caches.sets.state_filter(|one| is_in(one, key));
+                let machines = caches.machines.state_filter(|one| is_in(one, key));
+                let cached = RolloutObjects { deployment, sets, machines };
+                let pool = self.pool(&rules);
+                let free_hosts = move |deployment: &_| pool.free_hosts(deployment);
+                pass_over_deployment(&self.client, &cached, &free_hosts, now).await.map(Some)
+            }
+            PassKey::Set(key) => {
+                let Some(set) = caches.sets.find(|one| is(one, key)) else { return Ok(None) };
+                let machines = caches.machines.state_filter(|one| is_in(one, key));
+                pass_over_set(&self.client, &SetObjects { set, machines }, now).await.map(Some)
+            }
+            PassKey::Machine(key) => {
+                let uid = caches.machines.find(|one| is(one, key)).and_then(|machine| machine.uid());
+                let Some(uid) = uid else { return Ok(None) };
+                let Some(cached) = self.pool(&rules).machine(&uid) else { return Ok(None) };
+                pass_over_machine(context, &cached, now).await.map(Some)
+            }
+            PassKey::Host(name) => {
+                let Some(cached) = self.pool(&rules).host(name) else { return Ok(None) };
+                pass_over_host(context, &cached, now).await.map(Some)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Passes for ClusterPasses {
+    async fn pass(&self, key: &PassKey) -> Result<NextPass, MachinePassError> {
+        let Some(pass) = self.over(key).await? else { return Ok(NextPass::OnChange) };
+        if let Some(conflict) = &pass.conflict {
+            tracing::debug!("{key}: {conflict}");
+        }
+        Ok(pass.next)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is<K: Resource>(object: &K, key: &ObjectKey) -> bool {
+    object.meta().name.as_ref() == Some(&key.name) && is_in(object, key)
+}
+
+fn is_in<K: Resource>(object: &K, key: &ObjectKey) -> bool {
+    object.meta().namespace.as_ref() == Some(&key.namespace)
+}

@@ -1,0 +1,171 @@
+//! Jobs on hosts of the pool, over the operations that the commands run.
+//!
+//! # Guarantees
+//! - Every program of a job has the token of its fence ([`PoolPorts::ports`]).
+//! - A job has its host to itself: commands on the bootstrap node take the same lock.
+//! - A job can be repeated from any state that an interrupted one leaves.
+
+mod check;
+mod deployment;
+mod fault;
+mod packages;
+mod ports;
+mod ssh_keys;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kube::Client;
+
+pub use self::fault::JobFault;
+pub use self::ports::{PoolPorts, SshPorts};
+use super::job_performer::{JobContext, JobPerformer};
+use crate::engine::cancel::Cancel;
+use crate::machine::api::host::HostObject;
+use crate::machine::host_job::HostJob;
+use crate::machine::job_order::{JobOrder, NodeOrder};
+use crate::machine::job_outcome::{HostFindings, HostPresence, JobError};
+use crate::machine::pool_node;
+use crate::model::event::Event;
+use crate::model::name::HostName;
+use crate::model::node::NodeSpec;
+use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
+use crate::operation::contract::Operation;
+use crate::operation::effect::{Action, KeepData};
+use crate::operation::goal::NodeGoal;
+use crate::operation::removal_goal::RemoveGoal;
+use crate::operation::reset::ResetOperation;
+use crate::operation::run::{RunContext, run};
+use crate::operation::site::Site;
+use crate::service::host_turn::HostTurn;
+use crate::service::workspace::goal;
+use crate::transport::Program;
+
+/// How long a command on the same host is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+/// How long a host may take to answer a probe.
+const PROBE: Duration = Duration::from_secs(10);
+
+/// Performs jobs on hosts of the pool.
+pub struct PoolPerformer {
+    /// The bootstrap node.
+    pub workspace: Arc<Workspace>,
+    /// The API.
+    pub client: Client,
+    /// How hosts are reached.
+    pub ports: Arc<dyn PoolPorts>,
+}
+
+/// One job that is performed.
+struct Job<'a> {
+    pool: &'a PoolPerformer,
+    order: &'a JobOrder,
+    context: &'a JobContext<'a>,
+    spec: NodeSpec,
+}
+
+#[async_trait]
+impl JobPerformer for PoolPerformer {
+    async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError> {
+        self.attempt(order, context).await.map_err(|fault| fault.into_error())
+    }
+
+    async fn probe(&self, host: &HostObject) -> HostPresence {
+        let Some(spec) = host.metadata.name.as_ref().and_then(|name| name.parse().ok()) else {
+            return HostPresence::Silent;
+        };
+        let Ok(spec) = self.spec(&spec, host) else { return HostPresence::Silent };
+        let access = self.ports.ports(&spec, None, &Cancel::never()).host;
+        let program = Program { script: ":\n".to_owned(), payload: Vec::new() };
+        match tokio::time::timeout(PROBE, access.run(&program)).await {
+            Err(_) => HostPresence::Silent,
+            Ok(Err(error)) => fault::presence(&error),
+            Ok(Ok(_)) => HostPresence::Answers,
+        }
+    }
+}
+
+impl PoolPerformer {
+    async fn attempt(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobFault> {
+        let spec = self.spec(&order.fence.host, &order.host)?;
+        let _turn = HostTurn::new(&self.workspace, &spec.name, LOCK_WAIT).take(&context.cancel).await?;
+        let job = Job { pool: self, order, context, spec };
+        let nothing = |()| HostFindings::default();
+        match order.job {
+            HostJob::Inspect => job.inspect().await,
+            HostJob::Check => job.check().await,
+            HostJob::UpgradePackages => job.upgrade_packages().await.map(nothing),
+            HostJob::Deploy => job.deploy(job.node()?).await.map(nothing),
+            HostJob::RestartKubelet => job.restart_kubelet(job.node()?).await.map(nothing),
+            HostJob::StopKubelet => job.stop_kubelet().await.map(nothing),
+            HostJob::Reset => job.reset().await.map(nothing),
+        }
+    }
+
+    /// The node that a host would be, without what a Machine gives it.
+    fn spec(&self, name: &HostName, host: &HostObject) -> Result<NodeSpec, JobFault> {
+        if *name == self.workspace.subject.name {
+            return Err(JobFault::BootstrapNode(name.clone()));
+        }
+        let ssh = host.spec.ssh_target(None)?;
+        let spec = NodeSpec::parse(&pool_node::manifest(name, &host.spec))?;
+        Ok(NodeSpec { ssh, ..spec })
+    }
+}
+
+impl Job<'_> {
+    fn node(&self) -> Result<&NodeOrder, JobFault> {
+        self.order.node.as_ref().ok_or(JobFault::NoNode(self.order.job))
+    }
+
+    fn goal(&self, spec: &NodeSpec) -> NodeGoal {
+        goal(&self.pool.workspace, spec)
+    }
+
+    /// Every connection to the host, under the token.
+    fn ports(&self, spec: &NodeSpec) -> Ports {
+        let token = u64::try_from(self.order.fence.token).unwrap_or(0);
+        self.pool.ports.ports(spec, Some(token), &self.context.cancel)
+    }
+
+    fn site(&self, goal: &NodeGoal, spec: &NodeSpec) -> ClusterSite {
+        ClusterSite::new(self.pool.workspace.clone(), goal.clone(), spec.clone(), self.ports(spec))
+    }
+
+    async fn run<O: Operation>(&self, goal: &O::Goal, site: &dyn Site) -> Result<(), JobFault> {
+        let report = |event: Event| {
+            if let Event::PhaseBegun { phase, .. } = &event {
+                (self.context.phase)(phase);
+            }
+            (self.pool.workspace.report)(event);
+        };
+        let cancel = self.context.cancel.clone();
+        run::<O>(goal, site, RunContext { host: self.spec.name.clone(), report: &report, cancel }).await?;
+        Ok(())
+    }
+
+    /// Once it returns, no program under this token or a smaller one starts the kubelet: its certificate and its
+    /// configuration are gone.
+    async fn stop_kubelet(&self) -> Result<(), JobFault> {
+        let site = self.site(&self.goal(&self.spec), &self.spec);
+        site.act(&Action::StopNode).await?;
+        Ok(())
+    }
+
+    /// Ends with a comparison that shows nothing of metalform's.
+    async fn reset(&self) -> Result<(), JobFault> {
+        let node = NodeGoal { leaves: true, ..self.goal(&self.spec) };
+        let site = self.site(&node, &self.spec);
+        let goal = RemoveGoal {
+            node,
+            offline: false,
+            force: false,
+            kubelet_stopped: true,
+            keep_data: KeepData(false),
+            drain_limit: Duration::ZERO,
+            together: std::collections::BTreeSet::new(),
+        };
+        self.run::<ResetOperation>(&goal, &site).await
+    }
+}

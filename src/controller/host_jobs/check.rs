@@ -1,0 +1,76 @@
+//! What is on a host, and whether it is fit to be a node.
+
+use super::Job;
+use super::fault::JobFault;
+use crate::machine::api::host_facts::HostFacts;
+use crate::machine::job_outcome::HostFindings;
+use crate::model::facts::Facts;
+use crate::operation::effect::{KeepData, Look, Observation};
+use crate::operation::goal::NodeGoal;
+use crate::operation::observed::node::{NodeView, Peer};
+use crate::operation::preflight::{failures, occupants};
+use crate::operation::site::{EffectError, Site};
+use crate::operation::survey::Survey;
+use crate::service::reset::compare_site;
+
+impl Job<'_> {
+    /// Facts, and what a clean host does not have.
+    pub(super) async fn inspect(&self) -> Result<HostFindings, JobFault> {
+        let goal = self.goal(&self.spec);
+        let site = self.site(&goal, &self.spec);
+        let (facts, mut residue) = compared(&site, &goal).await?;
+        let survey = survey(&site).await?;
+        residue.extend(occupants(&goal, &facts, &survey).into_iter().map(|one| one.what));
+        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue })
+    }
+
+    /// Every reason against the host.
+    pub(super) async fn check(&self) -> Result<HostFindings, JobFault> {
+        let goal = self.goal(&self.spec);
+        let site = self.site(&goal, &self.spec);
+        let (facts, residue) = compared(&site, &goal).await?;
+        if !residue.is_empty() {
+            return Err(JobFault::NotClean(residue));
+        }
+        let received = (self.pool.workspace.now)().as_second();
+        let (survey, node, peers) = (survey(&site).await?, node(&site).await?, peers(&site).await?);
+        let found = failures(&goal, (&facts, received), &survey, (node.as_ref(), None), peers.iter());
+        if !found.is_empty() {
+            return Err(JobFault::Preflight(found));
+        }
+        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue: Vec::new() })
+    }
+}
+
+/// The facts, and what metalform has left.
+async fn compared(site: &dyn Site, goal: &NodeGoal) -> Result<(Facts, Vec<String>), JobFault> {
+    let (facts, differences) = compare_site(site, goal.clone(), KeepData(false)).await?;
+    let left = differences.iter().filter(|one| one.ours).map(ToString::to_string);
+    Ok((facts, left.collect()))
+}
+
+async fn survey(site: &dyn Site) -> Result<Survey, JobFault> {
+    match site.look(&Look::Survey).await? {
+        Observation::Survey(survey) => Ok(survey),
+        _ => Err(unexpected(&Look::Survey)),
+    }
+}
+
+async fn node(site: &dyn Site) -> Result<Option<NodeView>, JobFault> {
+    match site.look(&Look::Node).await? {
+        Observation::Node(node) => Ok(node),
+        _ => Err(unexpected(&Look::Node)),
+    }
+}
+
+async fn peers(site: &dyn Site) -> Result<std::collections::BTreeMap<String, Peer>, JobFault> {
+    match site.look(&Look::Peers).await? {
+        Observation::Peers(peers) => Ok(peers),
+        _ => Err(unexpected(&Look::Peers)),
+    }
+}
+
+/// A site answers a look with its own observation.
+fn unexpected(look: &Look) -> JobFault {
+    JobFault::Effect(EffectError::Impossible { what: look.sentence() })
+}

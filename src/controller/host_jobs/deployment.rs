@@ -1,0 +1,65 @@
+//! A host becomes the node of a Machine, by the phases of `deploy-node`.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, PostParams};
+
+use super::Job;
+use super::fault::JobFault;
+use crate::kube_api::FIELD_MANAGER;
+use crate::kube_api::client::ApiError;
+use crate::kube_api::nodes;
+use crate::machine::job_order::NodeOrder;
+use crate::machine::pool_node;
+use crate::model::node::NodeSpec;
+use crate::operation::deploy::DeployOperation;
+use crate::operation::effect::Action;
+use crate::operation::site::Site;
+
+impl Job<'_> {
+    /// Its Node is created first. Ends when the Node is Ready as that host, and a pod on it was reached.
+    pub(super) async fn deploy(&self, order: &NodeOrder) -> Result<(), JobFault> {
+        let available = self.pool.workspace.bundle.kubernetes_version().unwrap_or_default();
+        if available != order.kubelet {
+            let (requested, available) = (order.kubelet.clone(), available.to_owned());
+            return Err(JobFault::Version { requested, available });
+        }
+        let spec = self.registered(order).await?;
+        self.add_ssh_keys(&order.ssh_public_keys).await?;
+        let goal = self.goal(&spec);
+        self.run::<DeployOperation>(&goal, &self.site(&goal, &spec)).await
+    }
+
+    /// Its Node was deleted: it is created again, and what a deployment records in it is recorded again.
+    pub(super) async fn restart_kubelet(&self, order: &NodeOrder) -> Result<(), JobFault> {
+        let spec = self.registered(order).await?;
+        let goal = self.goal(&spec);
+        let site = self.site(&goal, &spec);
+        site.act(&Action::RestartKubelet).await?;
+        self.run::<DeployOperation>(&goal, &site).await
+    }
+
+    /// The Node of the Machine, created where it does not exist, with the SSH settings of the Host as they are now.
+    async fn registered(&self, order: &NodeOrder) -> Result<NodeSpec, JobFault> {
+        let (client, name, host) = (&self.pool.client, &self.spec.name, &self.order.host.spec);
+        let node = match nodes::get(client, name).await? {
+            Some(node) => node,
+            None => create(client, &pool_node::object(name, host, order)).await?,
+        };
+        let found = node.spec.as_ref().and_then(|spec| spec.provider_id.clone()).unwrap_or_default();
+        if found != order.provider_id {
+            let (node, expected) = (name.clone(), order.provider_id.clone());
+            return Err(JobFault::ForeignNode { node, found, expected });
+        }
+        let annotations = pool_node::ssh_annotations(host);
+        let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        nodes::annotate(client, name, &annotations).await?;
+        Ok(NodeSpec { ssh: self.spec.ssh.clone(), ..NodeSpec::from_node(&node)? })
+    }
+}
+
+async fn create(client: &kube::Client, node: &Node) -> Result<Node, JobFault> {
+    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    let created = Api::<Node>::all(client.clone()).create(&parameters, node).await;
+    let name = node.metadata.name.clone().unwrap_or_default();
+    Ok(created.map_err(|error| ApiError::new("create", format!("node/{name}"), error))?)
+}

@@ -1,0 +1,160 @@
+//! Why a job on a host failed.
+
+use crate::engine::host::HostError;
+use crate::kube_api::client::ApiError;
+use crate::machine::api::host::HostSpecError;
+use crate::machine::host_job::HostJob;
+use crate::machine::job_outcome::{HostPresence, JobError};
+use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
+use crate::model::node::NodeProblems;
+use crate::operation::preflight::PreflightFailure;
+use crate::operation::run::RunError;
+use crate::operation::site::EffectError;
+use crate::transport::error::TransportError;
+use crate::workspace::host_lock::HostLockError;
+
+/// Why a job on a host failed.
+#[derive(Debug, thiserror::Error)]
+pub enum JobFault {
+    /// The Host is invalid.
+    #[error(transparent)]
+    Spec(#[from] HostSpecError),
+    /// Its Node would be invalid.
+    #[error("{0}")]
+    Node(#[from] NodeProblems),
+    /// It has the name of the bootstrap node.
+    #[error("{0} is the bootstrap node, which no Machine can have")]
+    BootstrapNode(HostName),
+    /// The job needs a Machine.
+    #[error("the {0} is a job of a Machine")]
+    NoNode(HostJob),
+    /// A command runs on the host.
+    #[error(transparent)]
+    Locked(#[from] HostLockError),
+    /// An operation ended before every phase held.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Something could not be observed or done.
+    #[error(transparent)]
+    Effect(#[from] EffectError),
+    /// The host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The API.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The host is not fit to be a node.
+    #[error("{}", .0.iter().map(|one| format!("{} ({})", one.what, one.hint)).collect::<Vec<_>>().join("; "))]
+    Preflight(Vec<PreflightFailure>),
+    /// The host is not clean.
+    #[error("the host is not clean: {}", .0.join("; "))]
+    NotClean(Vec<String>),
+    /// The bundle does not have the version of the kubelet.
+    #[error("versions.kubelet is {requested}, but the bundle contains Kubernetes {available}")]
+    Version {
+        /// By the Machine.
+        requested: String,
+        /// Of the bundle.
+        available: String,
+    },
+    /// The name is taken.
+    #[error("Node {node} exists with provider ID {found:?}, expected {expected:?}")]
+    ForeignNode {
+        /// Its name.
+        node: HostName,
+        /// Empty: it has none.
+        found: String,
+        /// Of the Machine.
+        expected: String,
+    },
+    /// Resources that metalform writes cannot be declared.
+    #[error("cannot declare {what}: {reason}")]
+    Declare {
+        /// `the public keys`.
+        what: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl JobFault {
+    /// In one line.
+    pub(super) fn into_error(self) -> JobError {
+        let message = error_chain(&self).lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        JobError { message, presence: self.presence() }
+    }
+
+    fn presence(&self) -> HostPresence {
+        let effect = match self {
+            Self::Host(error) => return presence(error),
+            Self::Effect(error) => error,
+            Self::Run(RunError::Effect { source, .. }) => source.as_ref(),
+            _ => return HostPresence::Answers,
+        };
+        match effect {
+            EffectError::Host(error) => presence(error),
+            _ => HostPresence::Answers,
+        }
+    }
+}
+
+/// A host that refuses a login, or has another key, answers.
+pub(super) fn presence(error: &HostError) -> HostPresence {
+    match error.connection() {
+        Some(TransportError::Unreachable { .. } | TransportError::Lost { .. }) => HostPresence::Silent,
+        _ => HostPresence::Answers,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_silent_only_where_the_connection_is_not_made_or_breaks() {
+        let host = || "10.0.0.2:22".to_owned();
+        let unreachable = || TransportError::Unreachable { host: host(), reason: "no route".to_owned() };
+        let run = |error: HostError| {
+            let source = Box::new(EffectError::Host(error));
+            JobFault::Run(RunError::Effect {
+                phase: "Reachable".to_owned(),
+                what: "connect".to_owned(),
+                source,
+            })
+        };
+        for (fault, message, presence) in [
+            (
+                run(unreachable().into()),
+                "Reachable: could not connect: 10.0.0.2:22: no SSH connection: no route",
+                HostPresence::Silent,
+            ),
+            (
+                JobFault::Effect(EffectError::Host(
+                    TransportError::Lost { host: host(), reason: "reset".to_owned() }.into(),
+                )),
+                "10.0.0.2:22: connection lost: reset",
+                HostPresence::Silent,
+            ),
+            (
+                JobFault::Host(
+                    TransportError::HostKeyUnknown { host: host(), found: "SHA256:a".to_owned() }.into(),
+                ),
+                "10.0.0.2:22: unknown host key SHA256:a",
+                HostPresence::Answers,
+            ),
+            (
+                JobFault::NotClean(vec![
+                    "package kubelet: is there".to_owned(),
+                    "link cni0: is there".to_owned(),
+                ]),
+                "the host is not clean: package kubelet: is there; link cni0: is there",
+                HostPresence::Answers,
+            ),
+            (JobFault::Run(RunError::Interrupted), "interrupted", HostPresence::Answers),
+        ] {
+            let error = fault.into_error();
+            assert_eq!((error.message.as_str(), error.presence), (message, presence));
+        }
+    }
+}

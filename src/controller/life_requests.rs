@@ -1,0 +1,114 @@
+//! Reads what a pass over a Machine or a Host is decided from, and carries out what is no write of one object.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube::api::Api;
+use kube::{Client, ResourceExt};
+
+use super::machine_requests::{get, get_named};
+use crate::kube_api::client::ApiError;
+use crate::kube_api::eviction::{self, PodName};
+use crate::kube_api::nodes;
+use crate::kube_api::tokens::{self, TokenError};
+use crate::machine::api::host::HostObject;
+use crate::machine::api::machine::Machine;
+use crate::machine::host_observation::HostObjects;
+use crate::machine::life_observation::{MachineObjects, choice_of_noted};
+use crate::machine::node_observation::accepts_pods;
+use crate::model::name::HostName;
+
+/// The Machine of this name and UID as the API server has it now; `None` if it does not exist.
+pub(super) async fn read_machine(client: &Client, observed: &Machine) -> Result<Option<Machine>, ApiError> {
+    let found = get(client, observed).await?;
+    Ok(found.filter(|found| found.uid() == observed.uid()))
+}
+
+/// The Host that it has noted, which is the only one that it may have claimed; its Node; and, where a cache shows no other
+/// node for its pods, all Nodes. The Host is read after the Machine, and the Node last. The choice of a Machine that has
+/// noted no Host is the cached one.
+pub(super) async fn read_machine_objects(
+    client: &Client,
+    machine: Machine,
+    cached: &MachineObjects,
+) -> Result<MachineObjects, ApiError> {
+    let noted = machine.status.as_ref().and_then(|status| status.host.clone());
+    let hosts: Api<HostObject> = Api::all(client.clone());
+    let host = match &noted {
+        Some(noted) => get_named(&hosts, noted).await?,
+        None => None,
+    };
+    let node = match noted.as_ref().and_then(|noted| noted.parse().ok()) {
+        Some(noted) => nodes::get(client, &noted).await?,
+        None => None,
+    };
+    let choice = match &noted {
+        Some(_) => choice_of_noted(&machine, host.as_ref()),
+        None => cached.choice.clone(),
+    };
+    let is_draining = machine.metadata.deletion_timestamp.is_some() && node.is_some();
+    let elsewhere = if cached.elsewhere || !is_draining {
+        cached.elsewhere
+    } else {
+        let nodes = nodes::list(client).await?;
+        nodes.iter().any(|node| Some(&node.name_any()) != noted.as_ref() && accepts_pods(node))
+    };
+    Ok(MachineObjects {
+        machine: Arc::new(machine),
+        host: host.map(Arc::new),
+        node: node.map(Arc::new),
+        choice,
+        elsewhere,
+    })
+}
+
+/// The Host as the API server has it now, then the Machine in its claim, then its Node; `None` if it does not exist.
+pub(super) async fn read_host_objects(
+    client: &Client,
+    observed: &HostObject,
+    name: &HostName,
+) -> Result<Option<HostObjects>, ApiError> {
+    let hosts: Api<HostObject> = Api::all(client.clone());
+    let found = get_named(&hosts, name.as_str()).await?;
+    let Some(host) = found.filter(|found| found.uid() == observed.uid()) else { return Ok(None) };
+    let claim = host.status.as_ref().and_then(|status| status.claim.as_ref()).map(|claim| &claim.machine);
+    let machine = match claim {
+        Some(claim) => {
+            let machines: Api<Machine> = Api::namespaced(client.clone(), &claim.namespace);
+            get_named(&machines, &claim.name).await?
+        }
+        None => None,
+    };
+    let node = nodes::get(client, name).await?;
+    Ok(Some(HostObjects { host: Arc::new(host), machine: machine.map(Arc::new), node: node.map(Arc::new) }))
+}
+
+/// Evicts pods; those whose budget does not allow it now stay.
+pub(super) async fn evict(client: &Client, pods: &BTreeSet<PodName>) -> Result<(), ApiError> {
+    for pod in pods {
+        let evicted = eviction::evict(client, pod).await?;
+        tracing::info!(%pod, evicted, "machines: evict");
+    }
+    Ok(())
+}
+
+/// Deletes pods of a node.
+pub(super) async fn delete_pods(
+    client: &Client,
+    pods: &BTreeSet<PodName>,
+    node: &HostName,
+) -> Result<(), ApiError> {
+    for pod in pods {
+        eviction::delete(client, pod, node).await?;
+        tracing::info!(%pod, "machines: delete");
+    }
+    Ok(())
+}
+
+/// Deletes all tokens with which a kubelet could join as this node.
+pub(super) async fn revoke_tokens(client: &Client, node: &HostName) -> Result<(), TokenError> {
+    for id in tokens::ids(client, node).await? {
+        tokens::delete(client, &id).await?;
+    }
+    Ok(())
+}

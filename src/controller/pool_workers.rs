@@ -1,0 +1,224 @@
+//! The workers of this process: one job a host, in the background.
+//!
+//! # Guarantees
+//! - Those of [`HostWorkers`].
+//! - At most so many hosts are provisioned at the same time ([`PoolWorkers::new`]); the others wait in the order in which
+//!   they were begun. Inspections, stops and resets do not wait for them.
+//! - When it is dropped, every job is dropped too: nothing new is done on any host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinSet;
+
+use super::host_workers::HostWorkers;
+use super::job_performer::{JobContext, JobPerformer};
+use crate::engine::cancel::{self, Cancel, CancelHandle, CancelLevel};
+use crate::machine::api::host::HostObject;
+use crate::machine::host_job::{HostJob, HostWork};
+use crate::machine::job_order::JobOrder;
+use crate::machine::job_outcome::{HostFindings, HostPresence, JobError, JobOutcome};
+use crate::model::name::HostName;
+
+/// The phase of a job before its first.
+const STARTING: &str = "starting";
+/// The phase of a job that waits until another host is provisioned.
+const WAITING: &str = "waiting for other hosts";
+
+/// Workers over one performer.
+pub struct PoolWorkers {
+    shared: Arc<Shared>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+struct Shared {
+    performer: Arc<dyn JobPerformer>,
+    provisionings: Semaphore,
+    clock: fn() -> Timestamp,
+    /// Receives each host whose work or presence has changed.
+    changed: UnboundedSender<HostName>,
+    hosts: Mutex<Hosts>,
+}
+
+#[derive(Default)]
+struct Hosts {
+    jobs: BTreeMap<HostName, RunningJob>,
+    probing: BTreeSet<HostName>,
+    presences: BTreeMap<HostName, (HostPresence, Timestamp)>,
+}
+
+struct RunningJob {
+    job: HostJob,
+    token: i64,
+    phase: String,
+    handle: CancelHandle,
+    outcome: Option<JobOutcome>,
+}
+
+impl PoolWorkers {
+    /// With at most so many provisionings at the same time. `changed` receives each host whose work has begun, has another
+    /// phase or has ended, or that was probed.
+    pub fn new(
+        performer: Arc<dyn JobPerformer>,
+        provisionings: NonZeroUsize,
+        clock: fn() -> Timestamp,
+        changed: UnboundedSender<HostName>,
+    ) -> Self {
+        let provisionings = Semaphore::new(provisionings.get());
+        let shared = Shared { performer, provisionings, clock, changed, hosts: Mutex::default() };
+        Self { shared: Arc::new(shared), tasks: Mutex::default() }
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+}
+
+impl HostWorkers for PoolWorkers {
+    fn work(&self, host: &HostName) -> HostWork {
+        match self.shared.hosts().jobs.get(host) {
+            None => HostWork::Idle,
+            Some(RunningJob { job, token, phase, .. }) => {
+                HostWork::Running { job: *job, token: *token, phase: phase.clone() }
+            }
+        }
+    }
+
+    fn begin(&self, order: JobOrder) {
+        let (handle, cancel) = cancel::channel();
+        let host = order.fence.host.clone();
+        let (job, token) = (order.job, order.fence.token);
+        {
+            let mut hosts = self.shared.hosts();
+            if hosts.jobs.contains_key(&host) {
+                return;
+            }
+            let running = RunningJob { job, token, phase: STARTING.to_owned(), handle, outcome: None };
+            hosts.jobs.insert(host.clone(), running);
+        }
+        tracing::info!(%host, %job, token, "job begins");
+        let shared = self.shared.clone();
+        self.spawn(async move { shared.perform(order, cancel).await });
+    }
+
+    fn cancel(&self, host: &HostName) {
+        if let Some(running) = self.shared.hosts().jobs.get(host) {
+            running.handle.cancel(CancelLevel::AfterResource);
+        }
+    }
+
+    fn outcome(&self, host: &HostName) -> Option<JobOutcome> {
+        self.shared.hosts().jobs.get(host)?.outcome.clone()
+    }
+
+    fn recorded(&self, outcome: &JobOutcome) {
+        let host = &outcome.fence.host;
+        let mut hosts = self.shared.hosts();
+        if hosts.jobs.get(host).is_some_and(|running| running.outcome.as_ref() == Some(outcome)) {
+            hosts.jobs.remove(host);
+            drop(hosts);
+            self.shared.changed(host);
+        }
+    }
+
+    fn probe(&self, host: &Arc<HostObject>) {
+        let Some(name) = host.metadata.name.as_ref().and_then(|name| name.parse::<HostName>().ok()) else {
+            return;
+        };
+        if !self.shared.hosts().probing.insert(name.clone()) {
+            return;
+        }
+        let (shared, host) = (self.shared.clone(), host.clone());
+        self.spawn(async move {
+            let probed = AssertUnwindSafe(shared.performer.probe(&host)).catch_unwind().await;
+            let presence = probed.unwrap_or(HostPresence::Silent);
+            let mut hosts = shared.hosts();
+            hosts.probing.remove(&name);
+            hosts.presences.insert(name.clone(), (presence, (shared.clock)()));
+            drop(hosts);
+            shared.changed(&name);
+        });
+    }
+
+    fn presence(&self, host: &HostName) -> Option<(HostPresence, Timestamp)> {
+        self.shared.hosts().presences.get(host).copied()
+    }
+}
+
+impl Shared {
+    fn hosts(&self) -> MutexGuard<'_, Hosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The receiver is gone only when the process ends.
+    fn changed(&self, host: &HostName) {
+        let _ = self.changed.send(host.clone());
+    }
+
+    fn set_phase(&self, host: &HostName, phase: &str) {
+        if let Some(running) = self.hosts().jobs.get_mut(host) {
+            phase.clone_into(&mut running.phase);
+        }
+        self.changed(host);
+    }
+
+    async fn perform(&self, order: JobOrder, cancel: Cancel) {
+        let host = &order.fence.host;
+        let work = AssertUnwindSafe(self.in_turn(&order, cancel)).catch_unwind();
+        let panicked = |_| {
+            let message = "the worker panicked, which is a bug of metalform".to_owned();
+            Err(JobError { message, presence: HostPresence::Answers })
+        };
+        let result = work.await.unwrap_or_else(panicked);
+        match &result {
+            Ok(_) => tracing::info!(%host, job = %order.job, "job succeeded"),
+            Err(error) => tracing::warn!(%host, job = %order.job, %error, "job failed"),
+        }
+        let presence = result.as_ref().err().map_or(HostPresence::Answers, |error| error.presence);
+        let (fence, ended) = (order.fence.clone(), (self.clock)());
+        let outcome = JobOutcome { job: order.job, fence, ended, result };
+        {
+            let mut hosts = self.hosts();
+            hosts.presences.insert(host.clone(), (presence, ended));
+            if let Some(running) = hosts.jobs.get_mut(host) {
+                running.outcome = Some(outcome);
+            }
+        }
+        self.changed(host);
+    }
+
+    async fn in_turn(&self, order: &JobOrder, cancel: Cancel) -> Result<HostFindings, JobError> {
+        let host = &order.fence.host;
+        let _permit = if matches!(order.job, HostJob::UpgradePackages | HostJob::Deploy) {
+            if self.provisionings.available_permits() == 0 {
+                self.set_phase(host, WAITING);
+            }
+            tokio::select! {
+                biased;
+                () = cancel.reached(CancelLevel::AfterResource) => return Err(interrupted()),
+                permit = self.provisionings.acquire() => permit.ok(),
+            }
+        } else {
+            None
+        };
+        let phase = |phase: &str| self.set_phase(host, phase);
+        let context = JobContext { cancel, phase: &phase };
+        self.performer.perform(order, &context).await
+    }
+}
+
+fn interrupted() -> JobError {
+    JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers }
+}
+
+#[cfg(test)]
+#[path = "pool_workers_tests.rs"]
+mod tests;

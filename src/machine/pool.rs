@@ -1,0 +1,116 @@
+//! All Machines, Hosts and Nodes of a cluster as caches show them, and what a pass over one of them needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+
+use super::api::host::HostObject;
+use super::api::machine::Machine;
+use super::api::machine_deployment::MachineDeployment;
+use super::host_choice::{HostChoice, PoolHost, WaitingMachine, choose, free_hosts};
+use super::host_observation::{HostObjects, pool_host};
+use super::life_observation::{MachineObjects, group, requirement, waiting};
+use super::life_rules::LifeRules;
+use super::node_observation;
+
+/// One state of the pool. To make one takes the time of looking at each object once, and of one choice for each Machine
+/// that waits.
+#[derive(Debug, Default)]
+pub struct Pool {
+    /// By UID.
+    machines: BTreeMap<String, Arc<Machine>>,
+    /// By name.
+    hosts: BTreeMap<String, Arc<HostObject>>,
+    /// By name.
+    nodes: BTreeMap<String, Arc<Node>>,
+    /// Names of Hosts, by the UID of the Machine in their claim.
+    claims: BTreeMap<String, String>,
+    waiting: Vec<WaitingMachine>,
+    candidates: Vec<PoolHost>,
+    choices: BTreeMap<String, HostChoice>,
+    /// Nodes that can run pods of others.
+    accepting: BTreeSet<String>,
+    /// Machines that are not being deleted and have yet to join with a Host of their own.
+    joining: BTreeSet<String>,
+}
+
+impl Pool {
+    /// Of these objects. A Machine whose kubelet must not join gets no choice: it would keep a host from others.
+    pub fn new(
+        machines: impl IntoIterator<Item = Arc<Machine>>,
+        hosts: impl IntoIterator<Item = Arc<HostObject>>,
+        nodes: impl IntoIterator<Item = Arc<Node>>,
+        rules: &LifeRules,
+    ) -> Self {
+        let machines = machines.into_iter().filter_map(|machine| Some((machine.uid()?, machine)));
+        let mut pool = Self {
+            machines: machines.collect(),
+            hosts: hosts.into_iter().map(|host| (host.name_any(), host)).collect(),
+            nodes: nodes.into_iter().map(|node| (node.name_any(), node)).collect(),
+            ..Self::default()
+        };
+        for (name, host) in &pool.hosts {
+            let claim = host.status.as_ref().and_then(|status| status.claim.as_ref());
+            pool.claims.extend(claim.map(|claim| (claim.machine.uid.clone(), name.clone())));
+        }
+        let accepting = pool.nodes.iter().filter(|(_, node)| node_observation::accepts_pods(node));
+        pool.accepting = accepting.map(|(name, _)| name.clone()).collect();
+        for (uid, machine) in &pool.machines {
+            let is_claimed = pool.claims.contains_key(uid);
+            let is_living = machine.metadata.deletion_timestamp.is_none();
+            let joined = machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+            if is_claimed && is_living && !joined {
+                pool.joining.insert(uid.clone());
+            }
+            if !is_claimed && let Some(waiting) = waiting(machine) {
+                let kubelet = machine.spec.versions.kubelet().unwrap_or_default();
+                let may_join = waiting.noted.is_some() || rules.skew(kubelet).is_none();
+                pool.waiting.extend(Some(waiting).filter(|_| may_join));
+            }
+        }
+        let groups = |uid: &str| pool.machines.get(uid).map(|machine| group(machine)).unwrap_or_default();
+        pool.candidates = pool.hosts.values().filter_map(|host| pool_host(host, groups)).collect();
+        pool.choices = choose(&pool.waiting, &pool.candidates);
+        pool
+    }
+
+    /// What a pass over a Machine needs.
+    pub fn machine(&self, uid: &str) -> Option<MachineObjects> {
+        let machine = self.machines.get(uid)?;
+        let noted = machine.status.as_ref().and_then(|status| status.host.as_ref());
+        let host = self.claims.get(uid).or(noted);
+        let node = host.and_then(|host| self.nodes.get(host));
+        let other_node = self.accepting.iter().any(|name| Some(name) != host);
+        let other_machine = self.joining.iter().any(|joining| joining != uid);
+        Some(MachineObjects {
+            machine: machine.clone(),
+            host: host.and_then(|host| self.hosts.get(host)).cloned(),
+            node: node.cloned(),
+            choice: self.choices.get(uid).cloned(),
+            elsewhere: other_node || other_machine,
+        })
+    }
+
+    /// What a pass over a Host needs.
+    pub fn host(&self, name: &str) -> Option<HostObjects> {
+        let host = self.hosts.get(name)?;
+        let claim = host.status.as_ref().and_then(|status| status.claim.as_ref());
+        let machine = claim.and_then(|claim| self.machines.get(&claim.machine.uid));
+        Some(HostObjects {
+            host: host.clone(),
+            machine: machine.cloned(),
+            node: self.nodes.get(name).cloned(),
+        })
+    }
+
+    /// Hosts that are free, match the template and are noted by no Machine.
+    pub fn free_hosts(&self, deployment: &MachineDeployment) -> u32 {
+        let config = deployment.spec.template.spec.provider_spec.decode();
+        config.map_or(0, |config| free_hosts(&requirement(&config), &self.waiting, &self.candidates))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! The machine controllers over the scripted API: from a MachineDeployment to a node, with one leader at a time.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use metalform::controller::job_performer::{JobContext, JobPerformer};
+use metalform::controller::leadership::lead;
+use metalform::controller::machine_controller::{ControllerSettings, control};
+use metalform::engine::cancel::{self, CancelLevel};
+use metalform::machine::api::host::HostObject;
+use metalform::machine::api::host_facts::HostFacts;
+use metalform::machine::host_job::HostJob;
+use metalform::machine::job_order::JobOrder;
+use metalform::machine::job_outcome::{HostFindings, HostPresence, JobError};
+use metalform::model::facts::Facts;
+use serde_json::{Value, json};
+
+use crate::api::ScriptedApi;
+use crate::scripts::{begin_clock, now};
+
+const NAMESPACE: &str = "kube-system";
+
+/// Hosts that take no time, or for ever; a deployed one has a Node that is Ready.
+struct Performer {
+    api: ScriptedApi,
+    /// Who they work for.
+    leader: &'static str,
+    log: Arc<Mutex<Vec<String>>>,
+    /// Jobs that do not end.
+    hang: Option<HostJob>,
+    /// How many jobs of these are dropped before their end.
+    dropped: Arc<Mutex<usize>>,
+}
+
+struct Unfinished(Arc<Mutex<usize>>, bool);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() += usize::from(!self.1);
+    }
+}
+
+impl Performer {
+    fn new(api: &ScriptedApi, leader: &'static str) -> Self {
+        Self { api: api.clone(), leader, log: Arc::default(), hang: None, dropped: Arc::default() }
+    }
+
+    fn register(&self, order: &JobOrder) {
+        let node = order.node.as_ref().unwrap();
+        let mut annotations = node.settings.annotations.clone();
+        annotations.insert("metalform.dev/ssh-host".to_owned(), order.host.spec.address.clone());
+        let object = json!({
+            "metadata": { "name": order.fence.host, "labels": node.settings.labels, "annotations": annotations },
+            "spec": {
+                "providerID": node.provider_id, "podCIDR": "10.233.7.0/24",
+                "taints": [{ "key": "metalform.dev/not-ready", "effect": "NoSchedule" }],
+            },
+            "status": {
+                "conditions": [
+                    { "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready" },
+                    { "type": "NetworkUnavailable", "status": "False", "reason": "R", "message": "" },
+                ],
+                "nodeInfo": { "kubeletVersion": format!("v{}", node.kubelet) },
+            },
+        });
+        self.api.lock().store.insert("nodes", "", object);
+    }
+}
+
+#[async_trait]
+impl JobPerformer for Performer {
+    async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError> {
+        let mut unfinished = Unfinished(self.dropped.clone(), false);
+        let line =
+            format!("{}: {} of {} under {}", self.leader, order.job, order.fence.host, order.fence.token);
+        self.log.lock().unwrap().push(line);
+        (context.phase)("Base system");
+        if self.hang == Some(order.job) {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        unfinished.1 = true;
+        let facts = matches!(order.job, HostJob::Inspect | HostJob::Check);
+        if order.job == HostJob::Deploy {
+            self.register(order);
+        }
+        let facts = facts.then(|| HostFacts::from(&Facts::examples()[0]));
+        Ok(HostFindings { facts, residue: Vec::new() })
+    }
+
+    async fn probe(&self, _: &HostObject) -> HostPresence {
+        HostPresence::Answers
+    }
+}
+
+/// Two hosts, and a MachineDeployment of so many Machines.
+fn cluster(replicas: u32) -> ScriptedApi {
+    begin_clock();
+    let api = ScriptedApi::new();
+    {
+        let mut server = api.lock();
+        for (host, address) in [("rack-1", "10.0.0.1"), ("rack-2", "10.0.0.2")] {
+            let host = json!({ "metadata": { "name": host }, "spec": { "address": address } });
+            server.store.insert("hosts", "", host);
+        }
+        let template = json!({
+            "metadata": { "labels": { "group": "a" } },
+            "spec": {
+                "providerSpec": { "value": { "cloudProvider": "metalform", "operatingSystem": "debian" } },
+                "versions": { "kubelet": "1.35.4" },
+            },
+        });
+        let spec = json!({ "replicas": replicas, "selector": { "matchLabels": { "group": "a" } }, "template": template });
+        server.store.insert(
+            "machinedeployments",
+            NAMESPACE,
+            json!({ "metadata": { "name": "nodes" }, "spec": spec }),
+        );
+    }
+    api
+}
+
+fn settings() -> ControllerSettings {
+    ControllerSettings { provisionings: NonZeroUsize::new(2).unwrap() }
+}
+
+fn states(api: &ScriptedApi) -> BTreeMap<String, String> {
+    let server = api.lock();
+    let hosts = server.store.all("hosts").into_iter();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    hosts.map(|host| (text(&host["metadata"]["name"]), text(&host["status"]["state"]))).collect()
+}
+
+fn phases(api: &ScriptedApi) -> Vec<String> {
+    let server = api.lock();
+    let phase = |machine: &&Value| machine["status"]["phase"].as_str().unwrap_or_default().to_owned();
+    server.store.all("machines").iter().map(phase).collect()
+}
+
+/// Runs the controllers until `holds`, or for ten minutes.
+async fn until(api: &ScriptedApi, performer: &Arc<Performer>, holds: impl Fn() -> bool) {
+    let controllers = control(api.client(), performer.clone(), settings(), now);
+    let looking = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let limited = async {
+        tokio::select! {
+            () = controllers => panic!("the controllers ended"),
+            () = looking => {}
+        }
+    };
+    if tokio::time::timeout(Duration::from_secs(600), limited).await.is_err() {
+        let server = api.lock();
+        let machines = serde_json::to_string_pretty(&server.store.all("machines")).unwrap();
+        let hosts = serde_json::to_string_pretty(&server.store.all("hosts")).unwrap();
+        panic!("{:?}\n{:?}\n{machines}\n{hosts}", performer.log.lock().unwrap(), server.changes);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_becomes_nodes_and_returns_its_hosts() {
+    let api = cluster(2);
+    let performer = Arc::new(Performer::new(&api, "a"));
+    until(&api, &performer, || phases(&api) == ["Running"; 2]).await;
+    let mut log = performer.log.lock().unwrap().clone();
+    log.sort();
+    let expected: Vec<String> = ["deployment", "inspection", "preflight check"]
+        .iter()
+        .flat_map(|job| ["rack-1", "rack-2"].map(|host| (job, host)))
+        .map(|(job, host)| format!("a: {job} of {host} under {}", i32::from(*job != "inspection")))
+        .collect();
+    assert_eq!(log, expected);
+    let node = api.lock().store.get("nodes", "rack-1").cloned().unwrap();
+    assert_eq!(node["spec"]["taints"].as_array().map_or(0, Vec::len), 0, "it takes pods");
+
+    api.lock()
+        .store
+        .change("machinedeployments", NAMESPACE, "nodes", |nodes| nodes["spec"]["replicas"] = json!(0));
+    until(&api, &performer, || {
+        phases(&api).is_empty() && states(&api).values().all(|one| one == "Available")
+    })
+    .await;
+    assert!(api.lock().store.all("nodes").is_empty());
+    let resets = performer.log.lock().unwrap().iter().filter(|line| line.contains("reset of")).count();
+    assert_eq!(resets, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_at_rest_write_nothing() {
+    let api = cluster(2);
+    let performer = Arc::new(Performer::new(&api, "a"));
+    until(&api, &performer, || phases(&api) == ["Running"; 2]).await;
+    let settled = tokio::time::Instant::now() + Duration::from_secs(60);
+    until(&api, &performer, || tokio::time::Instant::now() > settled).await;
+    let written = api.lock().changes.len();
+    let hour = tokio::time::Instant::now() + Duration::from_secs(500);
+    until(&api, &performer, || tokio::time::Instant::now() > hour).await;
+    assert_eq!(api.lock().changes.len(), written, "{:?}", &api.lock().changes[written..]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
+    let api = cluster(1);
+    let hanging = Performer { hang: Some(HostJob::Inspect), ..Performer::new(&api, "a") };
+    let (first, second) = (Arc::new(hanging), Arc::new(Performer::new(&api, "b")));
+    let (client_a, client_b) = (api.client(), api.client());
+    let (handle, cancel) = cancel::channel();
+    let leads = |performer: Arc<Performer>, client: kube::Client| {
+        move || control(client.clone(), performer.clone(), settings(), now)
+    };
+    let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
+    let a = lead(&client_a, "a/1", now, work_a, &cancel);
+    let b = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        lead(&client_b, "b/1", now, work_b, &cancel).await;
+    };
+    let script = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let mut log = first.log.lock().unwrap().clone();
+        log.sort();
+        assert_eq!(log, ["a: inspection of rack-1 under 0", "a: inspection of rack-2 under 0"]);
+        assert_eq!(*second.log.lock().unwrap(), [""; 0]);
+        assert_eq!(*first.dropped.lock().unwrap(), 0);
+        // A renewal is refused: the jobs are dropped, and begun again with the Lease that is still the first one's.
+        api.lock().rules.add(
+            "update leases/kube-system/metalform-machine-controller",
+            crate::api::rules::Fate::Status(403),
+            Some(1),
+        );
+        tokio::time::sleep(Duration::from_secs(9)).await;
+        assert_eq!((*first.dropped.lock().unwrap(), first.log.lock().unwrap().len()), (2, 4));
+        assert_eq!(*second.log.lock().unwrap(), [""; 0]);
+        api.lock().store.change("leases", NAMESPACE, "metalform-machine-controller", |lease| {
+            lease["spec"]["holderIdentity"] = json!("b/1");
+        });
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert_eq!(phases(&api), ["Running"]);
+        let jobs = (*first.dropped.lock().unwrap(), first.log.lock().unwrap().len());
+        assert_eq!(jobs, (4, 4), "a former leader does nothing");
+        handle.cancel(CancelLevel::AfterResource);
+    };
+    tokio::join!(a, b, script);
+    let lease = api.lock().store.in_namespace("leases", NAMESPACE, "metalform-machine-controller").cloned();
+    assert_eq!(lease.unwrap()["spec"]["holderIdentity"], Value::Null, "released at the end");
+}

@@ -1,0 +1,285 @@
+//! The lives of Machines and Hosts over the scripted API, with workers that are scripted too.
+
+mod pool;
+mod workers;
+
+use metalform::controller::machine_pass::NextPass;
+use metalform::machine::host_job::HostJob;
+use serde_json::{Value, json};
+
+use self::pool::{Cut, ScriptedPool};
+use crate::api::rules::Fate;
+
+/// More writes than the longest life has.
+const MOST_WRITES: usize = 40;
+
+#[tokio::test]
+async fn a_machine_lives_from_a_bare_host_to_a_node_and_back() {
+    let mut pool = ScriptedPool::new(&["h1", "h2"]);
+    pool.add_machine("m1");
+    pool.add_token("h1").await;
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, h2 Available -, m1 Running Ready on h1");
+    assert!(pool.all("secrets").is_empty(), "the token is revoked");
+    let machine = pool.one("machines", "m1");
+    let uid = machine["metadata"]["uid"].as_str().unwrap();
+    assert_eq!(machine["spec"]["providerID"], json!(format!("metalform://h1/{uid}")));
+    assert_eq!(machine["status"]["nodeRef"]["name"], json!("h1"));
+    assert_eq!(machine["status"]["addresses"][0]["address"], json!("192.0.2.1"));
+    assert_eq!(machine["status"]["lastOperation"]["state"], json!("Successful"));
+    let node = pool.one("nodes", "h1");
+    assert_eq!(node["metadata"]["labels"]["group"], json!("a"));
+    assert_eq!(node["metadata"]["labels"]["kept"], json!("by another"));
+    assert_eq!(node["spec"]["taints"], json!([{ "key": "machine", "value": "", "effect": "NoSchedule" }]));
+    assert_eq!(pool.workers.jobs("h1"), [HostJob::Inspect, HostJob::Check, HostJob::Deploy]);
+
+    let requests = pool.requests();
+    assert_eq!(pool.round().await, vec![NextPass::OnChange; 3], "nothing is left to do");
+    assert_eq!(pool.requests(), requests, "and nothing is requested");
+
+    pool.add_pod("web", "h1", true);
+    pool.delete_machine("m1").await;
+    for _ in 0..4 {
+        pool.step().await;
+    }
+    let drained = pool.condition("m1", "Drained");
+    assert_eq!(drained["reason"], json!("Draining"));
+    assert!(drained["message"].as_str().unwrap().contains("a/web: its budget forbids it"), "{drained}");
+    assert_eq!(pool.one("nodes", "h1")["spec"]["unschedulable"], json!(true));
+    assert_eq!(pool.state("h1"), "Draining");
+    pool.change("pods", "a", "web", |pod| pod["metadata"]["annotations"] = json!({}));
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -, h2 Available -");
+    assert_eq!(pool.remains(), 0);
+    let ended = [HostJob::StopKubelet, HostJob::Reset];
+    assert_eq!(pool.workers.jobs("h1")[3..], ended);
+    assert!(!pool.workers.is_dirty("h1"));
+}
+
+#[tokio::test]
+async fn writes_are_those_that_the_changes_explain() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.settle().await;
+    let mut writes = pool.writes();
+    writes.retain(|write| !write.contains("secrets"));
+    insta::assert_snapshot!(writes.join("\n"), @"
+    patch hosts/h1
+    patch machines/a/m1
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch machines/a/m1
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch nodes/h1
+    patch machines/a/m1/status
+    ");
+}
+
+#[tokio::test]
+async fn one_of_two_machines_gets_the_only_host_and_the_other_waits() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.settle().await;
+    pool.add_machine("m1");
+    pool.add_machine("m2");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1, m2 Pending");
+    let waits = pool.condition("m2", "HostClaimed");
+    assert_eq!(waits["reason"], json!("NoHostAvailable"));
+    assert_eq!(waits["message"], json!("0 of 1 hosts are free: 1 in use"));
+    pool.add_host("h2");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, h2 InUse m2, m1 Running Ready on h1, m2 Running Ready on h2");
+}
+
+#[tokio::test]
+async fn two_machines_that_have_noted_one_host_do_not_share_it() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.settle().await;
+    pool.add_machine("m1");
+    pool.add_machine("m2");
+    for name in ["m1", "m2"] {
+        pool.note_host(name, "h1");
+    }
+    let stale = pool.cached();
+    pool.pass_over_machine(&stale, "m2").await;
+    pool.pass_over_machine(&stale, "m1").await;
+    assert_eq!(pool.claimant("h1"), "m2");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m2, m1 Pending, m2 Running Ready on h1");
+    assert_eq!(pool.condition("m1", "HostClaimed")["reason"], json!("NoHostAvailable"));
+}
+
+#[tokio::test]
+async fn a_conflict_ends_the_pass_and_the_next_one_decides_again() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.settle().await;
+    pool.add_machine("m1");
+    pool.note_host("m1", "h1");
+    pool.api.lock().rules.add("patch hosts/h1", Fate::Status(409), Some(1));
+    let cached = pool.cached();
+    assert_eq!(pool.pass_over_machine(&cached, "m1").await, (0, NextPass::Now));
+    assert_eq!(pool.claimant("h1"), "");
+    assert_eq!(pool.pass_over_machine(&cached, "m1").await, (1, NextPass::Now));
+    assert_eq!(pool.claimant("h1"), "m1");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1");
+}
+
+#[tokio::test]
+async fn an_old_cache_repeats_nothing() {
+    let mut pool = ScriptedPool::new(&["h1", "h2"]);
+    pool.settle().await;
+    pool.add_machine("m1");
+    let mut past = vec![pool.cached()];
+    for _ in 0..20 {
+        pool.step().await;
+        past.push(pool.cached());
+    }
+    pool.settle().await;
+    let (writes, jobs) = (pool.writes(), pool.workers.jobs("h1"));
+    for cached in past.iter().chain(past.iter().rev()) {
+        for host in ["h1", "h2"] {
+            pool.pass_over_host(cached, host).await;
+        }
+        pool.pass_over_machine(cached, "m1").await;
+    }
+    assert_eq!((pool.writes(), pool.workers.jobs("h1")), (writes, jobs));
+}
+
+/// A controller that is killed at each write in turn: before it reaches the API server, or before the answer returns. Its
+/// workers are gone with it, and what they have found is lost.
+#[tokio::test]
+async fn a_controller_that_is_killed_at_any_write_is_continued() {
+    for fate in [Fate::Status(500), Fate::AnswerLost] {
+        let mut killed = 0;
+        for write in 0..MOST_WRITES {
+            let mut pool = ScriptedPool::new(&["h1"]);
+            pool.cut = Some(Cut { write, fate: fate.clone() });
+            pool.add_machine("m1");
+            pool.settle().await;
+            assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1", "{fate:?} {write}");
+            pool.add_pod("web", "h1", false);
+            pool.delete_machine("m1").await;
+            pool.settle().await;
+            assert_eq!(pool.shown(), "h1 Available -", "{fate:?} {write}");
+            assert_eq!(pool.remains(), 0, "{fate:?} {write}");
+            // A write of a client, or one of several that a pass makes, is none of its own.
+            killed += usize::from(pool.cut.is_none());
+        }
+        assert!(killed > 20, "{killed}");
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_whose_record_has_no_answer_is_recorded_once() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.settle().await;
+    pool.workers.fail("h1", HostJob::Check, 1);
+    pool.add_machine("m1");
+    for _ in 0..20 {
+        if pool.workers.unrecorded("h1") == Some(HostJob::Check) {
+            break;
+        }
+        pool.step().await;
+    }
+    pool.api.lock().rules.add("patch hosts/h1/status", Fate::AnswerLost, Some(1));
+    let cached = pool.cached();
+    pool.try_pass_over_host(&cached, "h1").await.unwrap_err();
+    let cached = pool.cached();
+    pool.pass_over_host(&cached, "h1").await;
+    assert_eq!(pool.one("hosts", "h1")["status"]["failedJob"]["attempts"], json!(1));
+    assert_eq!(pool.workers.unrecorded("h1"), None);
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1");
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_reset_is_quarantined_and_its_machine_goes() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.settle().await;
+    pool.workers.fail("h1", HostJob::Reset, 3);
+    pool.delete_machine("m1").await;
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Quarantined m1");
+    assert_eq!(pool.nodes(), 0, "its kubelet is stopped");
+    let host = pool.one("hosts", "h1");
+    let condition = &host["status"]["conditions"][0];
+    assert_eq!(condition["reason"], json!("ResetFailed"));
+    assert_eq!(condition["message"], json!("the reset of the host failed, attempts: 3: scripted"));
+    pool.change("hosts", "", "h1", |host| {
+        host["metadata"]["annotations"] = json!({ "metalform.dev/release": "2026-01-02T00:00:00Z" });
+    });
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -");
+    assert_eq!(pool.one("hosts", "h1")["metadata"]["annotations"], json!({}), "the order is carried out");
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_clean_is_not_used_until_it_is_released() {
+    let mut pool = ScriptedPool::new(&[]);
+    pool.add_dirty_host("h1");
+    pool.add_machine("m1");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Quarantined -, m1 Pending");
+    assert_eq!(pool.one("hosts", "h1")["status"]["residue"], json!(["/etc/kubernetes"]));
+    pool.change("hosts", "", "h1", |host| {
+        host["metadata"]["annotations"] = json!({ "metalform.dev/release": "2026-01-02T00:00:00Z" });
+    });
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1");
+}
+
+#[tokio::test]
+async fn a_host_that_is_silent_keeps_its_node_until_it_is_confirmed_off() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.settle().await;
+    pool.workers.cut_off("h1", true);
+    pool.advance(120).await;
+    assert_eq!(pool.state("h1"), "Unreachable");
+    pool.delete_machine("m1").await;
+    pool.advance(600).await;
+    assert_eq!(pool.nodes(), 1, "it may still run");
+    pool.workers.power_off("h1");
+    let confirmed = pool.now.to_string();
+    pool.change("hosts", "", "h1", |host| {
+        host["metadata"]["annotations"] = json!({ "metalform.dev/powered-off": confirmed });
+    });
+    pool.advance(60).await;
+    assert_eq!(pool.shown(), "h1 Quarantined m1");
+    assert_eq!(pool.nodes(), 0);
+    // It is on again: what was confirmed does not hold for the next time.
+    pool.workers.cut_off("h1", false);
+    pool.advance(120).await;
+    pool.change("hosts", "", "h1", |host| {
+        assert_eq!(host["metadata"]["annotations"], json!({}));
+        host["metadata"]["annotations"] = json!({ "metalform.dev/release": "2026-01-02T00:00:00Z" });
+    });
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -");
+}
+
+#[tokio::test]
+async fn a_machine_that_can_never_be_a_node_takes_no_host() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.change("machines", "a", "m1", |machine| {
+        machine["spec"]["providerSpec"]["value"]["cloudProvider"] = json!("other");
+    });
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -, m1 Failed");
+    let status: Value = pool.one("machines", "m1")["status"].clone();
+    assert_eq!(status["errorReason"], json!("InvalidConfiguration"));
+    pool.delete_machine("m1").await;
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -");
+}

@@ -1,0 +1,310 @@
+//! Jobs on scripted hosts of the pool, in a cluster of the bootstrap node.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use metalform::controller::host_jobs::{PoolPerformer, PoolPorts};
+use metalform::controller::job_performer::{JobContext, JobPerformer};
+use metalform::engine::cancel::Cancel;
+use metalform::engine::host::{CertificateSigner, Convergence, EventSink, HostError};
+use metalform::machine::api::host::HostObject;
+use metalform::machine::api::ssh_public_key::SshPublicKey;
+use metalform::machine::host_job::{HostJob, JobFence};
+use metalform::machine::job_order::{JobOrder, NodeOrder};
+use metalform::machine::job_outcome::{HostFindings, HostPresence, JobError};
+use metalform::machine::lifecycle::NodeSettings;
+use metalform::model::facts::Facts;
+use metalform::model::node::NodeSpec;
+use metalform::operation::cluster_site::Ports;
+use metalform::operation::host_access::{HostAccess, HostPlan, SharedDesired};
+use metalform::resource::contract::probe::{Answer, KeysState, Observed, PathState, Probe};
+use metalform::transport::error::{FenceRefusal, TransportError};
+use metalform::transport::{Output, Program};
+use serde_json::{Value, json};
+
+use crate::connections::StageRegistry;
+use crate::host::tree::of_root;
+use crate::host::{Link, ScriptedHost};
+use crate::scripts::{Play, machine, ports};
+use crate::stage::Stage;
+use crate::support::host::Host;
+
+const POOL_HOST: &str = "rack-1";
+const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE2fVoVzVGyYaPBAMwXv2 ops";
+
+/// Hosts of the stage, each of which compares tokens.
+struct StagePool {
+    stage: Stage,
+    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+}
+
+/// As `engine/fence.sh` has it.
+struct FencedHost {
+    inner: Arc<dyn HostAccess>,
+    name: String,
+    token: u64,
+    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+}
+
+impl FencedHost {
+    fn check(&self) -> Result<(), HostError> {
+        let mut all = self.largest.lock().unwrap();
+        let largest = all.entry(self.name.clone()).or_default();
+        if self.token < *largest {
+            let reason = FenceRefusal::Superseded { largest: *largest };
+            let (host, token) = (self.name.clone(), self.token);
+            return Err(TransportError::Fenced { host, token, reason }.into());
+        }
+        *largest = self.token;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl HostAccess for FencedHost {
+    async fn facts(&self) -> Result<Facts, HostError> {
+        self.check()?;
+        self.inner.facts().await
+    }
+
+    async fn observe(&self, probes: &std::collections::BTreeSet<Probe>) -> Result<Observed, HostError> {
+        self.check()?;
+        self.inner.observe(probes).await
+    }
+
+    async fn plan(&self, desired: SharedDesired, facts: &Facts) -> Result<HostPlan, HostError> {
+        self.check()?;
+        self.inner.plan(desired, facts).await
+    }
+
+    async fn apply(
+        &self,
+        plan: &HostPlan,
+        signer: CertificateSigner<'_>,
+        events: EventSink<'_>,
+    ) -> Result<Convergence, HostError> {
+        self.check()?;
+        self.inner.apply(plan, signer, events).await
+    }
+
+    async fn run(&self, program: &Program) -> Result<Output, HostError> {
+        self.check()?;
+        self.inner.run(program).await
+    }
+}
+
+impl PoolPorts for StagePool {
+    fn ports(&self, node: &NodeSpec, token: Option<u64>, _: &Cancel) -> Ports {
+        let ports = ports(&self.stage, &StageRegistry::default(), node.name.as_str());
+        let Some(token) = token else { return ports };
+        let (name, largest) = (node.name.to_string(), self.largest.clone());
+        let host = Arc::new(FencedHost { inner: ports.host.clone(), name, token, largest });
+        Ports { host, ..ports }
+    }
+}
+
+/// The bootstrap node, deployed, and one host of the pool.
+struct Rack {
+    play: Play,
+    performer: PoolPerformer,
+    phases: Mutex<Vec<String>>,
+}
+
+impl Rack {
+    async fn new() -> Self {
+        let mut play = Play::new();
+        for line in ["host bootstrap bootstrap master etcd infra", "deployed bootstrap"] {
+            play.prepare(line).await.unwrap();
+        }
+        let model = Host::new(POOL_HOST, [].into(), 2);
+        let mut host = machine(model.facts);
+        host.seed(&user("ops"));
+        play.stage.add(POOL_HOST, host, crate::support::host::address(2));
+        let client = play.stage.api.client();
+        let ports = Arc::new(StagePool { stage: play.stage.clone(), largest: Arc::default() });
+        let performer = PoolPerformer { workspace: play.workspace.clone(), client, ports };
+        Self { play, performer, phases: Mutex::default() }
+    }
+
+    fn host(&self, change: impl FnOnce(&mut ScriptedHost)) {
+        change(&mut self.play.stage.session(POOL_HOST).unwrap().lock());
+    }
+
+    fn node(&self) -> Option<Value> {
+        self.play.stage.api.lock().store.get("nodes", POOL_HOST).cloned()
+    }
+
+    async fn perform(
+        &self,
+        job: HostJob,
+        token: i64,
+        node: Option<NodeOrder>,
+    ) -> Result<HostFindings, JobError> {
+        let fence = JobFence { host: POOL_HOST.parse().unwrap(), machine: None, token };
+        let order = JobOrder { job, fence, host: Arc::new(object()), node };
+        let phase = |phase: &str| self.phases.lock().unwrap().push(phase.to_owned());
+        let context = JobContext { cancel: Cancel::never(), phase: &phase };
+        self.performer.perform(&order, &context).await
+    }
+}
+
+/// A host has this user.
+fn user(name: &str) -> Observed {
+    let keys = KeysState {
+        home: format!("/home/{name}"),
+        home_exists: true,
+        directory: PathState::Absent,
+        file: PathState::Absent,
+    };
+    let probe = Probe::AuthorizedKeys { user: name.to_owned() };
+    Observed([(probe, Answer::AuthorizedKeys(Some(keys)))].into())
+}
+
+fn object() -> HostObject {
+    let object = json!({ "metadata": { "name": POOL_HOST }, "spec": { "address": "192.0.2.12", "ssh": { "user": "ops" } } });
+    serde_json::from_value(object).unwrap()
+}
+
+fn order(uid: &str) -> NodeOrder {
+    let settings =
+        NodeSettings { labels: [("tier".to_owned(), "a".to_owned())].into(), ..NodeSettings::default() };
+    NodeOrder {
+        machine: "kube-system/m-1".to_owned(),
+        provider_id: format!("metalform://{POOL_HOST}/{uid}"),
+        kubelet: crate::support::values::cluster().versions["kubernetes"].clone(),
+        settings: settings.of_machine("kube-system", "m-1", uid),
+        ssh_public_keys: vec![SshPublicKey::try_from(KEY.to_owned()).unwrap()],
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inspection_finds_what_a_clean_host_does_not_have() {
+    let rack = Rack::new().await;
+    let found = rack.perform(HostJob::Inspect, 0, None).await.unwrap();
+    assert_eq!((found.residue, found.facts.unwrap().operating_system.as_str()), (Vec::new(), "debian"));
+    rack.host(|host| {
+        for path in ["/etc/cni/net.d/10-metalform.conflist", "/etc/kubernetes/pki/ca.crt"] {
+            host.tree.write(path, "of another cluster".into(), of_root(0o644), 1);
+        }
+    });
+    let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue.join("\n");
+    for expected in
+        ["path /etc/cni/net.d/10-metalform.conflist: is there", "the host belongs to another cluster"]
+    {
+        assert!(residue.contains(expected), "{residue}");
+    }
+    let error = rack.perform(HostJob::Check, 1, Some(order("uid-1"))).await.unwrap_err();
+    assert!(error.message.starts_with("the host is not clean: path /etc/cni"), "{error}");
+    assert_eq!(error.presence, HostPresence::Answers);
+    rack.host(|host| host.link = Link::Unreachable("no route to host".to_owned()));
+    let error = rack.perform(HostJob::Inspect, 1, None).await.unwrap_err();
+    assert_eq!(error.presence, HostPresence::Silent);
+    assert_eq!(rack.performer.probe(&object()).await, HostPresence::Silent);
+    rack.host(|host| host.link = Link::Up);
+    assert_eq!(rack.performer.probe(&object()).await, HostPresence::Answers);
+    assert_eq!(rack.node(), None, "nothing was changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_deployed_reset_and_deployed_again() {
+    let rack = Rack::new().await;
+    for (uid, token) in [("uid-1", 1), ("uid-2", 3)] {
+        let facts = rack.perform(HostJob::Check, token, Some(order(uid))).await.unwrap().facts.unwrap();
+        assert_eq!(facts.operating_system, "debian");
+        rack.perform(HostJob::Deploy, token, Some(order(uid))).await.unwrap();
+        let node = rack.node().unwrap();
+        assert_eq!(node["spec"]["providerID"], format!("metalform://{POOL_HOST}/{uid}"));
+        assert_eq!(node["metadata"]["labels"]["tier"], "a");
+        assert_eq!(node["metadata"]["annotations"]["metalform.dev/ssh-user"], "ops");
+        assert_eq!(node["spec"]["taints"][0]["key"], "metalform.dev/not-ready");
+        assert_eq!(node["status"]["conditions"][0]["status"], "True");
+        rack.host(|host| {
+            let config = host.tree.text("/var/lib/kubelet/config.yaml").unwrap();
+            assert!(config.contains(&format!("providerID: \"metalform://{POOL_HOST}/{uid}\"")), "{config}");
+            assert!(!config.contains("metalform.dev/not-ready"), "{config}");
+            assert!(host.runs("kubelet.service"));
+            assert_eq!(host.tree.text("/home/ops/.ssh/authorized_keys").unwrap().matches(KEY).count(), 1);
+        });
+        // A repetition changes nothing.
+        rack.perform(HostJob::Deploy, token, Some(order(uid))).await.unwrap();
+
+        rack.perform(HostJob::StopKubelet, token + 1, None).await.unwrap();
+        rack.host(|host| assert!(!host.runs("kubelet.service")));
+        rack.perform(HostJob::Reset, token + 1, None).await.unwrap();
+        let inspected = rack.perform(HostJob::Inspect, token + 1, None).await.unwrap();
+        assert_eq!(inspected.residue, Vec::<String>::new());
+        rack.play.stage.api.lock().store.remove("nodes", "", POOL_HOST);
+    }
+    let phases = rack.phases.lock().unwrap().join(", ");
+    for expected in ["Base system", "Node joined", "End state verified", "Host reset"] {
+        assert!(phases.contains(expected), "{phases}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_worker_of_an_earlier_claim_is_refused() {
+    let rack = Rack::new().await;
+    rack.perform(HostJob::StopKubelet, 2, None).await.unwrap();
+    let performed = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().performed.len();
+    let before = performed(&rack);
+    for job in
+        [HostJob::Deploy, HostJob::RestartKubelet, HostJob::Reset, HostJob::StopKubelet, HostJob::Check]
+    {
+        let error = rack.perform(job, 1, Some(order("uid-1"))).await.unwrap_err();
+        assert!(
+            error.message.contains("refused a program under token 1: it has been given token 2"),
+            "{error}"
+        );
+        assert_eq!(error.presence, HostPresence::Answers);
+    }
+    assert_eq!(performed(&rack), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_the_machines_is_left_alone() {
+    let rack = Rack::new().await;
+    let foreign =
+        json!({ "metadata": { "name": POOL_HOST }, "spec": { "providerID": "metalform://rack-1/uid-9" } });
+    rack.play.stage.api.lock().store.insert("nodes", "", foreign);
+    let before = rack.node();
+    let error = rack.perform(HostJob::Deploy, 1, Some(order("uid-1"))).await.unwrap_err();
+    let expected = "Node rack-1 exists with provider ID \"metalform://rack-1/uid-9\", expected \"metalform://rack-1/uid-1\"";
+    assert_eq!(error.message, expected);
+    let identity = |node: Option<Value>| {
+        node.map(|node| (node["metadata"]["uid"].clone(), node["spec"]["providerID"].clone()))
+    };
+    assert_eq!(identity(rack.node()), identity(before));
+    let other = NodeOrder { kubelet: "1.2.3".to_owned(), ..order("uid-1") };
+    let error = rack.perform(HostJob::Deploy, 1, Some(other)).await.unwrap_err();
+    assert!(error.message.starts_with("versions.kubelet is 1.2.3, but the bundle contains"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn packages_are_upgraded_once_under_a_token_with_the_reboot_that_they_require() {
+    let rack = Rack::new().await;
+    let upgrade = |token: i64| {
+        format!(
+            "set -e\nexport DEBIAN_FRONTEND=noninteractive\napt-get -q update\n\
+             apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold dist-upgrade\n\
+             mkdir -p /var/lib/metalform\ntouch /var/lib/metalform/upgraded-{token}\n"
+        )
+    };
+    let boot_id = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().facts.boot_id.clone();
+    let performed = |rack: &Rack| rack.play.stage.session(POOL_HOST).unwrap().lock().performed.len();
+    rack.host(|host| {
+        for token in [1, 2] {
+            host.brings.insert(upgrade(token), format!("/var/lib/metalform/upgraded-{token}"));
+        }
+        host.tree.write("/run/reboot-required", "".into(), of_root(0o644), 1);
+    });
+    let first = boot_id(&rack);
+    rack.perform(HostJob::UpgradePackages, 1, Some(order("uid-1"))).await.unwrap();
+    let (second, count) = (boot_id(&rack), performed(&rack));
+    assert_ne!(first, second, "it was rebooted");
+    rack.perform(HostJob::UpgradePackages, 1, Some(order("uid-1"))).await.unwrap();
+    assert_eq!((boot_id(&rack), performed(&rack)), (second.clone(), count), "nothing is left to do");
+    rack.perform(HostJob::UpgradePackages, 2, Some(order("uid-2"))).await.unwrap();
+    assert_eq!(boot_id(&rack), second, "these packages require no reboot");
+    assert!(performed(&rack) > count, "another claim upgrades again");
+}
