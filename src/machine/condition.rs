@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+/// The API server refuses longer ones (apimachinery, `metav1.Condition`).
+const LONGEST_MESSAGE: usize = 32_768;
+
 /// A condition without its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NewCondition {
@@ -47,7 +50,7 @@ fn with_times(new: NewCondition, earlier: Option<&Condition>, generation: i64, n
         type_: new.kind.to_owned(),
         status: status.to_owned(),
         reason: new.reason.to_owned(),
-        message: new.message,
+        message: new.message.chars().take(LONGEST_MESSAGE).collect(),
         observed_generation: Some(generation),
         last_transition_time: since
             .map_or(Time(whole_seconds(now)), |earlier| earlier.last_transition_time.clone()),
@@ -81,6 +84,8 @@ mod tests {
                 format!("{} {} {} {since} {generation}", one.type_, one.status, one.reason)
             })
             .collect();
+        let long = NewCondition { message: "x".repeat(40_000), ..condition("A", true, "X") };
+        assert_eq!(set(&[], [long], 1, at(10))[0].message.len(), 32_768);
         assert_eq!(shown, ["A True X 10000 1", "B True Z 20000 3", "C True X 20000 2"]);
     }
 }

@@ -98,13 +98,13 @@ fn view(machine: &Machine) -> Result<MachineView, MachineSpecError> {
         condition(kind).filter(holds).map(|one| one.last_transition_time.0)
     };
     let finalizers = [HOST_RELEASED_FINALIZER, NODE_DELETED_FINALIZER];
-    let has = |one: &&str| machine.finalizers().iter().any(|finalizer| finalizer == one);
+    let has = |one: &str| machine.finalizers().iter().any(|finalizer| finalizer == one);
     Ok(MachineView {
         uid: machine.uid().unwrap_or_default(),
         // One that was removed by hand is not what the other waits for.
         finalizers: match deleting_since {
-            Some(_) => finalizers.iter().any(|one| has(&one)),
-            None => finalizers.iter().all(|one| has(&one)),
+            Some(_) => finalizers.into_iter().any(has),
+            None => finalizers.into_iter().all(has),
         },
         deleting_since,
         owned: machine.owner_references().iter().any(|owner| owner.controller == Some(true)),
