@@ -42,16 +42,19 @@ impl NodeNotices {
     /// The notice of an event; `None` for what only administrators need to know.
     pub fn take(&mut self, event: &Event) -> Option<NodeNotice> {
         let (reason, warning, message) = match event {
-            Event::NodeBegun { operation, .. } => (begun(*operation), false, self.begun_message()),
+            Event::NodeBegun { operation, .. } => (reasons(*operation).begun, false, self.begun_message()),
             Event::NodeEnded { operation, failure: Some(failure), host, .. } => {
-                (failed(*operation, failure), true, self.failed_message(host, failure))
+                let Reasons { failed, interrupted, .. } = reasons(*operation);
+                let reason = if failure.interrupted { interrupted } else { failed };
+                (reason, true, self.failed_message(host, failure))
             }
             Event::NodeEnded { operation, changed, elapsed, failure: None, .. } => {
                 let changes = match changed {
                     0 => "nothing to change".to_owned(),
                     changed => format!("{changed} changed in {:.1} s", elapsed.as_secs_f64()),
                 };
-                (completed(*operation), false, format!("{}: {changes}", completion(*operation)))
+                let Reasons { completed, completion, .. } = reasons(*operation);
+                (completed, false, format!("{completion}: {changes}"))
             }
             Event::Reached { milestone, .. } => {
                 let (reason, message) = reached(*milestone);
@@ -83,38 +86,38 @@ impl NodeNotices {
     }
 }
 
-fn begun(operation: OperationKind) -> &'static str {
-    match operation {
-        OperationKind::Deployment => "DeploymentBegun",
-        OperationKind::Removal => "RemovalBegun",
-        OperationKind::Reset => "ResetBegun",
-    }
+/// The reasons of the notices of an operation, and the message of its completion.
+struct Reasons {
+    begun: &'static str,
+    completed: &'static str,
+    failed: &'static str,
+    interrupted: &'static str,
+    completion: &'static str,
 }
 
-fn completed(operation: OperationKind) -> &'static str {
+fn reasons(operation: OperationKind) -> Reasons {
     match operation {
-        OperationKind::Deployment => "DeploymentCompleted",
-        OperationKind::Removal => "RemovalCompleted",
-        OperationKind::Reset => "ResetCompleted",
-    }
-}
-
-fn completion(operation: OperationKind) -> &'static str {
-    match operation {
-        OperationKind::Deployment => "the node is deployed and verified",
-        OperationKind::Removal => "the node has left the cluster",
-        OperationKind::Reset => "the host is what it was before it became a node",
-    }
-}
-
-fn failed(operation: OperationKind, failure: &NodeFailure) -> &'static str {
-    match (operation, failure.interrupted) {
-        (OperationKind::Deployment, false) => "DeploymentFailed",
-        (OperationKind::Deployment, true) => "DeploymentInterrupted",
-        (OperationKind::Removal, false) => "RemovalFailed",
-        (OperationKind::Removal, true) => "RemovalInterrupted",
-        (OperationKind::Reset, false) => "ResetFailed",
-        (OperationKind::Reset, true) => "ResetInterrupted",
+        OperationKind::Deployment => Reasons {
+            begun: "DeploymentBegun",
+            completed: "DeploymentCompleted",
+            failed: "DeploymentFailed",
+            interrupted: "DeploymentInterrupted",
+            completion: "the node is deployed and verified",
+        },
+        OperationKind::Removal => Reasons {
+            begun: "RemovalBegun",
+            completed: "RemovalCompleted",
+            failed: "RemovalFailed",
+            interrupted: "RemovalInterrupted",
+            completion: "the node has left the cluster",
+        },
+        OperationKind::Reset => Reasons {
+            begun: "ResetBegun",
+            completed: "ResetCompleted",
+            failed: "ResetFailed",
+            interrupted: "ResetInterrupted",
+            completion: "the host is what it was before it became a node",
+        },
     }
 }
 

@@ -8,6 +8,9 @@ use tokio::process::Command;
 use super::stanza::{self, Stanza};
 use crate::bundle::program::{self, ProgramError};
 
+/// The keys of Debian's releases (package debian-archive-keyring).
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
 /// The two trees of the archive: releases and their updates, and security updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebianArchive {
@@ -67,13 +70,13 @@ impl DebianArchive {
     }
 
     /// The lines of a sources.list(5) for a release with its updates and security updates.
-    pub(super) fn sources_list(&self, suite: &str, keyring: &str) -> String {
+    pub(super) fn sources_list(&self, suite: &str) -> String {
         let suites = [
             (&self.main, suite.to_owned()),
             (&self.main, format!("{suite}-updates")),
             (&self.security, format!("{suite}-security")),
         ];
-        let line = |(uri, suite)| format!("deb [signed-by={keyring}] {uri} {suite} main\n");
+        let line = |(uri, suite)| format!("deb [signed-by={KEYRING}] {uri} {suite} main\n");
         suites.map(line).concat()
     }
 }
@@ -179,10 +182,10 @@ mod tests {
 
     #[test]
     fn a_release_includes_its_updates_and_security_updates() {
-        insta::assert_snapshot!(DebianArchive::at("http://a.example/debian/").sources_list("trixie", "/k.gpg"), @r"
-        deb [signed-by=/k.gpg] http://a.example/debian trixie main
-        deb [signed-by=/k.gpg] http://a.example/debian trixie-updates main
-        deb [signed-by=/k.gpg] http://a.example/debian-security trixie-security main
+        insta::assert_snapshot!(DebianArchive::at("http://a.example/debian/").sources_list("trixie"), @r"
+        deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian trixie main
+        deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian trixie-updates main
+        deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian-security trixie-security main
         ");
     }
 }

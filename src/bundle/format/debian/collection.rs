@@ -16,9 +16,6 @@ use crate::bundle::format::CollectionRequest;
 use crate::bundle::program;
 use crate::model::platform::Architecture;
 
-/// The keys of Debian's releases (package debian-archive-keyring).
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-
 /// Returns the provenance.
 ///
 /// # Errors
@@ -31,7 +28,7 @@ pub(super) async fn collect(request: &CollectionRequest<'_>, draft: &Draft) -> R
         None => DebianArchive::locate(suite).await?,
     };
     let root = draft.scratch(DIRECTORY)?;
-    lay_out(&root, &archive.sources_list(suite, KEYRING)).map_err(DebianError::write(&root))?;
+    lay_out(&root, &archive.sources_list(suite)).map_err(DebianError::write(&root))?;
     program::run(apt_get(&root, architecture).args(["-o", "APT::Update::Error-Mode=any", "update"])).await?;
     let mut install = apt_get(&root, architecture);
     program::run(install.args(["--yes", "--download-only", "install"]).args(&system.packages)).await?;
