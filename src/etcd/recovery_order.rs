@@ -1,6 +1,6 @@
 //! The order in which a recovery is carried out. Pure.
 
-use super::recovery::RecoveryPlan;
+use super::recovery::{RecoveryPlan, RecoverySource};
 
 /// What a recovery does, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,15 @@ pub struct RecoveryOrder<N> {
 /// A step of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryStep<N> {
+    /// Verify that etcd still has no quorum: it may have come back while the plan was read, and was written to since.
+    VerifyLost,
     /// Stop all of these, side by side: no two members agree behind the one that continues.
-    Stop(Vec<(N, Stopped)>),
+    Stop {
+        /// The nodes.
+        others: Vec<(N, Stopped)>,
+        /// The node whose etcd their API servers continue with. Without one they stay away until they are deployed.
+        api_servers: Option<N>,
+    },
     /// Make the member of this node the only one.
     Continue(N),
     /// Wait for the member of this node.
@@ -41,16 +48,18 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let control_planes = without_member.map(|node| (node.clone(), Stopped::ControlPlane));
     let stopped = plan.set_aside.iter().map(|member| (member.node.clone(), Stopped::Member));
     let stopped: Vec<(N, Stopped)> = stopped.chain(control_planes).collect();
+    // Where no API server is beside the member that continues, those of others must serve for any node to be deployed.
+    let api_servers = (!masters.contains(survivor)).then(|| survivor.clone());
     let others = stopped.iter().map(|(node, _)| node.clone());
-    RecoveryOrder {
-        deployed: std::iter::once(survivor.clone()).chain(others).collect(),
-        steps: vec![
-            RecoveryStep::Stop(stopped),
-            RecoveryStep::Continue(survivor.clone()),
-            RecoveryStep::AwaitEtcd(survivor.clone()),
-            RecoveryStep::AwaitApi(survivor.clone()),
-        ],
-    }
+    let deployed = std::iter::once(survivor.clone()).chain(others).collect();
+    let verified = (plan.source == RecoverySource::Member).then_some(RecoveryStep::VerifyLost);
+    let steps = [
+        RecoveryStep::Stop { others: stopped, api_servers },
+        RecoveryStep::Continue(survivor.clone()),
+        RecoveryStep::AwaitEtcd(survivor.clone()),
+        RecoveryStep::AwaitApi(survivor.clone()),
+    ];
+    RecoveryOrder { deployed, steps: verified.into_iter().chain(steps).collect() }
 }
 
 #[cfg(test)]
@@ -62,22 +71,38 @@ mod tests {
         MemberOnDisk { node, state: DiskState::Reached { pod: true, data: None } }
     }
 
-    #[test]
-    fn all_others_that_answer_are_stopped_before_one_continues() {
-        let plan = RecoveryPlan {
+    fn plan() -> RecoveryPlan<&'static str> {
+        RecoveryPlan {
+            source: RecoverySource::Member,
             survivor: member("b"),
             set_aside: vec![member("a"), member("c")],
             unreachable: vec![member("d")],
-        };
-        let order = order(&plan, &["a", "b", "d", "master"]);
-        let stopped = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
-        let steps = [
-            RecoveryStep::Stop(stopped),
+        }
+    }
+
+    #[test]
+    fn all_others_that_answer_are_stopped_before_one_continues() {
+        let order = super::order(&plan(), &["a", "b", "d", "master"]);
+        let others = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
+        let mut steps = vec![
+            RecoveryStep::VerifyLost,
+            RecoveryStep::Stop { others, api_servers: None },
             RecoveryStep::Continue("b"),
             RecoveryStep::AwaitEtcd("b"),
             RecoveryStep::AwaitApi("b"),
         ];
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
+        // A snapshot takes the place of what works, too.
+        steps.remove(0);
+        let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
+        assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
+    }
+
+    #[test]
+    fn where_the_one_that_continues_has_no_api_server_those_of_others_get_its_etcd() {
+        let others = vec![("a", Stopped::Member), ("c", Stopped::Member)];
+        let stop = RecoveryStep::Stop { others, api_servers: Some("b") };
+        assert_eq!(order(&plan(), &["a"]).steps.get(1), Some(&stop));
     }
 }

@@ -26,6 +26,7 @@ use crate::engine::cancel::Cancel;
 use crate::engine::host::HostError;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::Membership;
 use crate::etcd::recovery::{self, DiskState, MemberOnDisk, RecoveryObstacle, RecoveryPlan};
 use crate::etcd::recovery_order::{RecoveryOrder, RecoveryStep, Stopped, order};
@@ -192,17 +193,48 @@ pub async fn prepare(
 ) -> Result<PreparedRecovery, EtcdRecoverError> {
     let snapshot = request.snapshot.as_deref().map(snapshot_file::open).transpose()?;
     let specs = recorded_nodes::current(&workspace.layout).await?;
-    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
-    let urls = etcd.clone().filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
-    let access = etcd_members::access(&workspace.layout, urls)?;
-    let working = access.observe().await.ok();
+    let working = working(workspace, &specs).await?;
     if let (None, Some(membership)) = (&snapshot, &working) {
         // A run that was killed may have made it work a moment ago. The command that is named needs the API.
         api_answers(workspace, &workspace.subject.name).await?;
-        let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
-        return Err(EtcdRecoverError::Works { healthy, voters: membership.voters().count() });
+        return Err(works(membership));
     }
-    let members = join_all(etcd.map(async |spec| {
+    let members = inspect(workspace, &specs, cancel).await?;
+    let named = request.member.as_ref().map(HostName::as_str);
+    let plan = match &snapshot {
+        None => recovery::plan(&members, named)?,
+        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
+    };
+    let (limit, lock_wait) = (request.limit, request.lock_wait);
+    Ok(PreparedRecovery { plan, snapshot, working, specs, limit, lock_wait })
+}
+
+/// etcd as it works now, if it does.
+async fn working(workspace: &Workspace, specs: &[NodeSpec]) -> Result<Option<Membership>, EtcdMembersError> {
+    Ok(access(workspace, specs)?.observe().await.ok())
+}
+
+fn access(workspace: &Workspace, specs: &[NodeSpec]) -> Result<EtcdAccess, EtcdMembersError> {
+    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
+    let urls = etcd.filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
+    etcd_members::access(&workspace.layout, urls)
+}
+
+fn works(membership: &Membership) -> EtcdRecoverError {
+    let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
+    EtcdRecoverError::Works { healthy, voters: membership.voters().count() }
+}
+
+/// The hosts of etcd; and those of API servers without it that do not answer.
+async fn inspect(
+    workspace: &Workspace,
+    specs: &[NodeSpec],
+    cancel: &Cancel,
+) -> Result<Vec<MemberOnDisk<HostName>>, EtcdRecoverError> {
+    let access = access(workspace, specs)?;
+    let has = |spec: &NodeSpec, role| spec.roles.contains(&role);
+    let inspected = specs.iter().filter(|spec| has(spec, Role::Etcd) || has(spec, Role::Master));
+    let inspected = join_all(inspected.map(async |spec| {
         let mut state = match host(workspace, spec, cancel).inspect().await {
             Ok(state) => state,
             Err(error) => DiskState::Unreachable { reason: error_chain(&error) },
@@ -212,16 +244,11 @@ pub async fn prepare(
         {
             data.position = recovery::log_position(&access, &client_url(address)).await.ok();
         }
-        MemberOnDisk { node: spec.name.clone(), state }
+        let counts = has(spec, Role::Etcd) || matches!(state, DiskState::Unreachable { .. });
+        counts.then(|| MemberOnDisk { node: spec.name.clone(), state })
     }))
     .await;
-    let named = request.member.as_ref().map(HostName::as_str);
-    let plan = match &snapshot {
-        None => recovery::plan(&members, named)?,
-        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
-    };
-    let (limit, lock_wait) = (request.limit, request.lock_wait);
-    Ok(PreparedRecovery { plan, snapshot, working, specs, limit, lock_wait })
+    Ok(inspected.into_iter().flatten().collect())
 }
 
 impl PreparedRecovery {
@@ -249,7 +276,15 @@ impl PreparedRecovery {
         let locked = lock(&order, &workspace)?;
         for step in &order.steps {
             match step {
-                RecoveryStep::Stop(others) => self.stop(others, &workspace, cancel).await?,
+                RecoveryStep::VerifyLost => {
+                    if let Some(membership) = working(&workspace, &self.specs).await? {
+                        return Err(works(&membership));
+                    }
+                }
+                RecoveryStep::Stop { others, api_servers } => {
+                    let url = api_servers.as_ref().map(|_| client_url(address));
+                    self.stop((others, url.as_deref()), &workspace, cancel).await?;
+                }
                 RecoveryStep::Continue(node) => self.go_on(node, &member, &workspace, cancel).await?,
                 RecoveryStep::AwaitEtcd(node) => {
                     etcd_answers(&workspace, node, client_url(address)).await?;
@@ -275,7 +310,7 @@ impl PreparedRecovery {
 
     async fn stop(
         &self,
-        others: &[(HostName, Stopped)],
+        (others, url): (&[(HostName, Stopped)], Option<&str>),
         workspace: &Workspace,
         cancel: &Cancel,
     ) -> Result<(), EtcdRecoverError> {
@@ -284,11 +319,11 @@ impl PreparedRecovery {
             let done = match what {
                 Stopped::Member => {
                     acted(workspace, node, "stop etcd and the control plane, set the data of etcd aside");
-                    remote.set_aside().await
+                    remote.set_aside(url).await
                 }
                 Stopped::ControlPlane => {
                     acted(workspace, node, "stop the control plane");
-                    remote.stop_control_plane().await
+                    remote.stop_control_plane(url).await
                 }
             };
             done.map_err(|error| EtcdRecoverError::host(node, error))

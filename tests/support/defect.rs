@@ -13,6 +13,12 @@ pub enum Defect {
     LearnerNotEvicted,
     /// The list of members is read without quorum.
     StaleList,
+    /// A recovery leaves one of the other members its data.
+    MemberLeft,
+    /// A recovery compares members the wrong way round.
+    OneBehind,
+    /// A recovery makes its member the only one before it stops the others.
+    OthersLater,
 }
 
 /// Every voter as healthy as the healthiest.
