@@ -100,6 +100,11 @@ fn a_recovery_that_stops_the_others_too_late_is_found() {
 }
 
 #[test]
+fn a_recovery_although_the_quorum_is_back_is_found() {
+    is_found(Defect::QuorumBack, &["etcd has its quorum"]);
+}
+
+#[test]
 fn a_list_that_is_old_is_found() {
     assert_eq!(old_list::rerun(None), Vec::<String>::new());
     let found = old_list::rerun(Some(Defect::StaleList));

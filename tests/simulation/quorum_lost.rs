@@ -42,8 +42,7 @@ impl Play {
         self.tell(&format!("quorum is lost: {fates:?}"));
         fates.iter().for_each(|(name, fate)| self.meet(name, *fate));
         let had = self.data();
-        let pause = self.dice.within(Duration::from_secs(20));
-        sleep(pause).await;
+        self.pause(self.dice.within(Duration::from_secs(20))).await;
         self.recovering = true;
         self.recover(&fates).await?;
         let kept = self.world.lock().unwrap().etcd.committed();
@@ -83,8 +82,14 @@ impl Play {
             let name = *self.dice.pick(voters);
             self.world.lock().unwrap().host(name).lags = true;
         }
-        for _ in 0..self.dice.roll(4) {
-            sleep(Duration::from_secs(5)).await;
+        self.pause(self.dice.within(Duration::from_secs(20))).await;
+    }
+
+    /// Members go on by themselves meanwhile.
+    async fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            sleep(Duration::from_secs(1)).await;
             self.world.lock().unwrap().pass(Instant::now());
         }
     }
@@ -139,6 +144,11 @@ impl Play {
             match ended {
                 RecoveryEnd::Works => return Ok(()),
                 RecoveryEnd::Recovered(nodes) => {
+                    if self.dice.one_in(2) {
+                        self.come_back(fates);
+                        self.pause(Duration::from_secs(5)).await;
+                        self.check()?;
+                    }
                     let nodes: Vec<&'static str> = self
                         .names()
                         .into_iter()
@@ -171,11 +181,10 @@ impl Play {
             Err(ended) => return ended,
         };
         // A person reads it.
-        let pause = self.dice.within(Duration::from_secs(60));
-        sleep(pause).await;
+        self.pause(self.dice.within(Duration::from_secs(60))).await;
         if troubled && self.dice.one_in(4) {
             self.one_comes_back(fates);
-            sleep(Duration::from_secs(30)).await;
+            self.pause(Duration::from_secs(30)).await;
         }
         recovery.carry_out(&plan).await
     }

@@ -19,6 +19,8 @@ pub enum Defect {
     OneBehind,
     /// A recovery makes its member the only one before it stops the others.
     OthersLater,
+    /// A recovery goes on although the quorum has come back.
+    QuorumBack,
 }
 
 /// Every voter as healthy as the healthiest.

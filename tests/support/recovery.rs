@@ -113,8 +113,10 @@ impl<'a> Recovery<'a> {
     pub async fn carry_out(&self, plan: &RecoveryPlan<String>) -> RecoveryEnd {
         let masters = self.having(&self.cluster(), Role::Master).map(str::to_owned).collect::<Vec<_>>();
         let mut order = order(plan, &masters);
-        if self.defect == Some(Defect::OthersLater) {
-            order.steps.swap(0, 1);
+        match self.defect {
+            Some(Defect::OthersLater) => order.steps.swap(1, 2),
+            Some(Defect::QuorumBack) => order.steps.retain(|step| *step != RecoveryStep::VerifyLost),
+            _ => {}
         }
         for step in &order.steps {
             let done = match step {
@@ -149,7 +151,7 @@ impl<'a> Recovery<'a> {
     async fn stop(&self, others: &[(String, Stopped)], api_servers: Option<&str>) -> Result<(), String> {
         let mut left: Vec<&(String, Stopped)> = others.iter().collect();
         let spared = (self.defect == Some(Defect::MemberLeft))
-            .then(|| others.iter().find(|(_, what)| *what == Stopped::Member))
+            .then(|| others.iter().find(|(node, _)| self.cluster().hosts[node].etcd_data.is_some()))
             .flatten();
         let etcd = api_servers.map(|node| client_url(address(self.cluster().hosts[node].number)));
         let mut outcome = Ok(());
