@@ -136,7 +136,8 @@ impl Play {
         if self.dice.one_in(2) {
             self.shrink().await?;
         }
-        if self.dice.one_in(3) {
+        // A recovery takes as long as all else: not in every play.
+        if self.dice.one_in(6) || self.defect.is_some_and(Defect::is_of_recovery) {
             self.lose_quorum().await?;
         }
         self.hold_still().await

@@ -23,6 +23,13 @@ pub enum Defect {
     QuorumBack,
 }
 
+impl Defect {
+    /// Whether only recoveries have it.
+    pub fn is_of_recovery(self) -> bool {
+        matches!(self, Self::MemberLeft | Self::OneBehind | Self::OthersLater | Self::QuorumBack)
+    }
+}
+
 /// Every voter as healthy as the healthiest.
 pub fn without_complaints(mut observed: Membership) -> Membership {
     let healthy = observed.leader().map(|(_, status)| Health::Healthy(status.clone()));
