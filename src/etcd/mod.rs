@@ -13,6 +13,7 @@ pub mod member;
 pub mod membership;
 pub mod quorum;
 pub mod recovery;
+pub mod recovery_order;
 pub mod removal;
 pub mod snapshot;
 pub mod snapshot_copies;

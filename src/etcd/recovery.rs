@@ -62,9 +62,20 @@ pub struct LogPosition {
     pub revision: i64,
 }
 
+/// What etcd continues with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoverySource {
+    /// The data of the survivor.
+    Member,
+    /// A snapshot.
+    Snapshot,
+}
+
 /// What is to be done, for a person to decide on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryPlan<N> {
+    /// What etcd continues with.
+    pub source: RecoverySource,
     /// The member that etcd continues with, alone.
     pub survivor: MemberOnDisk<N>,
     /// Members whose data is set aside; they join again behind it.
@@ -111,7 +122,7 @@ pub fn plan<N: Clone + ToString>(
             .ok_or_else(|| RecoveryObstacle::NoSuchMember(name.to_owned()))?,
         None => furthest(present.collect())?,
     };
-    around(members, survivor)
+    around(members, survivor, RecoverySource::Member)
 }
 
 /// With a snapshot on the host of this node, whatever data it has.
@@ -124,7 +135,8 @@ pub fn plan_restore<N: Clone + ToString>(
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
     let reached = |member: &&MemberOnDisk<N>| !matches!(member.state, DiskState::Unreachable { .. });
     let target = members.iter().filter(reached).find(|member| member.node.to_string() == node);
-    around(members, target.ok_or_else(|| RecoveryObstacle::NotReached(node.to_owned()))?)
+    let target = target.ok_or_else(|| RecoveryObstacle::NotReached(node.to_owned()))?;
+    around(members, target, RecoverySource::Snapshot)
 }
 
 fn furthest<N: Clone + ToString>(
@@ -146,6 +158,7 @@ fn furthest<N: Clone + ToString>(
 fn around<N: Clone + ToString>(
     members: &[MemberOnDisk<N>],
     survivor: &MemberOnDisk<N>,
+    source: RecoverySource,
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
     if matches!(survivor.state, DiskState::Reached { pod: false, .. }) {
         return Err(RecoveryObstacle::NoPod(survivor.node.to_string()));
@@ -153,7 +166,7 @@ fn around<N: Clone + ToString>(
     let others = members.iter().filter(|member| member.node.to_string() != survivor.node.to_string());
     let (unreachable, set_aside) =
         others.cloned().partition(|member| matches!(member.state, DiskState::Unreachable { .. }));
-    Ok(RecoveryPlan { survivor: survivor.clone(), set_aside, unreachable })
+    Ok(RecoveryPlan { source, survivor: survivor.clone(), set_aside, unreachable })
 }
 
 /// How far the member at this client URL has come. It answers without quorum.

@@ -15,7 +15,9 @@ use crate::transport::Program;
 
 const INSPECT: &str = include_str!("member_host/inspect.sh");
 const STOP: &str = include_str!("cluster_site/stop_pods.sh");
+const API_SERVER: &str = "kube-apiserver";
 const CONTROL_PLANE: &str = "kube-apiserver kube-controller-manager kube-scheduler";
+const POINT: &str = include_str!("member_host/point_api_server.sh");
 const SET_ASIDE: &str = include_str!("cluster_site/set_aside_member_data.sh");
 const RECOVER: &str = include_str!("member_host/recover.sh");
 
@@ -43,24 +45,27 @@ impl MemberHost {
         Ok(parse(&self.run("etcd-data:inspect", INSPECT.to_owned(), Vec::new()).await?))
     }
 
-    /// Ends its etcd and its control plane, removes their static pods, and sets the data aside.
+    /// Ends its etcd and its control plane, removes their static pods, and sets the data aside. With the client URL of a
+    /// member, its API server starts again, with that member.
     ///
     /// # Errors
     /// When one of them does not end.
-    pub async fn set_aside(&self) -> Result<(), HostError> {
+    pub async fn set_aside(&self, api_server: Option<&str>) -> Result<(), HostError> {
         let script = format!(
             "pods='etcd {CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{}\n{SET_ASIDE}",
-            without_control_plane()
+            without_control_plane(api_server)
         );
         self.run("etcd-data:set aside", script, Vec::new()).await.map(drop)
     }
 
-    /// Ends its control plane, where other nodes' etcd was all it had.
+    /// Ends its control plane, where other nodes' etcd was all it had. With the client URL of a member, its API server
+    /// starts again, with that member.
     ///
     /// # Errors
     /// When it does not end.
-    pub async fn stop_control_plane(&self) -> Result<(), HostError> {
-        let script = format!("pods='{CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{}", without_control_plane());
+    pub async fn stop_control_plane(&self, api_server: Option<&str>) -> Result<(), HostError> {
+        let remove = without_control_plane(api_server);
+        let script = format!("pods='{CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{remove}");
         self.run("static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
@@ -98,10 +103,12 @@ impl MemberHost {
     }
 }
 
-/// Its manifests are written again once the node has its member.
-fn without_control_plane() -> String {
-    let manifests = CONTROL_PLANE.split(' ').map(|pod| format!(" /etc/kubernetes/manifests/{pod}.yaml"));
-    format!("rm -f{}", manifests.collect::<String>())
+/// Manifests that are removed are written again once the node has its member.
+fn without_control_plane(api_server: Option<&str>) -> String {
+    let removed = CONTROL_PLANE.split(' ').filter(|pod| api_server.is_none() || *pod != API_SERVER);
+    let manifests = removed.map(|pod| format!(" /etc/kubernetes/manifests/{pod}.yaml"));
+    let point = api_server.map(|url| format!("\netcd={}\n{POINT}", quote_all([url])));
+    format!("rm -f{}{}", manifests.collect::<String>(), point.unwrap_or_default())
 }
 
 fn parse(printed: &str) -> DiskState {
@@ -117,6 +124,33 @@ fn parse(printed: &str) -> DiskState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::shells::{run, shells};
+
+    #[test]
+    fn an_api_server_starts_again_with_the_member_that_continues() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().to_str().unwrap();
+        let manifest = |pod: &str| root.path().join(format!("{pod}.yaml"));
+        let line = "        - --etcd-servers=https://192.0.2.1:2379,https://192.0.2.2:2379\n";
+        for shell in shells() {
+            CONTROL_PLANE.split(' ').for_each(|pod| {
+                std::fs::write(manifest(pod), format!("command:\n{line}        - --v=2\n")).unwrap();
+            });
+            let changed = |api_server| {
+                let script =
+                    without_control_plane(api_server).replace("/etc/kubernetes/manifests", directory);
+                let output =
+                    run(shell, &Program { script: format!("set -eu\n{script}"), payload: Vec::new() });
+                assert_eq!(output.status, 0, "{shell}");
+                CONTROL_PLANE.split(' ').map(|pod| std::fs::read_to_string(manifest(pod)).ok()).collect()
+            };
+            let kept = "command:\n        - --etcd-servers=https://192.0.2.3:2379\n        - --v=2\n";
+            let pointed: Vec<Option<String>> = changed(Some("https://192.0.2.3:2379"));
+            assert_eq!(pointed, [Some(kept.to_owned()), None, None], "{shell}");
+            assert_eq!(changed(None), [None, None, None], "{shell}");
+            assert_eq!(changed(Some("https://192.0.2.3:2379")), [None, None, None], "{shell}");
+        }
+    }
 
     #[test]
     fn a_host_without_data_or_pod_says_so() {

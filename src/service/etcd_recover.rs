@@ -2,11 +2,11 @@
 //! join it again.
 //!
 //! # Order
-//! Every other member is stopped first and its data set aside: no two of them can agree behind the one that continues. Then
-//! that one becomes the only member. The API serves again, and the control-plane nodes are deployed as always: each copy
-//! joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once etcd works.
+//! That of [`order`]. Every other member is stopped first and its data set aside: no two of them can agree behind the one
+//! that continues. Then that one becomes the only member. The API serves again, and the control-plane nodes are deployed as
+//! always: each copy joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once
+//! etcd works.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +26,10 @@ use crate::engine::cancel::Cancel;
 use crate::engine::host::HostError;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::Membership;
 use crate::etcd::recovery::{self, DiskState, MemberOnDisk, RecoveryObstacle, RecoveryPlan};
+use crate::etcd::recovery_order::{RecoveryOrder, RecoveryStep, Stopped, order};
 use crate::kube_api::{client, nodes};
 use crate::model::error_chain::error_chain;
 use crate::model::event::Event;
@@ -191,17 +193,48 @@ pub async fn prepare(
 ) -> Result<PreparedRecovery, EtcdRecoverError> {
     let snapshot = request.snapshot.as_deref().map(snapshot_file::open).transpose()?;
     let specs = recorded_nodes::current(&workspace.layout).await?;
-    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
-    let urls = etcd.clone().filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
-    let access = etcd_members::access(&workspace.layout, urls)?;
-    let working = access.observe().await.ok();
+    let working = working(workspace, &specs).await?;
     if let (None, Some(membership)) = (&snapshot, &working) {
         // A run that was killed may have made it work a moment ago. The command that is named needs the API.
         api_answers(workspace, &workspace.subject.name).await?;
-        let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
-        return Err(EtcdRecoverError::Works { healthy, voters: membership.voters().count() });
+        return Err(works(membership));
     }
-    let members = join_all(etcd.map(async |spec| {
+    let members = inspect(workspace, &specs, cancel).await?;
+    let named = request.member.as_ref().map(HostName::as_str);
+    let plan = match &snapshot {
+        None => recovery::plan(&members, named)?,
+        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
+    };
+    let (limit, lock_wait) = (request.limit, request.lock_wait);
+    Ok(PreparedRecovery { plan, snapshot, working, specs, limit, lock_wait })
+}
+
+/// etcd as it works now, if it does.
+async fn working(workspace: &Workspace, specs: &[NodeSpec]) -> Result<Option<Membership>, EtcdMembersError> {
+    Ok(access(workspace, specs)?.observe().await.ok())
+}
+
+fn access(workspace: &Workspace, specs: &[NodeSpec]) -> Result<EtcdAccess, EtcdMembersError> {
+    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
+    let urls = etcd.filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
+    etcd_members::access(&workspace.layout, urls)
+}
+
+fn works(membership: &Membership) -> EtcdRecoverError {
+    let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
+    EtcdRecoverError::Works { healthy, voters: membership.voters().count() }
+}
+
+/// The hosts of etcd; and those of API servers without it that do not answer.
+async fn inspect(
+    workspace: &Workspace,
+    specs: &[NodeSpec],
+    cancel: &Cancel,
+) -> Result<Vec<MemberOnDisk<HostName>>, EtcdRecoverError> {
+    let access = access(workspace, specs)?;
+    let has = |spec: &NodeSpec, role| spec.roles.contains(&role);
+    let inspected = specs.iter().filter(|spec| has(spec, Role::Etcd) || has(spec, Role::Master));
+    let inspected = join_all(inspected.map(async |spec| {
         let mut state = match host(workspace, spec, cancel).inspect().await {
             Ok(state) => state,
             Err(error) => DiskState::Unreachable { reason: error_chain(&error) },
@@ -211,16 +244,11 @@ pub async fn prepare(
         {
             data.position = recovery::log_position(&access, &client_url(address)).await.ok();
         }
-        MemberOnDisk { node: spec.name.clone(), state }
+        let counts = has(spec, Role::Etcd) || matches!(state, DiskState::Unreachable { .. });
+        counts.then(|| MemberOnDisk { node: spec.name.clone(), state })
     }))
     .await;
-    let named = request.member.as_ref().map(HostName::as_str);
-    let plan = match &snapshot {
-        None => recovery::plan(&members, named)?,
-        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
-    };
-    let (limit, lock_wait) = (request.limit, request.lock_wait);
-    Ok(PreparedRecovery { plan, snapshot, working, specs, limit, lock_wait })
+    Ok(inspected.into_iter().flatten().collect())
 }
 
 impl PreparedRecovery {
@@ -242,24 +270,31 @@ impl PreparedRecovery {
             peer_url: peer_url(address),
             image: etcd_image(&workspace).ok_or(EtcdRecoverError::NoImage)?,
         };
-        let locked = self.lock(&workspace)?;
-        self.stop_others(&workspace, cancel).await?;
-        let remote = host(&workspace, survivor, cancel);
-        let began = match &self.snapshot {
-            None => {
-                acted(&workspace, &survivor.name, "make its etcd member the only one");
-                remote.recover(&member).await
+        let masters = self.specs.iter().filter(|spec| spec.roles.contains(&Role::Master));
+        let masters: Vec<HostName> = masters.map(|spec| spec.name.clone()).collect();
+        let order = order(&self.plan, &masters);
+        let locked = lock(&order, &workspace)?;
+        for step in &order.steps {
+            match step {
+                RecoveryStep::VerifyLost => {
+                    if let Some(membership) = working(&workspace, &self.specs).await? {
+                        return Err(works(&membership));
+                    }
+                }
+                RecoveryStep::Stop { others, api_servers } => {
+                    let url = api_servers.as_ref().map(|_| client_url(address));
+                    self.stop((others, url.as_deref()), &workspace, cancel).await?;
+                }
+                RecoveryStep::Continue(node) => self.go_on(node, &member, &workspace, cancel).await?,
+                RecoveryStep::AwaitEtcd(node) => {
+                    etcd_answers(&workspace, node, client_url(address)).await?;
+                }
+                RecoveryStep::AwaitApi(node) => api_answers(&workspace, node).await?,
             }
-            Some(snapshot) => {
-                acted(&workspace, &survivor.name, "make an etcd member of the snapshot, the only one");
-                remote.restore(&member, snapshot.read()?).await
-            }
-        };
-        began.map_err(|error| EtcdRecoverError::host(&survivor.name, error))?;
-        answers(&workspace, &survivor.name, client_url(address)).await?;
+        }
         drop(locked);
         let request = DeployRequest {
-            nodes: NodeSelection::Named(self.control_plane().map(|spec| spec.name.clone()).collect()),
+            nodes: NodeSelection::Named(order.deployed.into_iter().collect()),
             run: RunOptions { dry_run: false, lock_wait: self.lock_wait },
             replace_member: false,
             replace_machine: false,
@@ -268,45 +303,64 @@ impl PreparedRecovery {
         Ok(deploy(&request, workspace, cancel).await?)
     }
 
-    /// Nodes with an etcd member or an API server whose hosts answer, as far as they were looked at.
-    fn control_plane(&self) -> impl Iterator<Item = &NodeSpec> {
-        let gone: BTreeSet<&HostName> = self.plan.unreachable.iter().map(|member| &member.node).collect();
-        let has = |spec: &&NodeSpec| [Role::Etcd, Role::Master].iter().any(|role| spec.roles.contains(role));
-        self.specs.iter().filter(has).filter(move |spec| !gone.contains(&spec.name))
-    }
-
     fn spec(&self, name: &HostName) -> Result<&NodeSpec, EtcdRecoverError> {
         let found = self.specs.iter().find(|spec| spec.name == *name);
         found.ok_or_else(|| RecoveryObstacle::NotReached(name.to_string()).into())
     }
 
-    fn lock(&self, workspace: &Workspace) -> Result<Vec<HostLock>, EtcdRecoverError> {
-        let locks = self
-            .control_plane()
-            .map(|spec| HostLock::acquire(&workspace.layout, &spec.name, (workspace.now)()));
-        Ok(locks.collect::<Result<_, _>>()?)
-    }
-
-    async fn stop_others(&self, workspace: &Workspace, cancel: &Cancel) -> Result<(), EtcdRecoverError> {
-        let others = self.control_plane().filter(|spec| spec.name != self.plan.survivor.node);
-        let stopped = join_all(others.map(async |spec| {
-            let remote = host(workspace, spec, cancel);
-            let done = if spec.roles.contains(&Role::Etcd) {
-                acted(workspace, &spec.name, "stop etcd and the control plane, set the data of etcd aside");
-                remote.set_aside().await
-            } else {
-                acted(workspace, &spec.name, "stop the control plane");
-                remote.stop_control_plane().await
+    async fn stop(
+        &self,
+        (others, url): (&[(HostName, Stopped)], Option<&str>),
+        workspace: &Workspace,
+        cancel: &Cancel,
+    ) -> Result<(), EtcdRecoverError> {
+        let stopped = join_all(others.iter().map(async |(node, what)| {
+            let remote = host(workspace, self.spec(node)?, cancel);
+            let done = match what {
+                Stopped::Member => {
+                    acted(workspace, node, "stop etcd and the control plane, set the data of etcd aside");
+                    remote.set_aside(url).await
+                }
+                Stopped::ControlPlane => {
+                    acted(workspace, node, "stop the control plane");
+                    remote.stop_control_plane(url).await
+                }
             };
-            done.map_err(|error| EtcdRecoverError::host(&spec.name, error))
+            done.map_err(|error| EtcdRecoverError::host(node, error))
         }))
         .await;
         stopped.into_iter().collect()
     }
+
+    async fn go_on(
+        &self,
+        node: &HostName,
+        member: &SoleMember,
+        workspace: &Workspace,
+        cancel: &Cancel,
+    ) -> Result<(), EtcdRecoverError> {
+        let remote = host(workspace, self.spec(node)?, cancel);
+        let began = match &self.snapshot {
+            None => {
+                acted(workspace, node, "make its etcd member the only one");
+                remote.recover(member).await
+            }
+            Some(snapshot) => {
+                acted(workspace, node, "make an etcd member of the snapshot, the only one");
+                remote.restore(member, snapshot.read()?).await
+            }
+        };
+        began.map_err(|error| EtcdRecoverError::host(node, error))
+    }
 }
 
-/// Waits for the only member, and for an API server that has it.
-async fn answers(workspace: &Workspace, node: &HostName, url: String) -> Result<(), EtcdRecoverError> {
+fn lock(order: &RecoveryOrder<HostName>, workspace: &Workspace) -> Result<Vec<HostLock>, EtcdRecoverError> {
+    let locks =
+        order.deployed.iter().map(|node| HostLock::acquire(&workspace.layout, node, (workspace.now)()));
+    Ok(locks.collect::<Result<_, _>>()?)
+}
+
+async fn etcd_answers(workspace: &Workspace, node: &HostName, url: String) -> Result<(), EtcdRecoverError> {
     let access = etcd_members::access(&workspace.layout, vec![url])?;
     waiting(workspace, node, "etcd to answer");
     wait_for("etcd to answer", LIMIT, || async {
@@ -316,8 +370,7 @@ async fn answers(workspace: &Workspace, node: &HostName, url: String) -> Result<
         }
     })
     .await
-    .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Etcd, error })?;
-    api_answers(workspace, node).await
+    .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Etcd, error })
 }
 
 async fn api_answers(workspace: &Workspace, node: &HostName) -> Result<(), EtcdRecoverError> {

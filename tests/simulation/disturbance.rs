@@ -90,14 +90,8 @@ impl Disturbance {
                 cluster.reach_pods.insert(name.to_owned(), ReachPod::Ended);
             }
             Self::Reconfigured => cluster.configuration += 1,
-            Self::DataLost => drop(cluster.host(name).lose_data()),
-            Self::Reinstalled => {
-                cluster.host(name).reinstall();
-                cluster.host(name).replace_machine = true;
-                if let Some(node) = cluster.nodes.get_mut(name) {
-                    node.ready = false;
-                }
-            }
+            Self::DataLost => cluster.host(name).lose_data(),
+            Self::Reinstalled => cluster.reinstall(name),
         }
     }
 
@@ -154,7 +148,7 @@ pub fn disturb(cluster: &mut Cluster, names: &[&'static str], dice: &Dice, now: 
 /// Nothing is wrong with a host, nor with the cluster as a whole.
 pub fn heal(cluster: &mut Cluster, name: &str) {
     let host = cluster.host(name);
-    (host.on, host.reached, host.cut, host.peers_cut) = (true, true, false, false);
+    (host.on, host.reached, host.cut, host.peers_cut) = (!host.gone, true, false, false);
     (host.etcd_works, host.etcd_crashes, host.lags) = (true, false, false);
     host.speed = crate::support::host::SPEED;
     (cluster.away_after_change, cluster.away_until, cluster.etcd.full) = (Duration::ZERO, None, None);

@@ -24,9 +24,9 @@ use crate::support::fault::{Fault, Faults};
 use crate::support::luck::Luck;
 use crate::support::site::Shared;
 
-type Subject = (&'static str, &'static [Role]);
+pub type Subject = (&'static str, &'static [Role]);
 
-const FIRST: Subject = ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]);
+pub const FIRST: Subject = ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]);
 const VOTERS: [Subject; 4] = [
     ("master-2", &[Role::Master, Role::Etcd]),
     ("etcd-3", &[Role::Etcd]),
@@ -40,15 +40,17 @@ const CALM: usize = 5;
 pub struct Play {
     pub world: Shared,
     pub story: Arc<Mutex<Vec<String>>>,
-    dice: Dice,
-    defect: Option<Defect>,
+    pub dice: Dice,
+    pub defect: Option<Defect>,
     /// A mishap comes once in so many effects.
     rarity: u64,
-    hosts: Vec<Subject>,
+    pub hosts: Vec<Subject>,
     /// Nodes whose etcd member has lost its data, as a run has found out: people then ask for another one.
     lost: BTreeSet<&'static str>,
     /// Nodes that are being removed.
-    leaving: BTreeSet<&'static str>,
+    pub leaving: BTreeSet<&'static str>,
+    /// Whether etcd is recovered: the first node is deployed as the others then.
+    pub recovering: bool,
     began: Option<Instant>,
     runs: usize,
 }
@@ -63,7 +65,7 @@ struct RunEnd {
 }
 
 /// The node, and how much its run changed if all held.
-type Changed = (&'static str, Option<usize>);
+pub type Changed = (&'static str, Option<usize>);
 
 impl Play {
     pub fn new(seed: u64, defect: Option<Defect>) -> Self {
@@ -95,6 +97,7 @@ impl Play {
             hosts,
             lost: BTreeSet::new(),
             leaving: BTreeSet::new(),
+            recovering: false,
             began: None,
             runs: 0,
         }
@@ -132,6 +135,10 @@ impl Play {
         self.converge().await?;
         if self.dice.one_in(2) {
             self.shrink().await?;
+        }
+        // A recovery takes as long as all else: not in every play.
+        if self.dice.one_in(6) || self.defect.is_some_and(Defect::is_of_recovery) {
+            self.lose_quorum().await?;
         }
         self.hold_still().await
     }
@@ -190,22 +197,22 @@ impl Play {
         Ok(if there == 0 { vec![FIRST.0] } else { names[there..].to_vec() })
     }
 
-    fn names(&self) -> Vec<&'static str> {
+    pub fn names(&self) -> Vec<&'static str> {
         self.hosts.iter().map(|(name, _)| *name).collect()
     }
 
-    fn tell(&self, what: &str) {
+    pub fn tell(&self, what: &str) {
         tell(&self.story, self.began, what);
     }
 
-    fn repair(&self) {
+    pub fn repair(&self) {
         let mut cluster = self.world.lock().unwrap();
         cluster.disturbed = Some(Instant::now());
         self.names().into_iter().for_each(|name| heal(&mut cluster, name));
     }
 
     /// Runs side by side, whatever happens meanwhile; at some time what is left of them is killed.
-    async fn troubled(&mut self, names: &[&'static str]) -> Result<Vec<Changed>, String> {
+    pub async fn troubled(&mut self, names: &[&'static str]) -> Result<Vec<Changed>, String> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -231,7 +238,7 @@ impl Play {
     }
 
     /// Runs side by side, without any fault.
-    async fn calm(&mut self, names: &[&'static str]) -> Result<Vec<Changed>, String> {
+    pub async fn calm(&mut self, names: &[&'static str]) -> Result<Vec<Changed>, String> {
         let (_killing, killed) = watch::channel(false);
         let ended = self.runs(names, false, &killed).await;
         self.settle(ended)
@@ -265,10 +272,14 @@ impl Play {
                 let (began, defect, rarity, number) = (self.began, self.defect, self.rarity, self.runs);
                 let (name, beside) = (*name, names.to_vec());
                 let replace = self.lost.contains(name);
-                self.world.lock().unwrap().host(name).replace_member = replace;
+                let offline = {
+                    let mut cluster = self.world.lock().unwrap();
+                    cluster.host(name).replace_member = replace;
+                    cluster.hosts[name].gone
+                };
                 let recipe = match name {
-                    name if self.leaving.contains(name) => Recipe::Remove { offline: false },
-                    name if name == FIRST.0 && !replace => Recipe::Bootstrap,
+                    name if self.leaving.contains(name) => Recipe::Remove { offline },
+                    name if name == FIRST.0 && !replace && !self.recovering => Recipe::Bootstrap,
                     _ => Recipe::Deploy,
                 };
                 async move {
@@ -297,7 +308,7 @@ impl Play {
         futures::future::join_all(runs)
     }
 
-    fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         let mut cluster = self.world.lock().unwrap();
         cluster.pass(Instant::now());
         // What lasts is found at every look.
@@ -314,7 +325,7 @@ impl Play {
     }
 
     /// One calm round after the other, until everything holds in one.
-    async fn converge(&mut self) -> Result<(), String> {
+    pub async fn converge(&mut self) -> Result<(), String> {
         let names = self.names();
         let mut left = Vec::new();
         for _ in 0..CALM {

@@ -91,6 +91,16 @@ impl Cluster {
         self.hosts.get_mut(name).unwrap_or_else(|| panic!("there is no host {name}"))
     }
 
+    /// Another machine takes the place of a host, and may.
+    pub fn reinstall(&mut self, name: &str) {
+        let host = self.host(name);
+        host.reinstall();
+        host.replace_machine = true;
+        if let Some(node) = self.nodes.get_mut(name) {
+            node.ready = false;
+        }
+    }
+
     /// Everything that happens by itself.
     pub fn pass(&mut self, now: Instant) {
         self.run_etcd(now);
@@ -170,6 +180,20 @@ impl Cluster {
         if self.etcd.begun > 1 {
             self.violations.push("a second etcd cluster was begun".to_owned());
         }
+        if self.etcd.has_quorum() && self.former_quorum() {
+            self.violations.push("two etcd clusters have a quorum".to_owned());
+        }
+    }
+
+    /// Whether members that a recovery has left behind agree with each other.
+    fn former_quorum(&self) -> bool {
+        let starts =
+            |host: &&Host| host.is_connected() && host.starts_etcd() && host.etcd_works && !host.etcd_crashes;
+        let side = |host: &Host| if host.peers_cut { host.number } else { 0 };
+        let running = self.hosts.values().filter(starts);
+        let running: Vec<(usize, u64)> =
+            running.filter_map(|host| Some((side(host), host.etcd_data?))).collect();
+        self.etcd.former_quorum(&running)
     }
 
     /// Whether an API server answers.

@@ -13,6 +13,21 @@ pub enum Defect {
     LearnerNotEvicted,
     /// The list of members is read without quorum.
     StaleList,
+    /// A recovery leaves one of the other members its data.
+    MemberLeft,
+    /// A recovery compares members the wrong way round.
+    OneBehind,
+    /// A recovery makes its member the only one before it stops the others.
+    OthersLater,
+    /// A recovery goes on although the quorum has come back.
+    QuorumBack,
+}
+
+impl Defect {
+    /// Whether only recoveries have it.
+    pub fn is_of_recovery(self) -> bool {
+        matches!(self, Self::MemberLeft | Self::OneBehind | Self::OthersLater | Self::QuorumBack)
+    }
 }
 
 /// Every voter as healthy as the healthiest.

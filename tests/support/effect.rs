@@ -91,7 +91,7 @@ impl ModelSite {
                 self.change_membership(&mut cluster, change, seen, late)?;
             }
             Action::SetAsideMemberData => {
-                let data = cluster.host(&name).lose_data();
+                let data = cluster.host(&name).set_aside();
                 cluster.host(&name).things.remove(ETCD);
                 if cluster.etcd.members.iter().any(|member| Some(member.id) == data) {
                     cluster.violations.push("data of a member that is in the list was set aside".to_owned());

@@ -1,6 +1,7 @@
 //! etcd's rules for its members, as its documentation and `server/etcdserver` have them. Each member has a log, a side
 //! of the network and a view of the list of its own; [`raft`] lets time pass, [`reconfiguration`] changes members.
 
+mod alone;
 mod raft;
 mod reconfiguration;
 
@@ -13,6 +14,8 @@ use metalform::etcd::member::{Alarm, AlarmKind, Health, Member, Membership, Stat
 use metalform::etcd::membership::MembershipChange;
 use metalform::etcd::quorum::quorum;
 use tokio::time::Instant;
+
+use self::alone::Former;
 
 /// Entries of a log that is long enough to take its time.
 const LOG: u64 = 20_000;
@@ -90,6 +93,8 @@ pub struct Etcd {
     /// When the present leader was elected.
     elected: Option<Instant>,
     copied_at: Option<Instant>,
+    /// The members that were left behind when one went on alone, and how many voted with it.
+    former: Vec<Former>,
 }
 
 impl Default for Link {

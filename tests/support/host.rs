@@ -77,6 +77,14 @@ pub struct Host {
     pub etcd_crashes: bool,
     /// Of which member there is data.
     pub etcd_data: Option<u64>,
+    /// Of which members there is data that was set aside.
+    pub aside: Vec<u64>,
+    /// Of which members it had data that is lost.
+    pub destroyed: Vec<u64>,
+    /// The member that a recovery has made the only one, and not put in its place yet.
+    pub sole: Option<u64>,
+    /// Whether it never comes back.
+    pub gone: bool,
     /// Whether its lost member may be replaced.
     pub replace_member: bool,
     /// Whether it may take the place of another machine.
@@ -138,6 +146,10 @@ impl Host {
             etcd_works: true,
             etcd_crashes: false,
             etcd_data: None,
+            aside: Vec::new(),
+            destroyed: Vec::new(),
+            sole: None,
+            gone: false,
             replace_member: false,
             replace_machine: false,
             foreseen: None,
@@ -180,9 +192,22 @@ impl Host {
     }
 
     /// The member's data and its directory are gone.
-    pub fn lose_data(&mut self) -> Option<u64> {
+    pub fn lose_data(&mut self) {
         self.things.remove(MEMBER);
-        self.etcd_data.take()
+        self.destroyed.extend(self.etcd_data.take());
+    }
+
+    /// The member's data is moved away.
+    pub fn set_aside(&mut self) -> Option<u64> {
+        self.things.remove(MEMBER);
+        let data = self.etcd_data.take();
+        self.aside.extend(data);
+        data
+    }
+
+    /// A script ends the containers of these static pods; the kubelet starts those again that still have a manifest.
+    pub fn end_pods(&mut self, ids: &[&str], now: Instant) {
+        self.since.extend(ids.iter().map(|id| ((*id).to_owned(), now)));
     }
 
     /// Nothing of Kubernetes runs on it any more.
@@ -214,6 +239,8 @@ impl Host {
     /// Another machine has its place.
     pub fn reinstall(&mut self) {
         self.lose_data();
+        self.destroyed.append(&mut self.aside);
+        self.sole = None;
         self.things.clear();
         self.joined = false;
         self.facts.machine_id.push_str(" again");

@@ -13,6 +13,7 @@ pub mod host;
 pub mod lease;
 pub mod luck;
 pub mod membership;
+pub mod recovery;
 pub mod side_by_side;
 pub mod site;
 pub mod values;

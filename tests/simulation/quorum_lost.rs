@@ -1,0 +1,253 @@
+//! etcd loses its quorum, and goes on with the data of one member.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use metalform::etcd::quorum::quorum;
+use metalform::etcd::recovery::RecoveryObstacle;
+use metalform::model::role::Role;
+use tokio::time::{Instant, sleep};
+
+use crate::play::{FIRST, Play};
+use crate::support::host::ETCD;
+use crate::support::recovery::{Recovery, RecoveryEnd};
+
+/// Runs of the recovery at most.
+const RUNS: usize = 12;
+
+/// What becomes of a member that is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Its data is destroyed.
+    Destroyed,
+    /// Its machine never comes back.
+    Gone,
+    /// Its machine is off, and comes back as it was.
+    Away,
+    /// etcd does not start, and then does again.
+    Broken,
+}
+
+type Fates = BTreeMap<&'static str, Fate>;
+
+impl Play {
+    /// Most members are lost. A recovery follows, whatever goes wrong with it, and all machines come back that will.
+    pub async fn lose_quorum(&mut self) -> Result<(), String> {
+        let voters = self.having(Role::Etcd);
+        if voters.len() < 2 {
+            return Ok(());
+        }
+        self.lag(&voters).await;
+        let fates = self.fates(&voters);
+        self.tell(&format!("quorum is lost: {fates:?}"));
+        fates.iter().for_each(|(name, fate)| self.meet(name, *fate));
+        let had = self.data();
+        self.pause(self.dice.within(Duration::from_secs(20))).await;
+        self.recovering = true;
+        self.recover(&fates).await?;
+        let kept = self.world.lock().unwrap().etcd.committed();
+        self.come_back(&fates);
+        self.repair();
+        self.bury(&fates).await?;
+        self.converge().await?;
+        self.recovering = false;
+        let cluster = self.world.lock().unwrap();
+        if cluster.etcd.committed() < kept {
+            return Err("what the survivor had is lost".to_owned());
+        }
+        let is_there = |(name, id): &(&&str, &u64)| {
+            let host = &cluster.hosts[**name];
+            host.aside.contains(id) || host.etcd_data == Some(**id) || host.destroyed.contains(id)
+        };
+        match had.iter().find(|data| !is_there(data)) {
+            None => Ok(()),
+            Some((name, _)) => Err(format!("the data of etcd on {name} was deleted")),
+        }
+    }
+
+    fn having(&self, role: Role) -> Vec<&'static str> {
+        self.hosts.iter().filter(|(_, roles)| roles.contains(&role)).map(|(name, _)| *name).collect()
+    }
+
+    /// Which hosts have data of which members.
+    fn data(&self) -> BTreeMap<&'static str, u64> {
+        let cluster = self.world.lock().unwrap();
+        self.names().into_iter().filter_map(|name| Some((name, cluster.hosts[name].etcd_data?))).collect()
+    }
+
+    /// Some members come less far than others.
+    async fn lag(&self, voters: &[&'static str]) {
+        let lagging = u64::try_from(voters.len() - quorum(voters.len()) + 1).unwrap();
+        for _ in 0..self.dice.roll(lagging) {
+            let name = *self.dice.pick(voters);
+            self.world.lock().unwrap().host(name).lags = true;
+        }
+        self.pause(self.dice.within(Duration::from_secs(20))).await;
+    }
+
+    /// Members go on by themselves meanwhile.
+    async fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            sleep(Duration::from_secs(1)).await;
+            self.world.lock().unwrap().pass(Instant::now());
+        }
+    }
+
+    /// Most of them; never so many that come back by themselves that they had a quorum.
+    fn fates(&self, voters: &[&'static str]) -> Fates {
+        let most = voters.len() - quorum(voters.len()) + 1;
+        let more = self.dice.roll(u64::try_from(voters.len() - most).unwrap());
+        let mut left = voters.to_vec();
+        let mut fates = Fates::new();
+        while fates.len() < most + usize::try_from(more).unwrap() {
+            let next = self.dice.roll(u64::try_from(left.len()).unwrap());
+            let name = left.remove(usize::try_from(next).unwrap());
+            let away = fates.values().filter(|fate| **fate == Fate::Away).count();
+            // metalform runs on the first host.
+            let fate = match self.dice.roll(4) {
+                0 if name != FIRST.0 => Fate::Gone,
+                1 if name != FIRST.0 && away + 1 < quorum(voters.len()) => Fate::Away,
+                2 => Fate::Broken,
+                _ => Fate::Destroyed,
+            };
+            fates.insert(name, fate);
+        }
+        // An API server without etcd, too.
+        let masters = self.having(Role::Master).into_iter().filter(|name| !voters.contains(name));
+        fates.extend(masters.filter(|_| self.dice.one_in(2)).map(|name| (name, Fate::Gone)));
+        fates
+    }
+
+    fn meet(&self, name: &str, fate: Fate) {
+        let mut cluster = self.world.lock().unwrap();
+        cluster.pass(Instant::now());
+        cluster.disturbed = Some(Instant::now());
+        let host = cluster.host(name);
+        match fate {
+            Fate::Destroyed => host.lose_data(),
+            Fate::Gone => (host.on, host.gone) = (false, true),
+            Fate::Away => host.on = false,
+            Fate::Broken => host.etcd_works = false,
+        }
+        cluster.pass(Instant::now());
+    }
+
+    /// The same command until it is done, or etcd has its quorum. Meanwhile, machines come back.
+    async fn recover(&mut self, fates: &Fates) -> Result<(), String> {
+        let troubled = usize::try_from(self.dice.roll(5)).unwrap();
+        let mut named = None;
+        for run in 0..RUNS {
+            let ended = self.recover_once(fates, named, run < troubled).await;
+            self.tell(&format!("recovery of {named:?} | {ended:?}"));
+            self.check()?;
+            match ended {
+                RecoveryEnd::Works => return Ok(()),
+                RecoveryEnd::Recovered(nodes) => {
+                    if self.dice.one_in(2) {
+                        self.come_back(fates);
+                        self.pause(Duration::from_secs(5)).await;
+                        self.check()?;
+                    }
+                    let nodes: Vec<&'static str> = self
+                        .names()
+                        .into_iter()
+                        .filter(|name| nodes.iter().any(|node| node == name))
+                        .collect();
+                    if run < troubled {
+                        self.troubled(&nodes).await?;
+                    } else {
+                        self.calm(&nodes).await?;
+                    }
+                    return Ok(());
+                }
+                RecoveryEnd::Refused(RecoveryObstacle::Undecided { .. }) => named = self.best(),
+                RecoveryEnd::Refused(obstacle) => return Err(format!("cannot be recovered: {obstacle}")),
+                RecoveryEnd::Failed(_) | RecoveryEnd::Killed => {}
+            }
+            if self.dice.one_in(3) {
+                self.one_comes_back(fates);
+            }
+        }
+        Err(format!("is not recovered in {RUNS} runs"))
+    }
+
+    async fn recover_once(&self, fates: &Fates, named: Option<&str>, troubled: bool) -> RecoveryEnd {
+        let names = self.names();
+        let mut recovery = Recovery::new(&self.world, &names, &self.dice, self.defect);
+        (recovery.rarity, recovery.named) = (troubled.then_some(15), named);
+        let plan = match recovery.prepare() {
+            Ok(plan) => plan,
+            Err(ended) => return ended,
+        };
+        // A person reads it.
+        self.pause(self.dice.within(Duration::from_secs(60))).await;
+        if troubled && self.dice.one_in(4) {
+            self.one_comes_back(fates);
+            self.pause(Duration::from_secs(30)).await;
+        }
+        recovery.carry_out(&plan).await
+    }
+
+    /// The node that a person would name: of those with data and a pod the one that has come furthest, where etcd starts.
+    fn best(&self) -> Option<&'static str> {
+        let cluster = self.world.lock().unwrap();
+        let has = |name: &&'static str| {
+            let host = &cluster.hosts[*name];
+            let usable = cluster.reaches(name) && host.things.contains_key(ETCD);
+            let data = host.etcd_data.or(host.sole).filter(|_| usable)?;
+            Some((host.etcd_works, cluster.etcd.stored(data), *name))
+        };
+        self.names().iter().filter_map(has).max().map(|(_, _, name)| name)
+    }
+
+    /// Not where that makes a quorum whose other members keep each other from being replaced: see
+    /// [`crate::disturbance`].
+    fn one_comes_back(&self, fates: &Fates) {
+        if self.without_data() > 1 {
+            return;
+        }
+        let names: Vec<&&'static str> = fates.keys().collect();
+        let name = *self.dice.pick(&names);
+        self.come_back(&[(*name, fates[name])].into());
+    }
+
+    fn come_back(&self, fates: &Fates) {
+        let mut cluster = self.world.lock().unwrap();
+        cluster.disturbed = Some(Instant::now());
+        for (name, fate) in fates {
+            let host = cluster.host(name);
+            match fate {
+                Fate::Away => host.on = true,
+                Fate::Broken => host.etcd_works = true,
+                Fate::Destroyed | Fate::Gone => {}
+            }
+        }
+        cluster.pass(Instant::now());
+    }
+
+    /// Machines that never come back are replaced, or their nodes removed.
+    async fn bury(&mut self, fates: &Fates) -> Result<(), String> {
+        let gone = fates.iter().filter(|(_, fate)| **fate == Fate::Gone).map(|(name, _)| *name);
+        let (removed, replaced): (BTreeSet<&str>, BTreeSet<&str>) = gone.partition(|_| self.dice.one_in(2));
+        self.tell(&format!("{removed:?} are removed, {replaced:?} are replaced"));
+        for name in replaced {
+            let mut cluster = self.world.lock().unwrap();
+            cluster.reinstall(name);
+            (cluster.host(name).on, cluster.host(name).gone) = (true, false);
+        }
+        self.leaving.clone_from(&removed);
+        self.converge().await?;
+        self.leaving.clear();
+        self.hosts.retain(|(name, _)| !removed.contains(name));
+        Ok(())
+    }
+
+    /// How many voters have lost their data, for good.
+    fn without_data(&self) -> usize {
+        let cluster = self.world.lock().unwrap();
+        let data =
+            |name: &str| cluster.hosts.get(name).filter(|host| !host.gone).and_then(|host| host.etcd_data);
+        cluster.etcd.voters().filter(|voter| data(&voter.name) != Some(voter.id)).count()
+    }
+}

@@ -1,0 +1,296 @@
+//! `etcd recover` over the simulated cluster: the decisions and the order of the real one, a step after the other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use metalform::etcd::recovery::{
+    DiskState, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
+};
+use metalform::etcd::recovery_order::{RecoveryStep, Stopped, order};
+use metalform::model::role::Role;
+use metalform::operation::goal::client_url;
+use tokio::time::{Instant, sleep};
+
+use super::cluster::Cluster;
+use super::defect::Defect;
+use super::dice::Dice;
+use super::fault::Fault;
+use super::host::{APISERVER, ETCD, MEMBER, address};
+use super::site::Shared;
+
+/// How long etcd, and then the API, may take to answer.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A quorum that comes back in this time before a member is stopped may come too late to be seen.
+const TOO_LATE: Duration = Duration::from_secs(20);
+
+/// How a recovery ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecoveryEnd {
+    /// These are deployed next.
+    Recovered(Vec<String>),
+    /// etcd has its quorum.
+    Works,
+    Refused(RecoveryObstacle),
+    Failed(String),
+    Killed,
+}
+
+/// A run of it.
+pub struct Recovery<'a> {
+    pub world: &'a Shared,
+    /// The nodes as they are recorded.
+    pub names: &'a [&'static str],
+    pub dice: &'a Dice,
+    /// A mishap comes once in so many steps; none without it.
+    pub rarity: Option<u64>,
+    /// The node whose member shall survive.
+    pub named: Option<&'a str>,
+    pub defect: Option<Defect>,
+    /// Whether the process has ended.
+    killed: AtomicBool,
+}
+
+impl<'a> Recovery<'a> {
+    pub fn new(world: &'a Shared, names: &'a [&'static str], dice: &'a Dice, defect: Option<Defect>) -> Self {
+        Self { world, names, dice, rarity: None, named: None, defect, killed: AtomicBool::new(false) }
+    }
+
+    /// What is to be done. Changes nothing.
+    ///
+    /// # Errors
+    /// How the command ends instead.
+    pub fn prepare(&self) -> Result<RecoveryPlan<String>, RecoveryEnd> {
+        let cluster = self.cluster();
+        if cluster.etcd.observe().is_ok() {
+            return Err(RecoveryEnd::Works);
+        }
+        let etcd: Vec<&str> = self.having(&cluster, Role::Etcd).collect();
+        let masters = self.having(&cluster, Role::Master).filter(|name| !etcd.contains(name));
+        // Of those without etcd, only that they do not answer.
+        let silent = masters.filter(|name| !cluster.reaches(name));
+        let inspected =
+            |name| MemberOnDisk { node: str::to_owned(name), state: self.inspect(&cluster, name) };
+        let members: Vec<MemberOnDisk<String>> = etcd.iter().copied().chain(silent).map(inspected).collect();
+        plan(&members, self.named).map_err(RecoveryEnd::Refused)
+    }
+
+    fn cluster(&self) -> std::sync::MutexGuard<'_, Cluster> {
+        let mut cluster = self.world.lock().unwrap();
+        cluster.pass(Instant::now());
+        cluster
+    }
+
+    fn having<'b>(
+        &self,
+        cluster: &'b Cluster,
+        role: Role,
+    ) -> impl Iterator<Item = &'static str> + use<'b, 'a> {
+        self.names.iter().copied().filter(move |name| cluster.hosts[*name].roles.contains(&role))
+    }
+
+    fn inspect(&self, cluster: &Cluster, name: &str) -> DiskState {
+        if !cluster.reaches(name) {
+            return DiskState::Unreachable { reason: "no route to host".to_owned() };
+        }
+        let host = &cluster.hosts[name];
+        let answering = cluster.etcd.members.iter().find(|member| Some(member.id) == host.etcd_data);
+        let answering = answering.filter(|member| member.running && member.link.answers);
+        let position = answering.and_then(|member| cluster.etcd.stored(member.id)).map(|index| {
+            let index = if self.defect == Some(Defect::OneBehind) { u64::MAX - index } else { index };
+            LogPosition { index, revision: 0 }
+        });
+        let data = host.etcd_data.or(host.sole);
+        let last_write = Timestamp::UNIX_EPOCH;
+        DiskState::Reached {
+            pod: host.things.contains_key(ETCD),
+            data: data.map(|_| MemberCopy { last_write, position }),
+        }
+    }
+
+    /// Carries a plan out, but for the deployment of its nodes.
+    pub async fn carry_out(&self, plan: &RecoveryPlan<String>) -> RecoveryEnd {
+        let masters = self.having(&self.cluster(), Role::Master).map(str::to_owned).collect::<Vec<_>>();
+        let mut order = order(plan, &masters);
+        match self.defect {
+            Some(Defect::OthersLater) => order.steps.swap(1, 2),
+            Some(Defect::QuorumBack) => order.steps.retain(|step| *step != RecoveryStep::VerifyLost),
+            _ => {}
+        }
+        for step in &order.steps {
+            let done = match step {
+                RecoveryStep::VerifyLost if self.cluster().etcd.observe().is_ok() => {
+                    return RecoveryEnd::Works;
+                }
+                RecoveryStep::VerifyLost => Ok(()),
+                RecoveryStep::Stop { others, api_servers } => self.stop(others, api_servers.as_deref()).await,
+                RecoveryStep::Continue(node) => self.go_on(plan, node).await,
+                RecoveryStep::AwaitEtcd(node) => {
+                    let url = client_url(address(self.cluster().hosts[node].number));
+                    self.wait("etcd", |cluster, _| {
+                        cluster.etcd.observe_through(std::slice::from_ref(&url), true).is_ok()
+                    })
+                    .await
+                }
+                RecoveryStep::AwaitApi(_) => {
+                    self.wait("the API", |cluster, now| cluster.api(now).is_ok()).await
+                }
+            };
+            if self.killed.load(Ordering::Relaxed) {
+                return RecoveryEnd::Killed;
+            }
+            if let Err(reason) = done {
+                return RecoveryEnd::Failed(reason);
+            }
+        }
+        RecoveryEnd::Recovered(order.deployed)
+    }
+
+    /// Side by side, as far as it matters: each of them may be done or not when the run ends.
+    async fn stop(&self, others: &[(String, Stopped)], api_servers: Option<&str>) -> Result<(), String> {
+        let mut left: Vec<&(String, Stopped)> = others.iter().collect();
+        let spared = (self.defect == Some(Defect::MemberLeft))
+            .then(|| others.iter().find(|(node, _)| self.cluster().hosts[node].etcd_data.is_some()))
+            .flatten();
+        let etcd = api_servers.map(|node| client_url(address(self.cluster().hosts[node].number)));
+        let mut outcome = Ok(());
+        while !left.is_empty() && !self.killed.load(Ordering::Relaxed) {
+            let next = self.dice.roll(u64::try_from(left.len()).unwrap());
+            let (node, what) = left.remove(usize::try_from(next).unwrap());
+            let what =
+                if spared.is_some_and(|(other, _)| other == node) { Stopped::ControlPlane } else { *what };
+            outcome = outcome.and(
+                self.on_host(node, |cluster, midway| stop(cluster, (node, what), etcd.as_deref(), midway))
+                    .await,
+            );
+        }
+        outcome
+    }
+
+    async fn go_on(&self, plan: &RecoveryPlan<String>, node: &str) -> Result<(), String> {
+        self.on_host(node, |cluster, midway| {
+            if self.named.is_none() {
+                check_furthest(cluster, plan);
+            }
+            go_on(cluster, node, midway)
+        })
+        .await
+    }
+
+    /// A script on a host, and what goes wrong with it.
+    async fn on_host(
+        &self,
+        node: &str,
+        act: impl FnOnce(&mut Cluster, bool) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let fault = self.fault();
+        sleep(self.dice.within(Duration::from_secs(2))).await;
+        let lost = Err(format!("{node}: no route to host"));
+        if !self.cluster().reaches(node) || fault == Fault::FailsBefore {
+            return lost;
+        }
+        if fault != Fault::KilledBefore {
+            act(&mut self.cluster(), fault == Fault::KilledMidway)?;
+        }
+        let killed = matches!(fault, Fault::KilledBefore | Fault::KilledMidway | Fault::KilledAfter);
+        self.killed.fetch_or(killed, Ordering::Relaxed);
+        if fault == Fault::FailsAfter { lost } else { Ok(()) }
+    }
+
+    fn fault(&self) -> Fault {
+        let Some(rarity) = self.rarity else { return Fault::None };
+        match self.dice.roll(rarity) {
+            0 => Fault::FailsBefore,
+            1 => Fault::FailsAfter,
+            2 => Fault::KilledBefore,
+            3 => Fault::KilledMidway,
+            4 => Fault::KilledAfter,
+            _ => Fault::None,
+        }
+    }
+
+    async fn wait(&self, what: &str, holds: impl Fn(&Cluster, Instant) -> bool) -> Result<(), String> {
+        if matches!(self.fault(), Fault::KilledBefore | Fault::KilledMidway | Fault::KilledAfter) {
+            self.killed.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        let since = Instant::now();
+        while since.elapsed() < LIMIT {
+            if holds(&self.cluster(), Instant::now()) {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(500)).await;
+        }
+        Err(format!("{what} does not answer"))
+    }
+}
+
+/// `stop_pods.sh` and what follows it. `etcd`: what API servers start again with. `midway`: the host loses its power before
+/// the data is moved.
+fn stop(
+    cluster: &mut Cluster,
+    (node, what): (&str, Stopped),
+    etcd: Option<&str>,
+    midway: bool,
+) -> Result<(), String> {
+    let now = Instant::now();
+    if cluster.etcd.is_led() && cluster.disturbed.is_none_or(|at| now > at + TOO_LATE) {
+        cluster.violations.push(format!("{node} is stopped, and etcd has its quorum"));
+    }
+    let host = cluster.host(node);
+    host.end_pods(&[ETCD, APISERVER], now);
+    host.things.retain(|id, _| !id.starts_with("static_pod:kube-") || etcd.is_some() && id == APISERVER);
+    if let (Some(etcd), Some(endpoints)) = (etcd, host.things.get_mut(APISERVER)) {
+        etcd.clone_into(endpoints);
+    }
+    if what == Stopped::Member {
+        host.things.remove(ETCD);
+        if !midway {
+            host.set_aside();
+        }
+    }
+    cluster.pass(now);
+    Ok(())
+}
+
+/// `recover.sh`. `midway`: the host loses its power when the old data was moved away, and the new is not in its place.
+fn go_on(cluster: &mut Cluster, node: &str, midway: bool) -> Result<(), String> {
+    let now = Instant::now();
+    let host = cluster.host(node);
+    if !host.etcd_works {
+        return Err(format!("{node}: etcd does not start"));
+    }
+    host.end_pods(&[ETCD, APISERVER], now);
+    if let Some(data) = host.set_aside() {
+        host.sole = Some(data);
+    }
+    let sole = host.sole.ok_or("cp: cannot stat '/var/lib/etcd/member'")?;
+    if midway {
+        cluster.pass(now);
+        return Ok(());
+    }
+    (host.sole, host.etcd_data) = (None, Some(sole));
+    host.things.insert(MEMBER.to_owned(), String::new());
+    cluster.disturbed = Some(now);
+    if !cluster.etcd.continue_alone(sole) {
+        cluster.violations.push(format!("{node} goes on with data that no cluster knows"));
+    }
+    cluster.pass(now);
+    Ok(())
+}
+
+/// Of the members that were reached, none has come further than the one that goes on.
+fn check_furthest(cluster: &mut Cluster, plan: &RecoveryPlan<String>) {
+    let come = |node: &str| {
+        let host = &cluster.hosts[node];
+        let ids = host.aside.iter().chain(&host.etcd_data).chain(&host.sole);
+        ids.filter_map(|id| cluster.etcd.stored(*id)).max()
+    };
+    let survivor = come(&plan.survivor.node);
+    let further = plan.set_aside.iter().find(|member| come(&member.node) > survivor);
+    if let Some(member) = further {
+        let line = format!("etcd goes on with {}, which is behind {}", plan.survivor.node, member.node);
+        cluster.violations.push(line);
+    }
+}
