@@ -11,7 +11,7 @@ use sources::{files, read};
 const CONTRACT: &str = "src/model/api_contract.rs";
 
 /// Strings that begin with one of these are part of the contract.
-const PREFIXES: [&str; 8] = [
+const PREFIXES: [&str; 9] = [
     "metalform.dev/",
     "metalk8s.scality.com/",
     "node-role.kubernetes.io/",
@@ -20,6 +20,7 @@ const PREFIXES: [&str; 8] = [
     "cluster.k8s.io/",
     "machinedeployment.clusters.k8s.io/",
     "machine-controller/",
+    "capacity.cluster-autoscaler.kubernetes.io/",
 ];
 
 /// Whether a file contains nothing but tests.

@@ -11,6 +11,8 @@
 mod answer;
 #[path = "real_site/api/mod.rs"]
 mod api;
+#[path = "real_site/autoscaler/mod.rs"]
+mod autoscaler;
 #[expect(dead_code, reason = "tests/kinds.rs decides the cases, here they are performed")]
 #[path = "kinds/case.rs"]
 mod case;

@@ -34,7 +34,8 @@ impl MachineControllerArgs {
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let workspace = workspace::open(invocation, &self.ssh).await?;
         notify::ready();
-        let settings = ControllerSettings { provisionings: self.provisionings };
+        let max_pods = workspace.configuration.kubernetes.max_pods;
+        let settings = ControllerSettings { provisionings: self.provisionings, max_pods };
         machine_controller::run(workspace, settings, &invocation.cancel)
             .await
             .map_err(|error| Failure::from_error(Exit::Api, &error))?;

@@ -29,6 +29,7 @@ pub struct ClusterPasses {
     caches: MachineCaches,
     workers: Arc<dyn HostWorkers>,
     clock: fn() -> Timestamp,
+    max_pods: u32,
     rules: Mutex<Arc<LifeRules>>,
     rules_since: Mutex<Option<Timestamp>>,
     pool: Mutex<Option<KnownPool>>,
@@ -42,15 +43,17 @@ struct KnownPool {
 }
 
 impl ClusterPasses {
-    /// Over this API; `caches` show what it had, a moment ago.
+    /// Over this API; `caches` show what it had, a moment ago. A Node has at most `max_pods` pods.
     pub fn new(
         client: Client,
         caches: MachineCaches,
         workers: Arc<dyn HostWorkers>,
         clock: fn() -> Timestamp,
+        max_pods: u32,
     ) -> Self {
         let rules = Mutex::new(Arc::new(LifeRules::DEFAULT));
-        Self { client, caches, workers, clock, rules, rules_since: Mutex::default(), pool: Mutex::default() }
+        let (rules_since, pool) = (Mutex::default(), Mutex::default());
+        Self { client, caches, workers, clock, max_pods, rules, rules_since, pool }
     }
 
     /// With the version of an API server, which is not asked for every pass.
@@ -99,8 +102,9 @@ impl ClusterPasses {
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
                 let cached = RolloutObjects { deployment, sets, machines };
                 let pool = self.pool(&rules);
-                let free_hosts = move |deployment: &_| pool.free_hosts(deployment);
-                pass_over_deployment(&self.client, &cached, &free_hosts, now).await.map(Some)
+                let max_pods = self.max_pods;
+                let offers = move |deployment: &_| pool.offer(deployment, max_pods);
+                pass_over_deployment(&self.client, &cached, &offers, now).await.map(Some)
             }
             PassKey::Set(key) => {
                 let Some(set) = caches.sets.find(|one| is(one, key)) else { return Ok(None) };

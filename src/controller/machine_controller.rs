@@ -32,6 +32,8 @@ const PASSES: NonZeroUsize = NonZeroUsize::new(16).expect("16 is not zero");
 pub struct ControllerSettings {
     /// Hosts that are provisioned at the same time.
     pub provisionings: NonZeroUsize,
+    /// Pods that a Node has at most.
+    pub max_pods: u32,
 }
 
 /// Runs them until they are cancelled. Failures are logged and tried again.
@@ -72,6 +74,6 @@ pub async fn control(
     let view = caches.clone();
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
     let worked = worked.map(move |host| view.wake_view().woken_by(&ObjectChange::Work(host)));
-    let passes = ClusterPasses::new(client, caches, workers, clock);
+    let passes = ClusterPasses::new(client, caches, workers, clock, settings.max_pods);
     pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock).await;
 }

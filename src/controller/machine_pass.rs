@@ -20,12 +20,12 @@ use crate::kube_api::client::ApiError;
 use crate::kube_api::tokens::TokenError;
 use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::object_write::MachineWrite;
+use crate::machine::pool_offer::PoolOffer;
 use crate::machine::rollout_decision::{self, RolloutDecisionError, RolloutObjects};
 use crate::machine::set_decision::{self, SetObjects};
 
-/// The free hosts that match the template of a MachineDeployment
-/// ([`crate::machine::rollout::RolloutWorld::free_hosts`]).
-pub type FreeHosts = dyn Fn(&MachineDeployment) -> u32 + Send + Sync;
+/// What the pool offers a MachineDeployment.
+pub type PoolOffers = dyn Fn(&MachineDeployment) -> PoolOffer + Send + Sync;
 
 /// What a pass has done, and when the next one is due.
 #[derive(Debug)]
@@ -74,11 +74,11 @@ pub enum MachinePassError {
 pub async fn pass_over_deployment(
     client: &Client,
     cached: &RolloutObjects,
-    free_hosts: &FreeHosts,
+    offers: &PoolOffers,
     now: Timestamp,
 ) -> Result<MachinePass, MachinePassError> {
     let decide =
-        |objects: &RolloutObjects| rollout_decision::decide(objects, free_hosts(&objects.deployment), now);
+        |objects: &RolloutObjects| rollout_decision::decide(objects, &offers(&objects.deployment), now);
     if let Ok(plan) = decide(cached)
         && plan.writes.is_empty()
     {

@@ -209,5 +209,14 @@ pub fn free_hosts(requirement: &HostRequirement, machines: &[WaitingMachine], ho
     u32::try_from(free.count()).unwrap_or(u32::MAX)
 }
 
+/// Hosts that match, also those that are in use; not those that only a person returns to the pool.
+pub(super) fn matching<'a>(
+    requirement: &HostRequirement,
+    hosts: &'a [PoolHost],
+) -> impl Iterator<Item = &'a PoolHost> {
+    let matches = |host: &&PoolHost| requirement.mismatch(host).is_none();
+    hosts.iter().filter(|host| host.state != PoolState::Quarantined).filter(matches)
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 
 use super::api::drain_timeout::DrainTimeoutError;
 use super::api::host::HostObject;
-use super::api::machine::Machine;
+use super::api::machine::{Machine, MachineSpec};
 use super::api::provider_id::ProviderId;
 use super::api::provider_spec::{ProviderConfig, ProviderSpecError};
 use super::api::version::KubeletVersionError;
@@ -126,22 +126,24 @@ fn checked(machine: &Machine) -> Result<ProviderConfig, MachineSpecError> {
     Ok(machine.spec.provider_spec.decode()?)
 }
 
+fn settings(machine: &Machine) -> NodeSettings {
+    let namespace = machine.namespace().unwrap_or_default();
+    let uid = machine.uid().unwrap_or_default();
+    template_settings(machine.labels(), &machine.spec).of_machine(&namespace, &machine.name_any(), &uid)
+}
+
 /// What a Machine gives its Node: the labels of the Machine, which are those of its template, and its `spec.metadata`,
 /// which takes precedence. Labels that a client has given the Machine under a reserved prefix are not copied.
-fn settings(machine: &Machine) -> NodeSettings {
+pub(super) fn template_settings(
+    machine_labels: &BTreeMap<String, String>,
+    spec: &MachineSpec,
+) -> NodeSettings {
     let is_reserved = |key: &str| RESERVED_NODE_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
     let is_copied = |key: &str| key != MACHINE_TEMPLATE_HASH && !is_reserved(key);
-    let own = machine.labels().iter().filter(|(key, _)| is_copied(key));
+    let own = machine_labels.iter().filter(|(key, _)| is_copied(key));
     let mut labels: BTreeMap<String, String> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
-    let metadata = &machine.spec.metadata;
-    labels.extend(metadata.labels.clone());
-    let settings = NodeSettings {
-        labels,
-        annotations: metadata.annotations.clone(),
-        taints: machine.spec.taints.clone(),
-    };
-    let namespace = machine.namespace().unwrap_or_default();
-    settings.of_machine(&namespace, &machine.name_any(), &machine.uid().unwrap_or_default())
+    labels.extend(spec.metadata.labels.clone());
+    NodeSettings { labels, annotations: spec.metadata.annotations.clone(), taints: spec.taints.clone() }
 }
 
 /// The node that a Host becomes.

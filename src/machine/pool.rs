@@ -9,11 +9,12 @@ use kube::ResourceExt;
 use super::api::host::HostObject;
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
-use super::host_choice::{HostChoice, PoolHost, WaitingMachine, choose, free_hosts};
+use super::host_choice::{HostChoice, PoolHost, WaitingMachine, choose, free_hosts, matching};
 use super::host_observation::{HostObjects, pool_host};
 use super::life_observation::{MachineObjects, group, requirement, waiting};
 use super::life_rules::LifeRules;
-use super::node_observation;
+use super::pool_offer::PoolOffer;
+use super::{expected_node, node_observation};
 
 /// One state of the pool. To make one takes the time of looking at each object once, and of one choice for each Machine
 /// that waits.
@@ -105,10 +106,20 @@ impl Pool {
         })
     }
 
-    /// Hosts that are free, match the template and are noted by no Machine.
-    pub fn free_hosts(&self, deployment: &MachineDeployment) -> u32 {
-        let config = deployment.spec.template.spec.provider_spec.decode();
-        config.map_or(0, |config| free_hosts(&requirement(&config), &self.waiting, &self.candidates))
+    /// What the hosts that match the template offer, where a Node has at most so many pods; nothing without a valid
+    /// provider block.
+    pub fn offer(&self, deployment: &MachineDeployment, max_pods: u32) -> PoolOffer {
+        let Ok(config) = deployment.spec.template.spec.provider_spec.decode() else {
+            return PoolOffer::default();
+        };
+        let requirement = requirement(&config);
+        let matching = || matching(&requirement, &self.candidates);
+        let hosts = matching().filter_map(|host| self.hosts.get(host.name.as_str()).map(Arc::as_ref));
+        PoolOffer {
+            // Those that are free and noted by no Machine.
+            free_hosts: free_hosts(&requirement, &self.waiting, &self.candidates),
+            node: expected_node::of_template(deployment, hosts, max_pods),
+        }
     }
 }
 

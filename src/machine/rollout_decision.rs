@@ -11,6 +11,7 @@ use super::api::machine_set::MachineSet;
 use super::api::rolling_update::RollingUpdateError;
 use super::object_write::{MachineWrite, ObjectWrite};
 use super::ownership::{self, Lifecycle, Ownership};
+use super::pool_offer::PoolOffer;
 use super::rollout::{self, RolloutGoal};
 use super::write_plan::WritePlan;
 
@@ -44,7 +45,7 @@ pub enum RolloutDecisionError {
 }
 
 /// What is written for the MachineDeployment, in order. Adoptions, and its finalizer, come alone: what follows is
-/// decided when they are seen. `free_hosts` is [`super::rollout::RolloutWorld::free_hosts`].
+/// decided when they are seen.
 ///
 /// The status comes last, and after a change of the annotations in the next pass, as it is of a version.
 ///
@@ -52,7 +53,7 @@ pub enum RolloutDecisionError {
 /// When the MachineDeployment is invalid, or cannot create its MachineSet. Nothing is to be written then.
 pub fn decide(
     objects: &RolloutObjects,
-    free_hosts: u32,
+    offer: &PoolOffer,
     now: Timestamp,
 ) -> Result<WritePlan, RolloutDecisionError> {
     let deployment = &*objects.deployment;
@@ -75,7 +76,7 @@ pub fn decide(
     let own: Vec<&MachineSet> =
         objects.sets.iter().map(|set| &**set).filter(|set| owned(set) == Ownership::Own).collect();
     let goal = observation::goal(deployment, deleting)?;
-    let world = observation::world(deployment, &own, &objects.machines, free_hosts);
+    let world = observation::world(deployment, &own, &objects.machines, offer.free_hosts);
     let plan = rollout::plan(&goal, &world, now);
 
     if plan.finished {
@@ -95,8 +96,9 @@ pub fn decide(
     let find = |name: &String| own.iter().find(|set| set.name_any() == *name);
     let deleted = plan.delete.iter().filter_map(find).map(|set| ObjectWrite::delete(*set));
     writes.extend(deleted.map(MachineWrite::Set));
-    if let Some(revised) = deployment_writes::revision(deployment, plan.revision) {
-        writes.push(MachineWrite::Deployment(revised));
+    let expected = (!deleting).then_some(&offer.node);
+    if let Some(annotated) = deployment_writes::annotations(deployment, plan.revision, expected) {
+        writes.push(MachineWrite::Deployment(annotated));
         return Ok(WritePlan::first(writes));
     }
     let status = deployment_writes::status(deployment, &plan, now);

@@ -59,6 +59,9 @@ pub const EDITS_KEPT: &str = "keep";
 /// Label of an object: the program that manages it (kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
+/// Label of a Node: the architecture of its processors (kubernetes.io/docs/reference/labels-annotations-taints).
+pub const ARCHITECTURE: &str = "kubernetes.io/arch";
+
 /// Label of a Node or Host: its failure domain (kubernetes.io/docs/reference/labels-annotations-taints).
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 
@@ -109,6 +112,11 @@ pub const DELETE_MACHINE: &str = "cluster.k8s.io/delete-machine";
 pub const NODE_GROUP_MIN_SIZE: &str = "cluster.k8s.io/cluster-api-autoscaler-node-group-min-size";
 /// Annotation of a MachineDeployment: the upper bound of cluster-autoscaler.
 pub const NODE_GROUP_MAX_SIZE: &str = "cluster.k8s.io/cluster-api-autoscaler-node-group-max-size";
+/// Prefix of annotations of a MachineDeployment: what cluster-autoscaler expects of a Node where there is none yet.
+pub const EXPECTED_CAPACITY_PREFIX: &str = "capacity.cluster-autoscaler.kubernetes.io/";
+/// Annotation of a MachineDeployment: the annotations with [`EXPECTED_CAPACITY_PREFIX`] that metalform has written, as a
+/// JSON object of their names and values. One with another value is an operator's.
+pub const EXPECTED_CAPACITY: &str = "metalform.dev/expected-capacity";
 /// Prefix of the keys of machine-controller on Nodes.
 pub const MACHINE_CONTROLLER_PREFIX: &str = "machine-controller/";
 /// Prefix of the keys of the Machine API on Nodes and Machines.

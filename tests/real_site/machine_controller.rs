@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use crate::api::ScriptedApi;
 use crate::scripts::{begin_clock, now};
 
-const NAMESPACE: &str = "kube-system";
+pub const NAMESPACE: &str = "kube-system";
 
 /// Hosts that take no time, or for ever; a deployed one has a Node that is Ready.
-struct Performer {
+pub struct Performer {
     api: ScriptedApi,
     /// Who they work for.
     leader: &'static str,
@@ -44,7 +44,7 @@ impl Drop for Unfinished {
 }
 
 impl Performer {
-    fn new(api: &ScriptedApi, leader: &'static str) -> Self {
+    pub fn new(api: &ScriptedApi, leader: &'static str) -> Self {
         Self { api: api.clone(), leader, log: Arc::default(), hang: None, dropped: Arc::default() }
     }
 
@@ -97,7 +97,7 @@ impl JobPerformer for Performer {
 }
 
 /// Two hosts, and a MachineDeployment of so many Machines.
-fn cluster(replicas: u32) -> ScriptedApi {
+pub fn cluster(replicas: u32) -> ScriptedApi {
     begin_clock();
     let api = ScriptedApi::new();
     {
@@ -124,24 +124,24 @@ fn cluster(replicas: u32) -> ScriptedApi {
 }
 
 fn settings() -> ControllerSettings {
-    ControllerSettings { provisionings: NonZeroUsize::new(2).unwrap() }
+    ControllerSettings { provisionings: NonZeroUsize::new(2).unwrap(), max_pods: 110 }
 }
 
-fn states(api: &ScriptedApi) -> BTreeMap<String, String> {
+pub fn states(api: &ScriptedApi) -> BTreeMap<String, String> {
     let server = api.lock();
     let hosts = server.store.all("hosts").into_iter();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     hosts.map(|host| (text(&host["metadata"]["name"]), text(&host["status"]["state"]))).collect()
 }
 
-fn phases(api: &ScriptedApi) -> Vec<String> {
+pub fn phases(api: &ScriptedApi) -> Vec<String> {
     let server = api.lock();
     let phase = |machine: &&Value| machine["status"]["phase"].as_str().unwrap_or_default().to_owned();
     server.store.all("machines").iter().map(phase).collect()
 }
 
 /// Runs the controllers until `holds`, or for ten minutes.
-async fn until(api: &ScriptedApi, performer: &Arc<Performer>, holds: impl Fn() -> bool) {
+pub async fn until(api: &ScriptedApi, performer: &Arc<Performer>, holds: impl Fn() -> bool) {
     let controllers = control(api.client(), performer.clone(), settings(), now);
     let looking = async {
         while !holds() {

@@ -9,6 +9,7 @@ use metalform::controller::machine_pass::{
 };
 use metalform::machine::api::machine_deployment::MachineDeployment;
 use metalform::machine::api::machine_set::MachineSet;
+use metalform::machine::pool_offer::PoolOffer;
 use metalform::machine::rollout_decision::RolloutObjects;
 use metalform::machine::set_decision::SetObjects;
 use serde::de::DeserializeOwned;
@@ -24,6 +25,8 @@ const ROUNDS: usize = 60;
 struct Pool {
     api: ScriptedApi,
     client: kube::Client,
+    /// What its hosts offer.
+    offer: PoolOffer,
 }
 
 impl Pool {
@@ -45,7 +48,7 @@ impl Pool {
             },
         });
         api.lock().store.insert("machinedeployments", NAMESPACE, deployment);
-        Self { api, client }
+        Self { api, client, offer: PoolOffer { free_hosts: 1, ..PoolOffer::default() } }
     }
 
     fn all(&self, plural: &str) -> Vec<Value> {
@@ -68,7 +71,8 @@ impl Pool {
 
     async fn pass(&self, cached: &RolloutObjects) -> Result<MachinePass, MachinePassError> {
         let now: Timestamp = "2026-01-03T00:00:00Z".parse().unwrap();
-        pass_over_deployment(&self.client, cached, &|_| 1, now).await
+        let offer = self.offer.clone();
+        pass_over_deployment(&self.client, cached, &move |_| offer.clone(), now).await
     }
 
     async fn pass_over_sets(&self) -> Result<(), MachinePassError> {
@@ -276,4 +280,43 @@ async fn orphans_are_adopted_and_not_replaced() {
     assert_eq!(owners("machinesets"), [json!("MachineDeployment")]);
     assert_eq!(owners("machines"), vec![json!("MachineSet"); 3]);
     assert_eq!((pool.count("create machines/"), pool.count("delete machines/")), (3, 0));
+}
+
+#[tokio::test]
+async fn what_is_expected_of_a_node_is_written_once_and_replaces_none() {
+    let mut pool = Pool::new();
+    pool.settle(|_| {}).await;
+    let before = (pool.all("machinesets"), pool.all("machines"));
+    let key = |name: &str| format!("capacity.cluster-autoscaler.kubernetes.io/{name}");
+    let annotations = |pool: &Pool| pool.all("machinedeployments")[0]["metadata"]["annotations"].clone();
+    pool.api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |nodes| {
+        nodes["metadata"]["annotations"][key("memory")] = json!("1Gi");
+    });
+    for (expected, left) in [
+        (&[("cpu", "4"), ("memory", "8Gi")][..], json!(["4", "1Gi"])),
+        (&[("cpu", "2"), ("memory", "8Gi")], json!(["2", "1Gi"])),
+        (&[], json!([null, "1Gi"])),
+    ] {
+        pool.offer.node = expected.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let written = pool.count("patch machinedeployments/");
+        pool.settle(|_| {}).await;
+        assert_eq!(pool.count("patch machinedeployments/") - written, 1, "{:?}", pool.api.lock().changes);
+        let present = annotations(&pool);
+        assert_eq!(json!([present[key("cpu")], present[key("memory")]]), left);
+        let requests = pool.api.lock().requests;
+        pool.pass(&pool.rollout().unwrap()).await.unwrap();
+        assert_eq!(pool.api.lock().requests, requests, "nothing is left to write");
+    }
+    assert_eq!((pool.all("machinesets"), pool.all("machines")), before, "nor has anything else changed");
+    // A set that is new has none of it either.
+    pool.offer.node = [("cpu", "4".to_owned())].into();
+    pool.change_template();
+    pool.settle(|_| {}).await;
+    let sets = pool.all("machinesets");
+    assert_eq!(sets.len(), 2);
+    for set in sets {
+        let annotations = set["metadata"]["annotations"].as_object().unwrap().clone();
+        let of_node = |key: &&String| key.contains("capacity");
+        assert_eq!(annotations.keys().filter(of_node).count(), 0, "{annotations:?}");
+    }
 }

@@ -99,9 +99,9 @@ fn hosts_that_a_deployment_can_count_on_match_its_template() {
     };
     let hosts = [host("h1", Some("m1")), host("h2", None), host("h3", None), host("h4", None)];
     let pool = pool(&[machine("m2", json!({}), json!({ "host": "h2" }))], &hosts, &[]);
-    assert_eq!(pool.free_hosts(&deployment("debian")), 2);
-    assert_eq!(pool.free_hosts(&deployment("ubuntu")), 0);
-    assert_eq!(pool.free_hosts(&deployment("")), 0, "an invalid provider block matches nothing");
+    assert_eq!(pool.offer(&deployment("debian"), 110).free_hosts, 2);
+    assert_eq!(pool.offer(&deployment("ubuntu"), 110).free_hosts, 0);
+    assert_eq!(pool.offer(&deployment(""), 110).free_hosts, 0, "an invalid provider block matches nothing");
 }
 
 #[test]

@@ -7,20 +7,29 @@ use serde_json::{Map, json};
 use crate::machine::api::machine_deployment::{MachineDeployment, MachineDeploymentStatus};
 use crate::machine::api::rollout_record::RolloutRecord;
 use crate::machine::condition::{self, NewCondition, whole_seconds};
+use crate::machine::expected_capacity;
 use crate::machine::object_write::ObjectWrite;
+use crate::machine::pool_offer::ExpectedNode;
 use crate::machine::rollout::RolloutPlan;
 use crate::model::api_contract::REVISION;
 
-/// The annotation with the revision, if it is another one.
-pub(super) fn revision(
+/// The annotations that change: the revision, and what is expected of a Node; `None` leaves that as it is.
+pub(super) fn annotations(
     deployment: &MachineDeployment,
     revision: Option<u64>,
+    expected: Option<&ExpectedNode>,
 ) -> Option<ObjectWrite<MachineDeployment>> {
-    let revision = revision?.to_string();
-    if deployment.annotations().get(REVISION) == Some(&revision) {
+    let present = deployment.annotations();
+    let expected = expected.map(|expected| expected_capacity::change(present, expected));
+    let mut changed = expected.unwrap_or_default();
+    let revision = revision.map(|revision| revision.to_string());
+    if revision.is_some() && present.get(REVISION) != revision.as_ref() {
+        changed.insert(REVISION.to_owned(), revision);
+    }
+    if changed.is_empty() {
         return None;
     }
-    let annotations = ("annotations".to_owned(), json!({ REVISION: revision }));
+    let annotations = ("annotations".to_owned(), json!(changed));
     Some(ObjectWrite::patch(deployment, Map::from_iter([annotations]), Map::new()))
 }
 

@@ -12,12 +12,14 @@ use crate::machine::object_write::ObjectWrite;
 use crate::machine::ownership::controller_reference;
 use crate::machine::rollout::{NewSet, RolloutGoal, SetChange};
 use crate::model::api_contract::{
-    DESIRED_REPLICAS, FOREGROUND_DELETION, LAST_APPLIED, MACHINE_TEMPLATE_HASH, MAX_REPLICAS, REVISION,
-    REVISION_HISTORY,
+    DESIRED_REPLICAS, EXPECTED_CAPACITY, EXPECTED_CAPACITY_PREFIX, FOREGROUND_DELETION, LAST_APPLIED,
+    MACHINE_TEMPLATE_HASH, MAX_REPLICAS, REVISION, REVISION_HISTORY,
 };
 
-/// Annotations of a MachineDeployment that its sets do not have: their own, and what `kubectl apply` recorded.
-const NOT_COPIED: [&str; 5] = [REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, LAST_APPLIED];
+/// Annotations of a MachineDeployment that its sets do not have: their own, what `kubectl apply` recorded, and what is
+/// expected of a Node, as all with [`EXPECTED_CAPACITY_PREFIX`].
+const NOT_COPIED: [&str; 6] =
+    [REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS, LAST_APPLIED, EXPECTED_CAPACITY];
 
 /// The set of the template.
 pub(super) fn new_set(deployment: &MachineDeployment, new: &NewSet) -> MachineSet {
@@ -101,6 +103,6 @@ fn records(change: &SetChange) -> impl Iterator<Item = (String, String)> {
 
 fn copied(deployment: &MachineDeployment) -> impl Iterator<Item = (String, String)> {
     let all = deployment.annotations().iter();
-    all.filter(|(key, _)| !NOT_COPIED.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
+    let is_copied = |key: &str| !NOT_COPIED.contains(&key) && !key.starts_with(EXPECTED_CAPACITY_PREFIX);
+    all.filter(move |(key, _)| is_copied(key)).map(|(key, value)| (key.clone(), value.clone()))
 }

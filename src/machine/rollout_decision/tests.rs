@@ -86,8 +86,13 @@ fn objects(deployment: MachineDeployment, sets: &[Value], machines: &[Value]) ->
     RolloutObjects { deployment: Arc::new(deployment), sets: sets.collect(), machines: machines.collect() }
 }
 
+/// One free host.
+fn offer() -> PoolOffer {
+    PoolOffer { free_hosts: 1, ..PoolOffer::default() }
+}
+
 fn decided(objects: &RolloutObjects) -> WritePlan {
-    decide(objects, 1, now()).unwrap()
+    decide(objects, &offer(), now()).unwrap()
 }
 
 fn titles(plan: &WritePlan) -> Vec<String> {
@@ -150,7 +155,7 @@ fn a_status_that_is_written_leaves_nothing_to_write() {
     assert_eq!(status["conditions"][0]["lastTransitionTime"], json!("2026-01-02T00:00:00Z"));
     own.status = serde_json::from_value(status.clone()).unwrap();
     let later = now() + jiff::SignedDuration::from_hours(1);
-    let plan = decide(&objects(own, &sets, &machines), 1, later).unwrap();
+    let plan = decide(&objects(own, &sets, &machines), &offer(), later).unwrap();
     assert_eq!(plan, WritePlan::default());
 }
 
@@ -214,10 +219,11 @@ fn orphans_are_adopted_alone() {
 fn a_deployment_that_cannot_be_decided_writes_nothing() {
     let mut foreign = set(&hash(), 2, "s");
     foreign["metadata"]["ownerReferences"][0]["uid"] = json!("other");
-    let error = decide(&objects(deployment(json!({}), json!({})), &[foreign], &[]), 1, now()).unwrap_err();
+    let error =
+        decide(&objects(deployment(json!({}), json!({})), &[foreign], &[]), &offer(), now()).unwrap_err();
     assert_eq!(error, RolloutDecisionError::NameTaken { name: format!("nodes-{}", hash()) });
     let strategy = json!({ "strategy": { "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 0 } } });
-    let error = decide(&objects(deployment(json!({}), strategy), &[], &[]), 1, now()).unwrap_err();
+    let error = decide(&objects(deployment(json!({}), strategy), &[], &[]), &offer(), now()).unwrap_err();
     assert_eq!(error.to_string(), "strategy.rollingUpdate: maxSurge and maxUnavailable are both 0");
 }
 

@@ -1,10 +1,12 @@
 //! A Kubernetes API that exists only here: a tower service beneath [`kube::Client`], over objects in memory.
 
 pub mod cluster;
+mod discovery;
 pub mod merge;
 mod request;
 pub mod resource;
 pub mod rules;
+mod scale;
 pub mod store;
 mod watching;
 
@@ -21,7 +23,7 @@ use kube::client::Body as Asking;
 use serde_json::{Value, json};
 
 use self::request::{Asked, selects};
-use self::resource::{Address, KINDS, Target};
+use self::resource::{Address, Target};
 use self::rules::{Fate, Rules};
 use self::store::{PatchType, Refused, Store, invalid};
 
@@ -125,13 +127,18 @@ impl Store {
                     "buildDate": "", "goVersion": "", "compiler": "", "platform": "linux/amd64",
                 }));
             }
-            Some(Target::Discovery { group, version }) => return discovery(group, version),
+            Some(Target::Groups) => return Ok(discovery::groups()),
+            Some(Target::Discovery { group, version }) => return discovery::resources(group, version),
             Some(Target::Object(address)) => address,
         };
         let dry = asked.query.contains_key("dryRun");
         let object = || -> Result<Value, Refused> {
             serde_json::from_slice(body).map_err(|error| invalid(&error.to_string()))
         };
+        if address.subresource.as_deref() == Some("scale") {
+            let body = if body.is_empty() { Value::Null } else { object()? };
+            return self.scale(asked.verb, address, content_type, &body, dry);
+        }
         match asked.verb {
             "get" => self.read(address).cloned(),
             "list" => {
@@ -190,26 +197,6 @@ fn metadata_of(object: &Value) -> Value {
         left["items"] = items.iter().map(metadata_of).collect();
     }
     left
-}
-
-fn discovery(group: &str, version: &str) -> Result<Value, Refused> {
-    let kinds: Vec<Value> = KINDS
-        .iter()
-        .filter(|kind| (kind.group, kind.version) == (group, version))
-        .map(|kind| {
-            json!({
-                "name": kind.plural, "singularName": kind.kind.to_lowercase(), "namespaced": kind.namespaced,
-                "kind": kind.kind,
-                "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
-            })
-        })
-        .collect();
-    if kinds.is_empty() {
-        let message = format!("the server does not serve {group}/{version}");
-        return Err(Refused { code: 404, reason: "NotFound", message });
-    }
-    let of = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Ok(json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of, "resources": kinds }))
 }
 
 fn by_rule(code: u16, title: &str) -> Refused {

@@ -84,6 +84,11 @@ impl Kind {
         }
     }
 
+    /// Whether it has the subresource `scale`.
+    pub fn scale(&self) -> bool {
+        ["MachineDeployment", "MachineSet"].contains(&self.kind)
+    }
+
     /// By its plural in the core group or any other.
     pub fn of(plural: &str) -> &'static Self {
         KINDS
@@ -100,7 +105,7 @@ pub struct Address {
     pub namespace: Option<String>,
     /// `None` is the collection.
     pub name: Option<String>,
-    /// `status`, `approval`, `eviction`.
+    /// `status`, `approval`, `eviction`, `scale`.
     pub subresource: Option<String>,
 }
 
@@ -108,6 +113,8 @@ pub struct Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     Object(Address),
+    /// `/apis`.
+    Groups,
     /// `/api/v1`, `/apis/GROUP/VERSION`: the kinds of a group.
     Discovery {
         group: String,
@@ -126,6 +133,7 @@ impl Target {
         let (group, version, rest) = match parts.as_slice() {
             ["readyz" | "livez" | "healthz"] => return Some(Self::Health),
             ["version"] => return Some(Self::Version),
+            ["apis"] => return Some(Self::Groups),
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
             _ => return None,
