@@ -192,9 +192,11 @@ impl Host {
     }
 
     /// The member's data and its directory are gone.
-    pub fn lose_data(&mut self) {
+    pub fn lose_data(&mut self) -> Option<u64> {
         self.things.remove(MEMBER);
-        self.destroyed.extend(self.etcd_data.take());
+        let data = self.etcd_data.take();
+        self.destroyed.extend(data);
+        data
     }
 
     /// The member's data is moved away.
