@@ -18,7 +18,7 @@ use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::fault::{Fault, Faults};
 use crate::support::foreseen::{deployment, planned, refused};
 use crate::support::given;
-use crate::support::host::{Host, MEMBER};
+use crate::support::host::Host;
 use crate::support::site::Shared;
 
 /// The script, with the output of each command as it is now.
@@ -335,8 +335,8 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         }
         ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
             let host = cluster.host(name);
-            host.etcd_data = host.things.remove("unmounted").map(|data| data.parse().unwrap());
-            host.things.insert(MEMBER.to_owned(), String::new());
+            let data = host.things.remove("unmounted").unwrap();
+            host.gain_data(data.parse().unwrap(), Instant::now());
         }
         ["the", "roles", "of", name, "are", roles @ ..] => {
             cluster.host(name).change_roles(roles.iter().map(|role| role.parse().unwrap()).collect());

@@ -54,7 +54,13 @@ impl Site for FaultySite {
             }
             Fault::None | Fault::FailsAfter | Fault::KilledAfter => {}
         }
-        tokio::time::sleep(duration(action)).await;
+        let slowness = match action {
+            Action::Apply(..) => {
+                self.stage.machines().get(&self.session.name).map_or(1, |machine| machine.slowness)
+            }
+            _ => 1,
+        };
+        tokio::time::sleep(duration(action) * slowness).await;
         // The cluster did not stand still for that long.
         let _ = self.stage.pass();
         let done = self.site.act(action).await;

@@ -1,17 +1,34 @@
 //! What a script lets happen to the stage, without any command of metalform.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metalform::resource::contract::probe::InstalledPackage;
+use metalform::state::{Library, Tree};
 use serde_json::{Value, json};
 
 use crate::api::BUDGET;
 use crate::host::tree::of_root;
-use crate::host::{Link, ScriptedHost};
+use crate::host::{Failing, Link, ScriptedHost};
 use crate::scripts::Play;
 
 const CA: &str = "/etc/kubernetes/pki/ca.crt";
 const DATA: &str = "/var/lib/etcd/member";
+/// What the title of every step begins with.
+const ANY_STEP: &str = "";
+/// The templates of etcd and the API server, each with a flag whose value is a number.
+const CONFIGURED: [(&str, &str, &str); 2] = [
+    (
+        "templates/etcd/static-pod.yaml.j2",
+        include_str!("../../templates/etcd/static-pod.yaml.j2"),
+        "--snapshot-count=",
+    ),
+    (
+        "templates/kube-apiserver/static-pod.yaml.j2",
+        include_str!("../../templates/kube-apiserver/static-pod.yaml.j2"),
+        "--audit-log-maxage=",
+    ),
+];
 
 impl Play {
     /// # Errors
@@ -36,6 +53,17 @@ impl Play {
             ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
                 self.host(name, |host| host.tree.rename("/unmounted", DATA));
             }
+            ["the", "disk", "of", name, "is", "slow"] => {
+                self.stage.machine(name, |machine| machine.slowness = 20);
+            }
+            ["the", "disk", "of", name, "is", "full"] => self.host(name, |host| {
+                let full = Failing { status: 1, output: "No space left on device".to_owned() };
+                host.failing.insert(ANY_STEP.to_owned(), full);
+            }),
+            ["the", "disk", "of", name, "is", "not", "full"] => {
+                self.host(name, |host| drop(host.failing.remove(ANY_STEP)));
+            }
+            ["the", "configuration", "changes"] => self.change_configuration()?,
             ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
             ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),
             ["a", "budget", "keeps", pod] => self.change("pods", "default", pod, |pod| {
@@ -96,6 +124,22 @@ impl Play {
             ["heal", name] => self.host(name, |host| host.link = Link::Up),
             _ => return Err(format!("unknown command: {}", words.join(" "))),
         }
+        // What starts by it starts now, not when something looks next.
+        let _ = self.stage.pass();
+        Ok(())
+    }
+
+    /// The operator changes what etcd and the API servers run with, and nothing else: a flag of each.
+    fn change_configuration(&mut self) -> Result<(), String> {
+        self.configuration += 1;
+        let mut tree = Tree::embedded();
+        for (path, template, flag) in CONFIGURED {
+            let (before, after) = template.split_once(flag).ok_or(format!("{path} has no {flag}"))?;
+            let changed = format!("{before}{flag}{}{after}", self.configuration);
+            tree.insert(path, changed.into_bytes());
+        }
+        let workspace = Arc::get_mut(&mut self.workspace).ok_or("a run still uses the workspace")?;
+        workspace.library = Library::read(&tree).map_err(|errors| format!("{errors:?}"))?;
         Ok(())
     }
 

@@ -39,13 +39,17 @@ pub struct Machine {
     pub etcd_works: bool,
     /// Whether it exits at once whenever it is started.
     pub etcd_crashes: bool,
+    /// How many times as long everything takes that is applied to it.
+    pub slowness: u32,
 }
 
 #[derive(Default)]
 struct Machines {
     all: BTreeMap<String, Machine>,
-    /// `node/pod` → since when its manifest is there and its kubelet runs.
+    /// `node/pod` → since when its manifest is there as it is and its kubelet runs.
     since: BTreeMap<String, Instant>,
+    /// `node/pod` → the manifest that its kubelet runs.
+    manifests: BTreeMap<String, Option<String>>,
 }
 
 /// All of it.
@@ -69,7 +73,8 @@ impl Stage {
 
     pub fn add(&self, name: &str, host: ScriptedHost, address: IpAddr) -> HostSession {
         let session = HostSession::new(name, host);
-        let machine = Machine { session: session.clone(), address, etcd_works: true, etcd_crashes: false };
+        let machine =
+            Machine { session: session.clone(), address, etcd_works: true, etcd_crashes: false, slowness: 1 };
         self.machines.lock().unwrap().all.insert(name.to_owned(), machine);
         session
     }
@@ -145,7 +150,7 @@ impl Machines {
         Ok(())
     }
 
-    /// Pods take their time.
+    /// Pods take their time. A kubelet ends a static pod whose manifest has changed, and starts it again.
     fn start_pods(&mut self, now: Instant) {
         for (name, machine) in &self.all {
             let mut host = machine.session.lock();
@@ -154,6 +159,10 @@ impl Machines {
             for path in host.tree.glob(&format!("{MANIFESTS}/*.yaml")) {
                 let pod = path[MANIFESTS.len() + 1..].trim_end_matches(".yaml").to_owned();
                 let key = format!("{name}/{pod}");
+                let manifest = host.tree.sha256(&path);
+                if self.manifests.insert(key.clone(), manifest.clone()).is_some_and(|ran| ran != manifest) {
+                    self.since.remove(&key);
+                }
                 if !runs || (pod == "etcd" && !host.tree.is_directory(DIRECTORY)) {
                     self.since.remove(&key);
                     host.starting.insert(pod);
@@ -273,6 +282,14 @@ mod tests {
         assert!(nodes::get(&client, &name).await.is_err(), "its pods start again");
         tokio::time::sleep(START).await;
         assert!(nodes::get(&client, &name).await.is_ok(), "the member goes on with its data");
+        for pod in ["etcd", "kube-apiserver"] {
+            let path = format!("{MANIFESTS}/{pod}.yaml");
+            let manifest = host.lock().tree.text(&path).unwrap();
+            host.lock().tree.write(&path, format!("# {manifest}").as_str().into(), of_root(0o600), 1);
+            assert!(nodes::get(&client, &name).await.is_err(), "{pod} restarts with another manifest");
+            tokio::time::sleep(START).await;
+            assert!(nodes::get(&client, &name).await.is_ok(), "{pod} has started again");
+        }
         stage.machine("n1", |machine| machine.etcd_works = false);
         assert!(nodes::get(&client, &name).await.is_err(), "etcd has no quorum");
     }

@@ -21,6 +21,7 @@ pub fn comparable(command: &str, lines: &[String]) -> String {
 }
 
 fn without_time(line: &str) -> Option<String> {
+    let line = &without_connection(line);
     let before = |mark: &str| line.split_once(mark).map(|(before, _)| before.to_owned());
     if line.contains("  wait for ") {
         return None;
@@ -35,4 +36,15 @@ fn without_time(line: &str) -> Option<String> {
             .find_map(before);
     let abandoned = line.starts_with("lease: abandoned by ").then(|| "lease: held".to_owned());
     Some(cut.or(abandoned).unwrap_or_else(|| line.to_owned()))
+}
+
+/// Why a member does not answer is worded by its connection, and by the model as `no answer`.
+fn without_connection(line: &str) -> String {
+    let refused = ": election error: connection refused";
+    let mut line = line.to_owned();
+    while let Some(end) = line.find(refused) {
+        let url = line[..end].rfind("https://").unwrap_or(end);
+        line.replace_range(url..end + refused.len(), "no answer");
+    }
+    line
 }

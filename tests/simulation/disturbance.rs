@@ -90,7 +90,7 @@ impl Disturbance {
                 cluster.reach_pods.insert(name.to_owned(), ReachPod::Ended);
             }
             Self::Reconfigured => cluster.configuration += 1,
-            Self::DataLost => cluster.host(name).lose_data(),
+            Self::DataLost => drop(cluster.host(name).lose_data()),
             Self::Reinstalled => cluster.reinstall(name),
         }
     }

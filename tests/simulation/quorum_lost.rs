@@ -125,7 +125,7 @@ impl Play {
         cluster.disturbed = Some(Instant::now());
         let host = cluster.host(name);
         match fate {
-            Fate::Destroyed => host.lose_data(),
+            Fate::Destroyed => drop(host.lose_data()),
             Fate::Gone => (host.on, host.gone) = (false, true),
             Fate::Away => host.on = false,
             Fate::Broken => host.etcd_works = false,

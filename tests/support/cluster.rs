@@ -140,11 +140,10 @@ impl Cluster {
     }
 
     /// The data of a new cluster is created on this host, unless there is data.
-    pub fn begin_etcd(&mut self, name: &str, peer_url: &str) {
+    pub fn begin_etcd(&mut self, name: &str, peer_url: &str, now: Instant) {
         let host = self.hosts.get_mut(name).unwrap();
         if host.etcd_data.is_none() {
-            host.etcd_data = Some(self.etcd.begin(name, peer_url));
-            host.things.insert(MEMBER.to_owned(), String::new());
+            host.gain_data(self.etcd.begin(name, peer_url), now);
         }
     }
 
@@ -158,7 +157,9 @@ impl Cluster {
             }
             let running = self.etcd.members.iter().any(|member| member.peer_url == url && member.running);
             let wanted = host.starts_etcd() && host.etcd_works && !host.etcd_crashes;
-            let settled = host.since(ETCD).is_some_and(|since| now >= since + START);
+            // The kubelet tries again until the directory is there.
+            let settled = [ETCD, MEMBER].map(|thing| host.since(thing));
+            let settled = settled.iter().all(|since| since.is_some_and(|since| now >= since + START));
             // The kubelet ends a static pod whose manifest has changed.
             if running && !(wanted && settled) {
                 self.etcd

@@ -135,7 +135,7 @@ impl ModelSite {
                 cluster.new_cluster |= !cluster.trust;
                 cluster.trust = true;
             }
-            Action::BeginCluster(address) => cluster.begin_etcd(&name, &peer_url(*address)),
+            Action::BeginCluster(address) => cluster.begin_etcd(&name, &peer_url(*address), now),
             Action::RemoveNewClusterMark => cluster.new_cluster = false,
             Action::LoadImages(_) => cluster.images = true,
             Action::ApplyObjects(..) => cluster.objects = true,

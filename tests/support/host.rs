@@ -191,10 +191,19 @@ impl Host {
         self.runs(ETCD) && self.things.contains_key(MEMBER)
     }
 
+    /// There is data of a member, and the directory that has it.
+    pub fn gain_data(&mut self, member: u64, now: Instant) {
+        self.etcd_data = Some(member);
+        self.things.insert(MEMBER.to_owned(), String::new());
+        self.since.insert(MEMBER.to_owned(), now);
+    }
+
     /// The member's data and its directory are gone.
-    pub fn lose_data(&mut self) {
+    pub fn lose_data(&mut self) -> Option<u64> {
         self.things.remove(MEMBER);
-        self.destroyed.extend(self.etcd_data.take());
+        let data = self.etcd_data.take();
+        self.destroyed.extend(data);
+        data
     }
 
     /// The member's data is moved away.

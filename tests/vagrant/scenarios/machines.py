@@ -1,62 +1,48 @@
 """Machines over a pool of hosts: from `kubectl apply` to nodes; rolled, scaled, interrupted, and given back clean."""
 
-import json
 import random
 import threading
 import time
 
-from checks import State, check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, SPARES, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, metalform, shell
+import machine_pool as pool
+from checks import check, expect, expect_equal, until
+from cluster import BOOTSTRAP, NODES, SPARES, apply, get, kubectl, metalform, shell
 from sampling import SEED, count
 
-SUCCESS = 0
-NAMESPACE, NAME = "kube-system", "pool"
 POOL = SPARES
 REPLICAS = 3
-UNIT = "metalform-machine-controller.service"
-# Seconds. A host is inspected within one; three hosts that share two processors are deployed within the other.
-INSPECTED, DEPLOYED, ROLLED = 90, 240, 480
-# The annotation of `kubectl rollout restart`.
-RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+WORKLOAD = "scenario-machines"
+# Of the pods of the workload, as many run at any time.
+BUDGET = 2
 _INSTANTS = random.Random(f"{SEED} machines")
-_state = State()
 
 
 def set_up():
     for host in POOL:
-        fresh(host)
-        authorise(host)
-        done = metalform(
-            "host", "add", host, "--address", address(host), "--host-key", fingerprint(host), "--label", "pool=lab"
-        )
-        expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+        pool.add(host)
 
 
 def tear_down():
-    kubectl("delete", "machinedeployment", NAME, "-n", NAMESPACE, "--ignore-not-found", "--wait=false")
-    until("no Machine is left", ROLLED, lambda: not _machines())
-    kubectl("delete", "hosts.metalform.dev", "--all", "--wait=true", timeout=120)
-    for host in POOL:
-        discard(host)
-        delete_node(host)
+    kubectl("delete", "namespace", WORKLOAD, "--ignore-not-found", timeout=120)
+    pool.end(POOL)
 
 
 @check("hosts that are added are inspected, and available")
 def inspected():
-    until("all hosts are available", INSPECTED, lambda: _states() == dict.fromkeys(POOL, "Available"))
+    until("all hosts are available", pool.INSPECTED, lambda: pool.states() == dict.fromkeys(POOL, "Available"))
 
 
 @check("three replicas become nodes, by kubectl apply and nothing else")
 def created():
     began = time.monotonic()
-    apply(_deployment(REPLICAS))
-    until("three are available", DEPLOYED, lambda: _available() == REPLICAS)
+    pool.create(REPLICAS)
+    until("three are available", pool.DEPLOYED, lambda: pool.available() == REPLICAS)
     print(f"# {REPLICAS} replicas are available after {time.monotonic() - began:.1f} s", flush=True)
 
 
-@check("a Node has the labels, taints and the provider ID of its Machine, and nothing keeps pods off it that should not")
+@check("a Node has the labels, taints and the provider ID of its Machine, and no other taint")
 def described():
-    for machine in _machines():
+    for machine in pool.machines():
         host, uid = machine["status"]["host"], machine["metadata"]["uid"]
         node = get("node", machine["status"]["nodeRef"]["name"])
         expect_equal("name of the Node", node["metadata"]["name"], host)
@@ -69,8 +55,8 @@ def described():
 @check("metalform machine list and describe, and host list show them")
 def shown():
     listed = metalform("machine", "list").stdout
-    machine = _machines()[0]
-    expect(all(one["metadata"]["name"] in listed for one in _machines()), listed)
+    machine = pool.machines()[0]
+    expect(all(one["metadata"]["name"] in listed for one in pool.machines()), listed)
     text = metalform("machine", "describe", machine["metadata"]["name"]).stdout
     for part in ("Ready", "HostClaimed", machine["status"]["host"]):
         expect(part in text, f"{part} is not in:\n{text}")
@@ -78,58 +64,109 @@ def shown():
     expect(hosts.count("InUse") == REPLICAS and hosts.count("Available") == len(POOL) - REPLICAS, hosts)
 
 
-@check("a changed template rolls over all of them, and three are available all the time")
+@check("a changed template rolls over all of them: three are available all the time, and a disruption budget is kept")
 def rolled():
-    _state["template"] = _restart()
+    _run_workload()
+    pool.restart()
     with _Watch() as watch:
-        until("all are of the new template", ROLLED, _is_rolled)
-    print(f"# {watch.looks} looks, at least {watch.least} available", flush=True)
-    expect(watch.looks > 20 and watch.least >= REPLICAS, f"only {watch.least} were available")
+        until("all are of the new template", pool.ROLLED, pool.is_rolled)
+    print(f"# {watch.looks} looks, at least {watch.machines} Machines available and {watch.pods} pods running", flush=True)
+    expect(watch.looks > 20, f"only {watch.looks} looks")
+    expect(watch.machines >= REPLICAS, f"only {watch.machines} Machines were available")
+    expect(watch.pods >= BUDGET, f"only {watch.pods} pods ran")
 
 
 @check("a rollout whose controller is killed again and again is completed")
 def killed():
-    _restart()
+    pool.restart()
     for _ in range(count(20, 3)):
         # The instant itself is what is tested: there is no condition to wait for.
         time.sleep(_INSTANTS.uniform(0.5, 12))
-        shell(BOOTSTRAP, 'systemctl kill --signal=KILL "$1"; systemctl reset-failed "$1"; systemctl start "$1"', UNIT)
-    until("all are of the new template", ROLLED, _is_rolled)
+        shell(BOOTSTRAP, 'systemctl kill --signal=KILL "$1"; systemctl reset-failed "$1"; systemctl start "$1"', pool.UNIT)
+    until("all are of the new template", pool.ROLLED, pool.is_rolled)
 
 
-@check("with more replicas than hosts one Machine waits, and says for what")
+@check("with more replicas than hosts one Machine waits, and its condition has the reason")
 def exhausted():
-    _scale(len(POOL) + 1)
-    until("every host has a Machine", DEPLOYED, lambda: _available() == len(POOL))
-    waiting = [machine for machine in _machines() if "nodeRef" not in machine.get("status", {})]
+    pool.scale(len(POOL) + 1)
+    until("every host has a Machine", pool.DEPLOYED, lambda: pool.available() == len(POOL))
+    waiting = [machine for machine in pool.machines() if "nodeRef" not in machine.get("status", {})]
     expect_equal("Machines that wait", len(waiting), 1)
-    reasons = {condition["type"]: condition["reason"] for condition in waiting[0]["status"]["conditions"]}
-    expect_equal("reason", reasons.get("HostClaimed"), "NoHostAvailable")
+    expect_equal("reason", pool.conditions(waiting[0])["HostClaimed"]["reason"], "NoHostAvailable")
 
 
 @check("scaled to one: the other hosts are drained, reset and available again, and their Nodes are gone")
 def shrunk():
-    _scale(1)
-    until("one Machine is left", ROLLED, lambda: len(_machines()) == 1)
-    until("the others are available", ROLLED, lambda: list(_states().values()).count("Available") == len(POOL) - 1)
+    kubectl("delete", "namespace", WORKLOAD, timeout=120)
+    pool.scale(1)
+    until("one Machine is left", pool.ROLLED, lambda: len(pool.machines()) == 1)
+    until("the others are available", pool.ROLLED, lambda: list(pool.states().values()).count("Available") == len(POOL) - 1)
     nodes = {node["metadata"]["name"] for node in get("nodes")["items"]}
-    expect_equal("nodes", nodes, set(NODES) | {_machines()[0]["status"]["host"]})
-    free = next(host for host, state in _states().items() if state == "Available")
+    expect_equal("nodes", nodes, set(NODES) | {pool.machines()[0]["status"]["host"]})
+    free = next(host for host, state in pool.states().items() if state == "Available")
     shell(free, "! pgrep -x kubelet && ! test -e /etc/kubernetes && ! test -e /usr/bin/kubelet")
 
 
 @check("without its MachineDeployment nothing is left but free hosts")
 def deleted():
-    kubectl("delete", "machinedeployment", NAME, "-n", NAMESPACE, "--wait=false")
-    until("no Machine is left", ROLLED, lambda: not _machines())
-    until("all hosts are available", ROLLED, lambda: _states() == dict.fromkeys(POOL, "Available"))
+    kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE, "--wait=false")
+    until("no Machine is left", pool.ROLLED, lambda: not pool.machines())
+    until("all hosts are available", pool.ROLLED, lambda: pool.states() == dict.fromkeys(POOL, "Available"))
+
+
+def _run_workload():
+    labels = {"app": "workload"}
+    pod = {
+        "nodeSelector": {"scenario": "machines"},
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "pause", "image": _pause()}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": labels},
+            }
+        ],
+    }
+    metadata = {"name": "workload", "namespace": WORKLOAD}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORKLOAD}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata,
+            "spec": {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": template},
+        },
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": metadata,
+            "spec": {"minAvailable": BUDGET, "selector": {"matchLabels": labels}},
+        },
+    )
+    until("its pods run", 60, lambda: _pods() == REPLICAS)
+
+
+def _pause():
+    """The image of sandboxes, which is on every host: as the runtime of a host has it."""
+    config = shell(BOOTSTRAP, "cat /etc/containerd/config.toml")
+    return next(line.split("'")[1] for line in config.splitlines() if line.strip().startswith("sandbox ="))
+
+
+def _pods():
+    """How many pods of the workload are ready, and not being deleted."""
+    ready = lambda pod: any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
+    pods = get("pods", "-n", WORKLOAD)["items"]
+    return sum(ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in pods)
 
 
 class _Watch:
-    """Counts the Machines whose Node is Ready, several times a second."""
+    """The least number of Machines that are ready and of pods that run, from looks several times a second."""
 
     def __init__(self):
-        self.looks, self.least = 0, len(POOL)
+        self.looks, self.machines, self.pods = 0, len(POOL), REPLICAS
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -143,73 +180,6 @@ class _Watch:
 
     def _run(self):
         while not self._end.wait(0.3):
-            ready = sum(
-                any(one["type"] == "Ready" and one["status"] == "True" for one in machine.get("status", {}).get("conditions", []))
-                and "deletionTimestamp" not in machine["metadata"]
-                for machine in _machines()
-            )
-            self.looks, self.least = self.looks + 1, min(self.least, ready)
-
-
-def _deployment(replicas):
-    labels = {"app": "pool"}
-    return {
-        "apiVersion": "cluster.k8s.io/v1alpha1",
-        "kind": "MachineDeployment",
-        "metadata": {"name": NAME, "namespace": NAMESPACE},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "metadata": {"labels": {"scenario": "machines"}},
-                    "taints": [{"key": "scenario", "value": "machines", "effect": "PreferNoSchedule"}],
-                    "versions": {"kubelet": _version()},
-                    "providerSpec": {
-                        "value": {
-                            "cloudProvider": "metalform",
-                            "cloudProviderSpec": {"hostSelector": {"matchLabels": {"pool": "lab"}}},
-                            "operatingSystem": "debian",
-                        }
-                    },
-                },
-            },
-        },
-    }
-
-
-def _version():
-    return get("node", BOOTSTRAP)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v")
-
-
-def _restart():
-    """A change of the template that every client makes the same way."""
-    stamp = str(time.time_ns())
-    patch = {"spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: stamp}}}}}
-    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
-    return stamp
-
-
-def _scale(replicas):
-    kubectl("scale", "machinedeployment", NAME, "-n", NAMESPACE, f"--replicas={replicas}")
-
-
-def _is_rolled():
-    object_ = get("machinedeployment", NAME, "-n", NAMESPACE)
-    status = object_.get("status", {})
-    observed = status.get("observedGeneration") == object_["metadata"]["generation"]
-    numbers = {status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")}
-    return observed and numbers == {object_["spec"]["replicas"]}
-
-
-def _available():
-    return get("machinedeployment", NAME, "-n", NAMESPACE).get("status", {}).get("availableReplicas", 0)
-
-
-def _machines():
-    return get("machines.cluster.k8s.io", "-n", NAMESPACE)["items"]
-
-
-def _states():
-    return {host["metadata"]["name"]: host.get("status", {}).get("state") for host in get("hosts.metalform.dev")["items"]}
+            self.machines = min(self.machines, sum(map(pool.is_ready, pool.machines())))
+            self.pods = min(self.pods, _pods())
+            self.looks += 1

@@ -1,0 +1,137 @@
+"""Hosts of the pool that fail: without power, with a reset that fails, too late, or with a Node that someone deletes."""
+
+import json
+
+import machine_pool as pool
+from checks import check, expect, expect_equal, until
+from cluster import BOOTSTRAP, SPARES, get, kubectl, lab, metalform, on, ready, shell
+from sampling import sample
+
+FIRST, SECOND, LATE = SPARES[:3]
+# Seconds. A silent host is unreachable after one minute; a missing Node is created again after one.
+SILENT, MISSING, RESET = 150, 240, 240
+# A mount below what a reset removes: it cannot be removed while this is there.
+_MOUNT = 'mkdir -p "$1"; mount -t tmpfs scenario "$1"'
+_MOUNT_POINT = "/etc/kubernetes/scenario"
+
+
+def set_up():
+    pool.add(FIRST)
+    pool.add(SECOND)
+    until("both are available", pool.INSPECTED, lambda: pool.states() == dict.fromkeys([FIRST, SECOND], "Available"))
+    pool.create(1)
+    _until_available()
+
+
+def tear_down():
+    lab("power-on", FIRST, SECOND)
+    pool.end([FIRST, SECOND, LATE])
+
+
+def _power_cut_while_deploying():
+    kubectl("delete", "machine", _machine()["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")
+    machine = until("another one is being deployed", 60, _deploying)
+    host, uid = machine["status"]["host"], machine["metadata"]["uid"]
+    lab("power-off", host)
+    until("the host is silent", SILENT, lambda: pool.conditions(_of_host(host))["Deployed"]["status"] == "False")
+    lab("power-on", host)
+    _until_available()
+    expect_equal("the Machine and its host", (_machine()["metadata"]["uid"], _machine()["status"]["host"]), (uid, host))
+
+
+def _power_cut_in_use():
+    machine = _machine()
+    host = machine["status"]["host"]
+    lab("power-off", host)
+    until("the host is unreachable", SILENT, lambda: pool.states()[host] == "Unreachable")
+    expect_equal("Machines", [one["metadata"]["uid"] for one in pool.machines()], [machine["metadata"]["uid"]])
+    lab("power-on", host)
+    until("it is in use again", SILENT, lambda: pool.states()[host] == "InUse")
+    _until_available()
+
+
+def _node_deleted():
+    machine = _machine()
+    host = machine["status"]["host"]
+    before = get("node", host)["metadata"]["uid"]
+    kubectl("delete", "node", host)
+    until("it has a Node again", MISSING, lambda: _node_uid(host) not in (None, before) and ready(host))
+    _until_available()
+    expect_equal("the Machine", _machine()["metadata"]["uid"], machine["metadata"]["uid"])
+
+
+def _late_host():
+    pool.scale(3)
+    _until_available(2)
+    waiting = [one for one in pool.machines() if "nodeRef" not in one.get("status", {})]
+    expect_equal("reason", pool.conditions(waiting[0])["HostClaimed"]["reason"], "NoHostAvailable")
+    pool.add(LATE)
+    _until_available(3)
+    pool.scale(1)
+    until("one Machine is left", pool.DEPLOYED, lambda: len(pool.machines()) == 1)
+
+
+def _reset_fails():
+    machine = _machine()
+    host = machine["status"]["host"]
+    shell(host, _MOUNT, _MOUNT_POINT)
+    kubectl("delete", "machine", machine["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")
+    until("it is quarantined", RESET, lambda: pool.states()[host] == "Quarantined")
+    described = kubectl("describe", "hosts.metalform.dev", host)
+    expect(_MOUNT_POINT in described, described)
+    _until_available()
+    expect(_machine()["status"]["host"] != host, f"{host} serves a Machine again")
+    shell(host, 'umount "$1"', _MOUNT_POINT)
+    done = metalform("host", "release", host)
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    until("it is available", RESET, lambda: pool.states()[host] == "Available")
+
+
+# Each begins and ends with one available Machine.
+FAULTS = {
+    "a host loses power while it is deployed: its Machine keeps it, and is a node once the host has power": _power_cut_while_deploying,
+    "a host without power keeps its Machine, and no other host is claimed in its place": _power_cut_in_use,
+    "a Node that is deleted by hand is created again by the same Machine": _node_deleted,
+    "a third replica waits for a host, and has it once one is added": _late_host,
+    "a host whose reset fails three times is quarantined and serves no Machine; release makes it free": _reset_fails,
+}
+
+
+@check("{}", each=sample("machine_faults", FAULTS, 1))
+def fault(what):
+    FAULTS[what]()
+
+
+@check("a kubelet of a Machine changes neither its Machine nor its Host")
+def kubelet_is_refused():
+    host = _machine()["status"]["host"]
+    for kind, name, scope in (("machine", _machine()["metadata"]["name"], ["-n", pool.NAMESPACE]), ("host.metalform.dev", host, [])):
+        patch = json.dumps({"metadata": {"annotations": {"scenario": "hostile"}}})
+        words = ["kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf", "patch", kind, name, *scope, "--type=merge", "-p", patch]
+        done = on(host, *words)
+        expect(done.returncode != 0 and "orbidden" in done.stderr, f"{kind}: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def _until_available(count=1):
+    until(f"{count} are available, and no other Machine is there", pool.DEPLOYED, lambda: pool.available() == count and sum(map(pool.is_ready, pool.machines())) == count)
+
+
+def _machine():
+    (machine,) = [one for one in pool.machines() if "deletionTimestamp" not in one["metadata"]]
+    return machine
+
+
+def _of_host(host):
+    return next(one for one in pool.machines() if one.get("status", {}).get("host") == host and "deletionTimestamp" not in one["metadata"])
+
+
+def _deploying():
+    for machine in pool.machines():
+        if pool.conditions(machine).get("Deployed", {}).get("reason") == "InProgress":
+            return on(machine["status"]["host"], "pgrep", "-x", "dpkg").returncode == 0 and machine
+    return None
+
+
+def _node_uid(name):
+    done = on(BOOTSTRAP, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "get", "node", name, "-o", "jsonpath={.metadata.uid}")
+    return done.stdout.strip() or None

@@ -1,0 +1,97 @@
+"""The pool of spare hosts as scenarios use it: one MachineDeployment over it, its Machines, and the controllers' unit."""
+
+import json
+import time
+
+from checks import expect_equal, until
+from cluster import BOOTSTRAP, address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, metalform
+
+NAMESPACE, NAME = "kube-system", "pool"
+UNIT = "metalform-machine-controller.service"
+# Seconds. A host is inspected within the first; the hosts share two processors.
+INSPECTED, DEPLOYED, ROLLED = 90, 240, 480
+# The annotation of `kubectl rollout restart`.
+_RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+
+
+def add(host):
+    """A fresh host that the operator adds to the pool."""
+    fresh(host)
+    authorise(host)
+    options = ["--address", address(host), "--host-key", fingerprint(host), "--label", "pool=lab"]
+    done = metalform("host", "add", host, *options)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
+
+
+def end(hosts):
+    """No MachineDeployment, no Machine, no Host, and the disks of these are gone."""
+    kubectl("delete", "machinedeployment", NAME, "-n", NAMESPACE, "--ignore-not-found", "--wait=false")
+    until("no Machine is left", ROLLED, lambda: not machines())
+    kubectl("delete", "hosts.metalform.dev", "--all", "--wait=true", timeout=120)
+    for host in hosts:
+        discard(host)
+        delete_node(host)
+
+
+def create(replicas):
+    """A MachineDeployment of so many replicas."""
+    labels = {"app": "pool"}
+    value = {
+        "cloudProvider": "metalform",
+        "cloudProviderSpec": {"hostSelector": {"matchLabels": {"pool": "lab"}}},
+        "operatingSystem": "debian",
+    }
+    machine = {
+        "metadata": {"labels": {"scenario": "machines"}},
+        "taints": [{"key": "scenario", "value": "machines", "effect": "PreferNoSchedule"}],
+        "versions": {"kubelet": version()},
+        "providerSpec": {"value": value},
+    }
+    template = {"metadata": {"labels": labels}, "spec": machine}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    metadata = {"name": NAME, "namespace": NAMESPACE}
+    apply({"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": metadata, "spec": spec})
+
+
+def version():
+    return get("node", BOOTSTRAP)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v")
+
+
+def restart():
+    """A change of the template, as every client makes it."""
+    patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: str(time.time_ns())}}}}}
+    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
+
+
+def scale(replicas):
+    kubectl("scale", "machinedeployment", NAME, "-n", NAMESPACE, f"--replicas={replicas}")
+
+
+def is_rolled():
+    deployment = get("machinedeployment", NAME, "-n", NAMESPACE)
+    status = deployment.get("status", {})
+    observed = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    numbers = {status.get(name) for name in ("replicas", "updatedReplicas", "availableReplicas")}
+    return observed and numbers == {deployment["spec"]["replicas"]}
+
+
+def available():
+    return get("machinedeployment", NAME, "-n", NAMESPACE).get("status", {}).get("availableReplicas", 0)
+
+
+def machines():
+    return get("machines.cluster.k8s.io", "-n", NAMESPACE)["items"]
+
+
+def conditions(machine):
+    """Type → condition."""
+    return {condition["type"]: condition for condition in machine.get("status", {}).get("conditions", [])}
+
+
+def is_ready(machine):
+    return conditions(machine).get("Ready", {}).get("status") == "True" and "deletionTimestamp" not in machine["metadata"]
+
+
+def states():
+    """Host → state."""
+    return {host["metadata"]["name"]: host.get("status", {}).get("state") for host in get("hosts.metalform.dev")["items"]}
