@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use kube::{Client, Resource, ResourceExt};
+use tokio::sync::mpsc::Sender;
 
 use super::host_life_pass::pass_over_host;
 use super::host_workers::HostWorkers;
@@ -16,6 +17,8 @@ use super::pass_key::{ObjectKey, PassKey};
 use super::pass_loop::Passes;
 use crate::kube_api::client::ApiError;
 use crate::machine::life_rules::LifeRules;
+use crate::machine::object_event::ObjectEvent;
+use crate::machine::pass_events;
 use crate::machine::pool::Pool;
 use crate::machine::rollout_decision::RolloutObjects;
 use crate::machine::set_decision::SetObjects;
@@ -29,6 +32,7 @@ pub struct ClusterPasses {
     caches: MachineCaches,
     workers: Arc<dyn HostWorkers>,
     clock: fn() -> Timestamp,
+    events: Sender<ObjectEvent>,
     rules: Mutex<Arc<LifeRules>>,
     rules_since: Mutex<Option<Timestamp>>,
     pool: Mutex<Option<KnownPool>>,
@@ -42,15 +46,18 @@ struct KnownPool {
 }
 
 impl ClusterPasses {
-    /// Over this API; `caches` show what it had, a moment ago.
+    /// Over this API; `caches` show what it had, a moment ago. `events` receives what reports the passes, as far as it has
+    /// room.
     pub fn new(
         client: Client,
         caches: MachineCaches,
         workers: Arc<dyn HostWorkers>,
         clock: fn() -> Timestamp,
+        events: Sender<ObjectEvent>,
     ) -> Self {
         let rules = Mutex::new(Arc::new(LifeRules::DEFAULT));
-        Self { client, caches, workers, clock, rules, rules_since: Mutex::default(), pool: Mutex::default() }
+        let (rules_since, pool) = (Mutex::default(), Mutex::default());
+        Self { client, caches, workers, clock, events, rules, rules_since, pool }
     }
 
     /// With the version of an API server, which is not asked for every pass.
@@ -88,6 +95,12 @@ impl ClusterPasses {
         pool
     }
 
+    fn report(&self, event: ObjectEvent) {
+        if let Err(error) = self.events.try_send(event) {
+            tracing::debug!("an Event is dropped: {error}");
+        }
+    }
+
     async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {
         let rules = self.rules().await?;
         let context = LifeContext { client: &self.client, workers: self.workers.as_ref(), rules: &rules };
@@ -100,7 +113,11 @@ impl ClusterPasses {
                 let cached = RolloutObjects { deployment, sets, machines };
                 let pool = self.pool(&rules);
                 let free_hosts = move |deployment: &_| pool.free_hosts(deployment);
-                pass_over_deployment(&self.client, &cached, &free_hosts, now).await.map(Some)
+                let pass = pass_over_deployment(&self.client, &cached, &free_hosts, now).await;
+                if let Err(MachinePassError::Decision { source, .. }) = &pass {
+                    self.report(pass_events::of_undecided(&cached.deployment, source));
+                }
+                pass.map(Some)
             }
             PassKey::Set(key) => {
                 let Some(set) = caches.sets.find(|one| is(one, key)) else { return Ok(None) };
@@ -128,6 +145,7 @@ impl Passes for ClusterPasses {
         if let Some(conflict) = &pass.conflict {
             tracing::debug!("{key}: {conflict}");
         }
+        pass.events.into_iter().for_each(|event| self.report(event));
         Ok(pass.next)
     }
 }

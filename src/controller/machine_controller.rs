@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use kube::Client;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{channel, unbounded_channel};
 
 use super::cluster_passes::ClusterPasses;
 use super::host_jobs::{PoolPerformer, SshPorts};
@@ -18,7 +18,7 @@ use super::job_performer::JobPerformer;
 use super::kubelet_signer::replaced;
 use super::pool_workers::PoolWorkers;
 use super::wake::ObjectChange;
-use super::{leadership, machine_caches, pass_loop};
+use super::{event_recorder, leadership, machine_caches, pass_loop};
 use crate::engine::cancel::Cancel;
 use crate::kube_api::client::{self, ApiError};
 use crate::operation::cluster_site::Workspace;
@@ -72,6 +72,10 @@ pub async fn control(
     let view = caches.clone();
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
     let worked = worked.map(move |host| view.wake_view().woken_by(&ObjectChange::Work(host)));
-    let passes = ClusterPasses::new(client, caches, workers, clock);
-    pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock).await;
+    let (events, queue) = channel(event_recorder::QUEUE);
+    let passes = ClusterPasses::new(client.clone(), caches, workers, clock, events);
+    tokio::select! {
+        () = pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock) => {}
+        () = event_recorder::record(client, queue, clock) => {}
+    }
 }
