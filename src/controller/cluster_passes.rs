@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use kube::{Client, Resource, ResourceExt};
+use tokio::sync::mpsc::Sender;
 
 use super::host_life_pass::pass_over_host;
 use super::host_workers::HostWorkers;
@@ -16,6 +17,8 @@ use super::pass_key::{ObjectKey, PassKey};
 use super::pass_loop::Passes;
 use crate::kube_api::client::ApiError;
 use crate::machine::life_rules::LifeRules;
+use crate::machine::object_event::ObjectEvent;
+use crate::machine::pass_events;
 use crate::machine::pool::Pool;
 use crate::machine::rollout_decision::RolloutObjects;
 use crate::machine::set_decision::SetObjects;
@@ -23,13 +26,22 @@ use crate::machine::set_decision::SetObjects;
 /// The versions of the API servers are read again after this time.
 const VERSIONS: SignedDuration = SignedDuration::from_mins(5);
 
+/// What passes need besides the cluster.
+#[derive(Debug, Clone)]
+pub struct PassSettings {
+    /// The most pods of a Node.
+    pub max_pods: u32,
+    /// Receives what reports the passes, as far as it has room.
+    pub events: Sender<ObjectEvent>,
+}
+
 /// Passes over one cluster.
 pub struct ClusterPasses {
     client: Client,
     caches: MachineCaches,
     workers: Arc<dyn HostWorkers>,
     clock: fn() -> Timestamp,
-    max_pods: u32,
+    settings: PassSettings,
     rules: Mutex<Arc<LifeRules>>,
     rules_since: Mutex<Option<Timestamp>>,
     pool: Mutex<Option<KnownPool>>,
@@ -43,17 +55,17 @@ struct KnownPool {
 }
 
 impl ClusterPasses {
-    /// Over this API; `caches` show what it had, a moment ago. A Node has at most `max_pods` pods.
+    /// Over this API; `caches` show what it had, a moment ago.
     pub fn new(
         client: Client,
         caches: MachineCaches,
         workers: Arc<dyn HostWorkers>,
         clock: fn() -> Timestamp,
-        max_pods: u32,
+        settings: PassSettings,
     ) -> Self {
         let rules = Mutex::new(Arc::new(LifeRules::DEFAULT));
         let (rules_since, pool) = (Mutex::default(), Mutex::default());
-        Self { client, caches, workers, clock, max_pods, rules, rules_since, pool }
+        Self { client, caches, workers, clock, settings, rules, rules_since, pool }
     }
 
     /// With the version of an API server, which is not asked for every pass.
@@ -91,6 +103,12 @@ impl ClusterPasses {
         pool
     }
 
+    fn report(&self, event: ObjectEvent) {
+        if let Err(error) = self.settings.events.try_send(event) {
+            tracing::debug!("an Event is dropped: {error}");
+        }
+    }
+
     async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {
         let rules = self.rules().await?;
         let context = LifeContext { client: &self.client, workers: self.workers.as_ref(), rules: &rules };
@@ -102,9 +120,13 @@ impl ClusterPasses {
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
                 let cached = RolloutObjects { deployment, sets, machines };
                 let pool = self.pool(&rules);
-                let max_pods = self.max_pods;
+                let max_pods = self.settings.max_pods;
                 let offers = move |deployment: &_| pool.offer(deployment, max_pods);
-                pass_over_deployment(&self.client, &cached, &offers, now).await.map(Some)
+                let pass = pass_over_deployment(&self.client, &cached, &offers, now).await;
+                if let Err(MachinePassError::Decision { source, .. }) = &pass {
+                    self.report(pass_events::of_undecided(&cached.deployment, source));
+                }
+                pass.map(Some)
             }
             PassKey::Set(key) => {
                 let Some(set) = caches.sets.find(|one| is(one, key)) else { return Ok(None) };
@@ -132,6 +154,7 @@ impl Passes for ClusterPasses {
         if let Some(conflict) = &pass.conflict {
             tracing::debug!("{key}: {conflict}");
         }
+        pass.events.into_iter().for_each(|event| self.report(event));
         Ok(pass.next)
     }
 }

@@ -25,6 +25,7 @@ use crate::machine::host_state::{self, HostLifePlan, HostScene, HostStep};
 use crate::machine::job_order::JobOrder;
 use crate::machine::job_outcome::{HostPresence, JobOutcome};
 use crate::machine::object_write::MachineWrite;
+use crate::machine::pass_events;
 use crate::machine::probe::next_probe;
 use crate::model::name::HostName;
 
@@ -75,7 +76,8 @@ pub async fn pass_over_host(
     if let Some(outcome) = found.outcome.as_ref().filter(|_| carried.conflict.is_none()) {
         context.workers.recorded(outcome);
     }
-    Ok(MachinePass::after(carried, earliest(plan.wake, probe), again))
+    let events = pass_events::of_host(&objects, &carried.done);
+    Ok(MachinePass { events, ..MachinePass::after(carried, earliest(plan.wake, probe), again) })
 }
 
 impl Found {

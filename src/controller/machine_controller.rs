@@ -10,15 +10,15 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use kube::Client;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{channel, unbounded_channel};
 
-use super::cluster_passes::ClusterPasses;
+use super::cluster_passes::{ClusterPasses, PassSettings};
 use super::host_jobs::{PoolPerformer, SshPorts};
 use super::job_performer::JobPerformer;
 use super::kubelet_signer::replaced;
 use super::pool_workers::PoolWorkers;
 use super::wake::ObjectChange;
-use super::{leadership, machine_caches, pass_loop};
+use super::{event_recorder, leadership, machine_caches, pass_loop};
 use crate::engine::cancel::Cancel;
 use crate::kube_api::client::{self, ApiError};
 use crate::operation::cluster_site::Workspace;
@@ -74,6 +74,11 @@ pub async fn control(
     let view = caches.clone();
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
     let worked = worked.map(move |host| view.wake_view().woken_by(&ObjectChange::Work(host)));
-    let passes = ClusterPasses::new(client, caches, workers, clock, settings.max_pods);
-    pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock).await;
+    let (events, queue) = channel(event_recorder::QUEUE);
+    let settings = PassSettings { max_pods: settings.max_pods, events };
+    let passes = ClusterPasses::new(client.clone(), caches, workers, clock, settings);
+    tokio::select! {
+        () = pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock) => {}
+        () = event_recorder::record(client, queue, clock) => {}
+    }
 }

@@ -28,6 +28,7 @@ use crate::machine::life_observation::{MachineObjects, node_order, scene};
 use crate::machine::life_writes::{self, LifeWrites};
 use crate::machine::lifecycle::{self, MachineLifePlan, MachineScene, MachineStep};
 use crate::machine::object_write::MachineWrite;
+use crate::machine::pass_events;
 use crate::model::name::HostName;
 
 /// Plans after which the next one of the same pass is made: after pods are listed, and after a job begins.
@@ -155,5 +156,7 @@ async fn finish(
     let namespace = objects.machine.namespace().unwrap_or_default();
     let carried = carry_out(context.client, &namespace, writes.write.into_iter().collect()).await?;
     let wake = plan.and_then(|plan| plan.wake);
-    Ok(MachinePass::after(carried, wake, writes.again))
+    let step = plan.and_then(|plan| plan.step.as_ref());
+    let events = pass_events::of_machine(objects, step, &carried.done);
+    Ok(MachinePass { events, ..MachinePass::after(carried, wake, writes.again) })
 }

@@ -19,7 +19,9 @@ use super::machine_requests::{CarriedOut, carry_out, read_rollout, read_set};
 use crate::kube_api::client::ApiError;
 use crate::kube_api::tokens::TokenError;
 use crate::machine::api::machine_deployment::MachineDeployment;
+use crate::machine::object_event::ObjectEvent;
 use crate::machine::object_write::MachineWrite;
+use crate::machine::pass_events;
 use crate::machine::pool_offer::PoolOffer;
 use crate::machine::rollout_decision::{self, RolloutDecisionError, RolloutObjects};
 use crate::machine::set_decision::{self, SetObjects};
@@ -30,8 +32,10 @@ pub type PoolOffers = dyn Fn(&MachineDeployment) -> PoolOffer + Send + Sync;
 /// What a pass has done, and when the next one is due.
 #[derive(Debug)]
 pub struct MachinePass {
-    /// Every write that was accepted, in order: what an Event reports.
+    /// Every write that was accepted, in order.
     pub done: Vec<MachineWrite>,
+    /// What reports them, in order. Those of a pass that fails are lost.
+    pub events: Vec<ObjectEvent>,
     /// What ended the pass, if an object changed meanwhile.
     pub conflict: Option<ApiError>,
     /// When the next pass is due.
@@ -91,7 +95,8 @@ pub async fn pass_over_deployment(
         .map_err(|source| MachinePassError::Decision { name: objects.deployment.name_any(), source })?;
     let namespace = objects.deployment.namespace().unwrap_or_default();
     let carried = carry_out(client, &namespace, plan.writes).await?;
-    Ok(MachinePass::after(carried, plan.wake, plan.again))
+    let events = pass_events::of_deployment(&objects, &carried.done);
+    Ok(MachinePass { events, ..MachinePass::after(carried, plan.wake, plan.again) })
 }
 
 /// One pass over a MachineSet, whose caches show `cached`.
@@ -111,17 +116,18 @@ pub async fn pass_over_set(
     let plan = set_decision::decide(&objects, now);
     let namespace = objects.set.namespace().unwrap_or_default();
     let carried = carry_out(client, &namespace, plan.writes).await?;
-    Ok(MachinePass::after(carried, plan.wake, plan.again))
+    let events = pass_events::of_set(&objects.set, &carried.done);
+    Ok(MachinePass { events, ..MachinePass::after(carried, plan.wake, plan.again) })
 }
 
 impl MachinePass {
     pub(super) fn resting(wake: Option<Timestamp>) -> Self {
-        Self { done: Vec::new(), conflict: None, next: NextPass::of(wake) }
+        Self { done: Vec::new(), events: Vec::new(), conflict: None, next: NextPass::of(wake) }
     }
 
     pub(super) fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
         let next = if again || carried.conflict.is_some() { NextPass::Now } else { NextPass::of(wake) };
-        Self { done: carried.done, conflict: carried.conflict, next }
+        Self { done: carried.done, events: Vec::new(), conflict: carried.conflict, next }
     }
 }
 

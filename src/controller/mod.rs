@@ -3,6 +3,7 @@
 pub mod certificate_requests;
 pub mod cluster_passes;
 pub mod csr_verdict;
+pub mod event_recorder;
 pub mod host_jobs;
 pub mod host_life_pass;
 pub mod host_workers;

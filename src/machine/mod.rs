@@ -4,7 +4,7 @@
 //! plan, and a plan that changes nothing is empty. [`rollout_decision`] and [`set_decision`] lead from objects of the API
 //! to a plan, and from it to the writes that `crate::controller` carries out. For the life of one Machine or Host these are
 //! [`life_observation`] and [`host_observation`], [`lifecycle`] and [`host_state`], [`life_writes`] and
-//! [`host_life_writes`]; what workers on hosts have found is kept by [`host_record`].
+//! [`host_life_writes`]; what workers on hosts have found is kept by [`host_record`]. [`pass_events`] reports all of it.
 
 pub mod api;
 mod condition;
@@ -37,11 +37,13 @@ pub mod machine_observation;
 pub mod machine_set;
 pub mod node_observation;
 mod node_writes;
+pub mod object_event;
 pub mod object_name;
 pub mod object_write;
 pub mod observed_machine;
 pub mod occupied_node;
 pub mod ownership;
+pub mod pass_events;
 pub mod pool;
 pub mod pool_node;
 pub mod pool_offer;

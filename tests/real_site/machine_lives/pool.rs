@@ -361,7 +361,7 @@ fn ended(pass: MachinePass) -> (usize, NextPass) {
 }
 
 fn nothing() -> MachinePass {
-    MachinePass { done: Vec::new(), conflict: None, next: NextPass::OnChange }
+    MachinePass { done: Vec::new(), events: Vec::new(), conflict: None, next: NextPass::OnChange }
 }
 
 fn text(value: &Value) -> String {
