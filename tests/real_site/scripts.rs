@@ -239,7 +239,7 @@ impl Play {
                     Ok((now, _)) if now != self.saved => refused(&self.saved, &now),
                     Ok((_, changes)) => {
                         let how = faults(how);
-                        let planned = (*name, Replace::Nothing, Some(changes));
+                        let planned = NodeRun { foreseen: Some(changes), ..NodeRun::of(name) };
                         self.run_with(planned, Recipe::Deploy, how, Cancel::never()).await
                     }
                     Err(error) => outcome(&Ended::Failed(error)),
@@ -247,7 +247,12 @@ impl Play {
             }
             ["deploy", name, "--replace-member"] => {
                 return Ok(self
-                    .run_with((name, Replace::Member, None), Recipe::Deploy, faults(how), Cancel::never())
+                    .run_with(
+                        NodeRun { replace: Replace::Member, ..NodeRun::of(name) },
+                        Recipe::Deploy,
+                        faults(how),
+                        Cancel::never(),
+                    )
                     .await);
             }
             ["remove", name, options @ ..] => {
@@ -263,13 +268,16 @@ impl Play {
             }
             ["reset", name] => return Ok(self.run(name, Recipe::Reset, faults(how), Cancel::never()).await),
             ["deploy", one, "and", other] => {
-                let deploy = |name| self.operate(name, false, no_faults(), Cancel::never());
+                let deploy = |name, beside| {
+                    let node = NodeRun { beside: Some(beside), ..NodeRun::of(name) };
+                    self.run_with(node, Recipe::Deploy, no_faults(), Cancel::never())
+                };
                 let second = async {
                     // Which of the two is first at the lease must not depend on time.
                     tokio::time::sleep(HEAD_START).await;
-                    deploy(other).await
+                    deploy(other, *one).await
                 };
-                let (first, second) = tokio::join!(deploy(one), second);
+                let (first, second) = tokio::join!(deploy(one, *other), second);
                 let lines = |name: &str, lines: Lines| -> Lines {
                     lines.into_iter().map(|line| format!("{name} | {line}")).collect()
                 };
@@ -277,7 +285,12 @@ impl Play {
             }
             ["deploy", name, "--replace"] => {
                 return Ok(self
-                    .run_with((name, Replace::Machine, None), Recipe::Deploy, faults(how), Cancel::never())
+                    .run_with(
+                        NodeRun { replace: Replace::Machine, ..NodeRun::of(name) },
+                        Recipe::Deploy,
+                        faults(how),
+                        Cancel::never(),
+                    )
                     .await);
             }
             ["another", "machine", "takes", "the", "place", "of", name] => {
@@ -301,12 +314,12 @@ impl Play {
     }
 
     async fn run(&self, name: &str, recipe: Recipe, faults: Faults, cancel: Cancel) -> Lines {
-        self.run_with((name, Replace::Nothing, None), recipe, faults, cancel).await
+        self.run_with(NodeRun::of(name), recipe, faults, cancel).await
     }
 
     async fn run_with(
         &self,
-        (name, replace, foreseen): (&str, Replace, Option<Arc<ForeseenChanges>>),
+        NodeRun { name, replace, foreseen, beside }: NodeRun<'_>,
         recipe: Recipe,
         faults: Faults,
         cancel: Cancel,
@@ -314,8 +327,9 @@ impl Play {
         let spec = self.spec(name, recipe);
         let goal = metalform::service::workspace::goal(&self.workspace, &spec);
         let replace_machine = replace == Replace::Machine;
-        let goal =
-            NodeGoal { replace_member: replace != Replace::Nothing, replace_machine, foreseen, ..goal };
+        let beside = Arc::new(beside.iter().map(|name| name.parse().unwrap()).collect());
+        let replace_member = replace != Replace::Nothing;
+        let goal = NodeGoal { replace_member, replace_machine, foreseen, beside, ..goal };
         let session = self.stage.session(name).unwrap();
         let site = FaultySite {
             site: self.site(&goal, spec),
@@ -439,6 +453,22 @@ fn meanwhile(action: &str, mut happens: impl FnMut() + Send + Sync + 'static) ->
         }
         Fault::None
     })
+}
+
+/// A run of an operation on one node.
+struct NodeRun<'a> {
+    name: &'a str,
+    replace: Replace,
+    /// What a saved plan foresees.
+    foreseen: Option<Arc<ForeseenChanges>>,
+    /// The other node that the same command deploys.
+    beside: Option<&'a str>,
+}
+
+impl<'a> NodeRun<'a> {
+    fn of(name: &'a str) -> Self {
+        Self { name, replace: Replace::Nothing, foreseen: None, beside: None }
+    }
 }
 
 /// What a deployment may replace.
