@@ -302,8 +302,12 @@ impl Action {
             Self::SetCapacity(_) | Self::RecordAddresses { .. } | Self::RemoveUninitializedTaint => {
                 vec![LookKey::Node, LookKey::Peers]
             }
-            Self::MarkApiServerReady | Self::WithdrawApiServer | Self::RegisterNode(_) => {
+            Self::MarkApiServerReady | Self::RegisterNode(_) => {
                 vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy)]
+            }
+            // Whether it may stop depends on the others as they are then.
+            Self::WithdrawApiServer => {
+                vec![LookKey::Node, LookKey::Peers, LookKey::Plan(Layer::Proxy), LookKey::ApiServers]
             }
             Self::CreateTrust(_) => vec![LookKey::Trust, LookKey::NewClusterMark],
             // Whether the data is there is decided by what is seen after the mark is gone.

@@ -1,5 +1,6 @@
 //! The API server, the controller manager and the scheduler of the node have ended.
 
+use super::another_api_server::another_ready;
 use crate::model::role::Role;
 use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
@@ -7,7 +8,7 @@ use crate::operation::removal_goal::RemoveGoal;
 use crate::operation::remove::RemoveOperation;
 
 /// They end by themselves, as long as their etcd member is there: the API server withdraws its address from the Service
-/// `kubernetes`, and answers what it has been asked.
+/// `kubernetes`, and answers what it has been asked. Another API server is ready by then.
 #[derive(Debug)]
 pub struct ControlPlaneStopped;
 
@@ -21,9 +22,13 @@ impl Phase<RemoveOperation> for ControlPlaneStopped {
     }
 
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
-        match seen!(scene.host().survey, Look::Survey).control_plane {
-            true => PhaseStatus::Act(Action::StopControlPlane),
-            false => PhaseStatus::Holds,
+        if !seen!(scene.host().survey, Look::Survey).control_plane {
+            return PhaseStatus::Holds;
+        }
+        // The one that was ready when this one was withdrawn may have failed since.
+        match another_ready(scene, seen!(scene.node().peers, Look::Peers)) {
+            Ok(()) => PhaseStatus::Act(Action::StopControlPlane),
+            Err(first) => first,
         }
     }
 }

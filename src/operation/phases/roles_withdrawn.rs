@@ -62,5 +62,9 @@ fn withdrawn<O: NodeOperation>(scene: &Scene<'_, O>, marked: Option<&NodeView>) 
             Err(first) => first,
         };
     }
-    proxies_current(scene, peers, &Arc::new(peers.clone()))
+    match proxies_current(scene, peers, &Arc::new(peers.clone())) {
+        // The one that was ready when this one was withdrawn may have failed since.
+        PhaseStatus::Holds => another_ready(scene, peers).map_or_else(|first| first, |()| PhaseStatus::Holds),
+        first => first,
+    }
 }
