@@ -140,3 +140,96 @@ async fn carry_out(
     };
     written.map(drop).map_err(|error| ApiError::new(verb, format!("event/{name}"), error))
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ObjectReference;
+
+    use super::*;
+
+    fn event(kind: &str, reason: &str, message: &str) -> ObjectEvent {
+        let object = ObjectReference {
+            api_version: Some("cluster.k8s.io/v1alpha1".to_owned()),
+            kind: Some(kind.to_owned()),
+            name: Some("m1".to_owned()),
+            namespace: (kind != "Host").then(|| "a".to_owned()),
+            uid: Some(kind.to_owned()),
+            ..ObjectReference::default()
+        };
+        ObjectEvent { object, warning: true, reason: reason.to_owned(), message: message.to_owned() }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn an_event_has_what_describe_and_older_programs_read() {
+        let (_, EventWrite::Create(created)) =
+            RecentEvents::default().plan(&event("Machine", "HostLost", "x"), at(0))
+        else {
+            panic!("it is new");
+        };
+        insta::assert_yaml_snapshot!(created, @r#"
+        apiVersion: v1
+        kind: Event
+        count: 1
+        firstTimestamp: "2027-01-15T08:00:00Z"
+        involvedObject:
+          apiVersion: cluster.k8s.io/v1alpha1
+          kind: Machine
+          name: m1
+          namespace: a
+          uid: Machine
+        lastTimestamp: "2027-01-15T08:00:00Z"
+        message: x
+        metadata:
+          name: m1.18fae27693b40000
+          namespace: a
+        reason: HostLost
+        reportingComponent: metalform-machine-controller
+        source:
+          component: metalform-machine-controller
+        type: Warning
+        "#);
+    }
+
+    /// Each row: when, which Event, its count, and whether its name is new.
+    #[test]
+    fn what_is_repeated_within_ten_minutes_is_counted() {
+        let mut recent = RecentEvents::default();
+        let mut names = std::collections::BTreeSet::new();
+        let table = [
+            (0, event("Machine", "A", "x"), (1, true)),
+            (0, event("Machine", "A", "y"), (1, true)),
+            (0, event("Host", "A", "x"), (1, true)),
+            (0, event("Machine", "B", "x"), (1, true)),
+            (1, event("Machine", "A", "x"), (2, false)),
+            (600, event("Machine", "A", "x"), (3, false)),
+            (600, event("Machine", "A", "y"), (1, true)),
+            (1_200, event("Machine", "A", "x"), (1, true)),
+        ];
+        for (second, event, expected) in table {
+            let (planned, write) = recent.plan(&event, at(second));
+            match &write {
+                EventWrite::Create(created) => assert_eq!(created.metadata.name, Some(planned.name.clone())),
+                EventWrite::Repeat(patch) => {
+                    let expected = json!({ "count": planned.count, "lastTimestamp": Time(at(second)) });
+                    assert_eq!(*patch, expected);
+                }
+            }
+            assert_eq!((planned.count, names.insert(planned.name.clone())), expected, "{second} {event:?}");
+            recent.keep(&event, planned);
+        }
+    }
+
+    #[test]
+    fn an_event_about_a_host_is_in_the_default_namespace_and_a_long_message_is_cut() {
+        let long = object(&event("Host", "A", &"ä".repeat(600)), "n", at(0));
+        assert_eq!(long.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(long.involved_object.namespace, None);
+        assert_eq!(long.message.unwrap(), "ä".repeat(512));
+        let odd = object(&event("Host", "A", &format!("a{}", "ä".repeat(600))), "n", at(0));
+        assert_eq!(odd.message.unwrap().len(), 1_023, "no character is cut");
+    }
+}

@@ -127,10 +127,13 @@ fn settings() -> ControllerSettings {
     ControllerSettings { provisionings: NonZeroUsize::new(2).unwrap(), max_pods: 110 }
 }
 
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
 pub fn states(api: &ScriptedApi) -> BTreeMap<String, String> {
     let server = api.lock();
     let hosts = server.store.all("hosts").into_iter();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     hosts.map(|host| (text(&host["metadata"]["name"]), text(&host["status"]["state"]))).collect()
 }
 
@@ -188,6 +191,42 @@ async fn a_deployment_becomes_nodes_and_returns_its_hosts() {
     assert!(api.lock().store.all("nodes").is_empty());
     let resets = performer.log.lock().unwrap().iter().filter(|line| line.contains("reset of")).count();
     assert_eq!(resets, 2);
+}
+
+/// Events about an object, in order: reason and message.
+fn events(api: &ScriptedApi, kind: &str) -> Vec<String> {
+    let server = api.lock();
+    let mut events: Vec<&Value> = server.store.all("events");
+    events.retain(|event| event["involvedObject"]["kind"] == kind);
+    events.sort_by_key(|event| text(&event["metadata"]["name"]));
+    events.iter().map(|event| format!("{}: {}", text(&event["reason"]), text(&event["message"]))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollout_is_reported_by_events_that_it_does_not_depend_on() {
+    let api = cluster(1);
+    let performer = Arc::new(Performer::new(&api, "a"));
+    until(&api, &performer, || {
+        events(&api, "MachineDeployment").iter().any(|event| event.starts_with("RolloutComplete"))
+    })
+    .await;
+    let set = text(&api.lock().store.all("machinesets")[0]["metadata"]["name"]);
+    let machine = text(&api.lock().store.all("machines")[0]["metadata"]["name"]);
+    let scaled = format!("ScalingMachineSet: scaled up machine set {set} from 0 to 1");
+    let complete = "RolloutComplete: updated machines: 1 of 1, available: 1, old: 0".to_owned();
+    let deployment = events(&api, "MachineDeployment");
+    assert_eq!((deployment.first(), deployment.last()), (Some(&scaled), Some(&complete)));
+    assert_eq!(events(&api, "MachineSet"), [format!("SuccessfulCreate: created machine {machine}")]);
+    let machines = events(&api, "Machine");
+    assert_eq!(machines.last().map(String::as_str), Some("NodeReady: the node is Ready and accepts pods"));
+    assert!(api.lock().store.all("events").iter().all(|event| event["count"] == 1));
+
+    // The API refuses every Event: what they are about happens all the same.
+    let (api, before) = (cluster(1), api.lock().store.all("events").len());
+    assert!(before > 8, "{before}");
+    api.lock().rules.add("create events", crate::api::rules::Fate::Status(403), None);
+    until(&api, &Arc::new(Performer::new(&api, "a")), || phases(&api) == ["Running"]).await;
+    assert!(api.lock().store.all("events").is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 mod pool;
 mod workers;
 
+use jiff::SignedDuration;
 use metalform::controller::machine_pass::NextPass;
 use metalform::machine::host_job::HostJob;
 use serde_json::{Value, json};
@@ -81,6 +82,68 @@ async fn writes_are_those_that_the_changes_explain() {
     patch nodes/h1
     patch machines/a/m1/status
     ");
+}
+
+#[tokio::test]
+async fn events_tell_a_whole_life() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.workers.fail("h1", HostJob::Deploy, 1);
+    pool.add_machine("m1");
+    pool.settle().await;
+    insta::assert_snapshot!(std::mem::take(&mut pool.events).join("\n"), @"
+    Host h1 Normal Inspecting: the host is inspected
+    Machine m1 Warning NoHostAvailable: 0 of 1 hosts are free: 1 with another distribution
+    Host h1 Normal Clean: the host is clean and free
+    Host h1 Normal Claimed: claimed by machine a/m1
+    Machine m1 Normal HostClaimed: host h1 is claimed
+    Machine m1 Normal CheckingHost: the preflight check is in progress
+    Machine m1 Normal HostChecked: the preflight check has succeeded
+    Machine m1 Normal Deploying: the deployment is in progress
+    Host h1 Normal Provisioning: deployed for machine a/m1
+    Machine m1 Warning DeploymentFailed: the deployment failed and is repeated, attempts: 1: scripted
+    Machine m1 Normal Deploying: the deployment is in progress
+    Machine m1 Normal Deployed: the deployment has succeeded
+    Machine m1 Normal NodeLinked: node h1 has registered
+    Host h1 Normal InUse: runs the node of machine a/m1
+    Machine m1 Normal NodeReady: the node is Ready and accepts pods
+    ");
+
+    // The eviction of a pod is refused until the drain timeout, and the first two resets fail.
+    pool.add_pod("web", "h1", true);
+    pool.workers.fail("h1", HostJob::Reset, 2);
+    pool.delete_machine("m1").await;
+    // The deletion of the pod is announced after the first pause, and due after the second.
+    for _ in 0..2 {
+        for _ in 0..4 {
+            pool.step().await;
+        }
+        pool.now += SignedDuration::from_hours(24);
+    }
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -");
+    insta::assert_snapshot!(std::mem::take(&mut pool.events).join("\n"), @"
+    Host h1 Normal Draining: machine a/m1 is being deleted, and its node drains
+    Machine m1 Normal Cordoned: node h1 is cordoned
+    Machine m1 Normal Deleting: the machine is being deleted
+    Machine m1 Normal Draining: the pods of the node are evicted, left: a/web: its budget forbids it
+    Machine m1 Warning DrainTimeoutAnnounced: the pods of the node are evicted, left: a/web: its budget forbids it; pods that are left at 2026-01-03T00:05:30Z are deleted without regard to their disruption budgets
+    Machine m1 Normal Draining: the pods of the node are evicted, left: a/web: its budget forbids it
+    Machine m1 Warning DeletingPods: pods that are deleted without regard to their disruption budgets: a/web
+    Machine m1 Normal Drained: no pods are left that must leave the node
+    Host h1 Normal Resetting: the host is reset
+    Machine m1 Normal ResettingHost: host h1: the host is reset
+    Host h1 Warning ResetFailed: the reset of the host failed, attempts: 1: scripted
+    Machine m1 Warning HostResetFailed: host h1: the reset of the host failed, attempts: 1: scripted
+    Machine m1 Normal ResettingHost: host h1: the host is reset
+    Machine m1 Warning HostResetFailed: host h1: the reset of the host failed, attempts: 2: scripted
+    Machine m1 Normal ResettingHost: host h1: the host is reset
+    Host h1 Normal Resetting: the host is reset
+    Host h1 Normal NodeDeleted: node h1 is deleted
+    Machine m1 Normal NodeDeleted: node h1 is deleted
+    Host h1 Normal Clean: the host is clean and free
+    ");
+    pool.advance(600).await;
+    assert_eq!(pool.events, [""; 0], "nothing has changed");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use metalform::controller::machine_pass::{MachinePass, MachinePassError, NextPas
 use metalform::kube_api::tokens::{self, BootstrapToken};
 use metalform::machine::api::machine::Machine;
 use metalform::machine::life_rules::LifeRules;
+use metalform::machine::object_event::ObjectEvent;
 use metalform::machine::pool::Pool;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ pub struct ScriptedPool {
     pub workers: ScriptedWorkers,
     pub now: Timestamp,
     pub cut: Option<Cut>,
+    /// `Host h1 Normal Clean: the host is clean and free`, of every pass of a round.
+    pub events: Vec<String>,
     client: kube::Client,
     /// A round at this time may do more than one at an earlier time.
     wake: Option<Timestamp>,
@@ -47,7 +50,8 @@ impl ScriptedPool {
         let api = ScriptedApi::new();
         let client = api.client();
         let now = "2026-01-02T00:00:00Z".parse().unwrap();
-        let pool = Self { api, workers: ScriptedWorkers::default(), now, cut: None, client, wake: None };
+        let workers = ScriptedWorkers::default();
+        let pool = Self { api, workers, now, cut: None, events: Vec::new(), client, wake: None };
         // Where pods go that are evicted.
         let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
         let other = json!({ "metadata": { "name": OTHER_NODE }, "status": ready });
@@ -254,6 +258,7 @@ impl ScriptedPool {
                 if let NextPass::At(at) = pass.next {
                     self.wake = Some(self.wake.map_or(at, |earlier| earlier.min(at)));
                 }
+                self.events.extend(pass.events.iter().map(shown));
                 Some(pass.next)
             }
             Err(error) => {
@@ -358,6 +363,14 @@ impl ScriptedPool {
 
 fn ended(pass: MachinePass) -> (usize, NextPass) {
     (pass.done.len(), pass.next)
+}
+
+fn shown(event: &ObjectEvent) -> String {
+    let object = &event.object;
+    let (kind, name) = (object.kind.as_deref().unwrap(), object.name.as_deref().unwrap());
+    assert!(object.uid.is_some(), "{event:?}");
+    let warning = if event.warning { "Warning" } else { "Normal" };
+    format!("{kind} {name} {warning} {}: {}", event.reason, event.message)
 }
 
 fn nothing() -> MachinePass {
