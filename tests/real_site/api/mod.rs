@@ -137,7 +137,7 @@ impl Store {
         };
         if address.subresource.as_deref() == Some("scale") {
             let body = if body.is_empty() { Value::Null } else { object()? };
-            return self.scale(asked.verb, address, content_type, &body, dry);
+            return self.scale(asked, address, content_type, &body);
         }
         match asked.verb {
             "get" => self.read(address).cloned(),

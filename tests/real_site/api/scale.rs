@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::merge::merge_patch;
+use super::request::Asked;
 use super::resource::Address;
 use super::store::{PatchType, Refused, Store, invalid};
 
@@ -10,19 +11,19 @@ impl Store {
     /// Reads or changes the size of an object. `body` is a Scale, or a merge patch of one.
     pub fn scale(
         &mut self,
-        verb: &str,
+        asked: &Asked,
         address: &Address,
         content_type: &str,
         body: &Value,
-        dry: bool,
     ) -> Result<Value, Refused> {
+        let dry = asked.query.contains_key("dryRun");
         let object = Address { subresource: None, ..address.clone() };
         if !address.kind.scale() {
             let message = format!("{address} not found");
             return Err(Refused { code: 404, reason: "NotFound", message });
         }
         let present = scale_of(self.read(&object)?);
-        match (verb, content_type) {
+        match (asked.verb, content_type) {
             ("get", _) => Ok(present),
             ("patch", "application/merge-patch+json") => {
                 let mut changed = present;

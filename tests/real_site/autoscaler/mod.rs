@@ -33,8 +33,7 @@ fn names(api: &ScriptedApi, plural: &str) -> Vec<String> {
 /// Its requests that change something, in order.
 fn scaling(api: &ScriptedApi) -> Vec<String> {
     let of_machine = |title: &&String| title.starts_with("update machines/") || title.ends_with("/scale");
-    let changes = api.lock().changes.iter().filter(of_machine).cloned().collect();
-    changes
+    api.lock().changes.iter().filter(of_machine).cloned().collect()
 }
 
 fn is_group_expected(api: &ScriptedApi) -> bool {
