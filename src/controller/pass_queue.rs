@@ -14,6 +14,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::machine_pass::NextPass;
 use super::pass_key::PassKey;
 
+/// Before a pass is repeated at once: watches show by then what it has written, so that it is not decided again on the same
+/// caches.
+const REPEAT: SignedDuration = SignedDuration::from_millis(20);
 /// The pause after the first failure.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);
 /// The longest pause.
@@ -94,7 +97,7 @@ impl PassQueue {
             PassEnd::Done(next) => {
                 self.failures.remove(key);
                 match next {
-                    NextPass::Now => Some(now),
+                    NextPass::Now => Some(now.checked_add(REPEAT).unwrap_or(Timestamp::MAX)),
                     NextPass::At(at) => Some(at),
                     NextPass::OnChange => None,
                 }
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn the_end_of_a_pass_decides_when_the_next_is_due() {
         for (end, expected) in [
-            (PassEnd::Done(NextPass::Now), Some(at(10))),
+            (PassEnd::Done(NextPass::Now), Some(at(10) + REPEAT)),
             (PassEnd::Done(NextPass::At(at(15))), Some(at(15))),
             (PassEnd::Done(NextPass::OnChange), None),
             (PassEnd::Failed, Some(at(11))),
