@@ -68,7 +68,7 @@ struct Job<'a> {
 #[async_trait]
 impl JobPerformer for PoolPerformer {
     async fn perform(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobError> {
-        self.attempt(order, context).await.map_err(|fault| fault.into_error())
+        self.attempt(order, context).await.map_err(|fault| fault.into_error(&order.fence.host))
     }
 
     async fn probe(&self, host: &HostObject) -> HostPresence {

@@ -8,9 +8,11 @@ use crate::machine::job_outcome::{HostPresence, JobError};
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
+use crate::operation::driver::RunFault;
 use crate::operation::preflight::PreflightFailure;
 use crate::operation::run::RunError;
 use crate::operation::site::EffectError;
+use crate::service::operation_failure::blocker_lines;
 use crate::transport::error::TransportError;
 use crate::workspace::host_lock::HostLockError;
 
@@ -79,9 +81,15 @@ pub enum JobFault {
 }
 
 impl JobFault {
-    /// In one line.
-    pub(super) fn into_error(self) -> JobError {
-        let message = error_chain(&self).lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    /// In one line, for the Host `host`.
+    pub(super) fn into_error(self, host: &HostName) -> JobError {
+        let text = match &self {
+            Self::Run(RunError::Fault(RunFault::Blocked { blocker, .. })) => {
+                blocker_lines(host, blocker).join("\n")
+            }
+            _ => error_chain(&self),
+        };
+        let message = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
         JobError { message, presence: self.presence() }
     }
 
@@ -110,6 +118,7 @@ pub(super) fn presence(error: &HostError) -> HostPresence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::contract::Blocker;
 
     #[test]
     fn a_host_is_silent_only_where_the_connection_is_not_made_or_breaks() {
@@ -152,8 +161,16 @@ mod tests {
                 HostPresence::Answers,
             ),
             (JobFault::Run(RunError::Interrupted), "interrupted", HostPresence::Answers),
+            (
+                JobFault::Run(RunError::Fault(RunFault::Blocked {
+                    phase: "Host reset".to_owned(),
+                    blocker: Blocker::StillDiffers(vec!["file:/a".to_owned(), "file:/b".to_owned()]),
+                })),
+                "spare-1: still differs after apply: file:/a, file:/b",
+                HostPresence::Answers,
+            ),
         ] {
-            let error = fault.into_error();
+            let error = fault.into_error(&"spare-1".parse().unwrap());
             assert_eq!((error.message.as_str(), error.presence), (message, presence));
         }
     }
