@@ -58,7 +58,7 @@ def _parser():
         command(name, act, about, hosts="1").add_argument("--plane", choices=PLANES, help="only this one")
     made = command("slow", _slow, "limit a host; without options, remove the limits", hosts="1")
     made.add_argument("--cpu", type=_positive, metavar="PERCENT", help="of one processor")
-    made.add_argument("--line", type=_positive, metavar="MBIT", help="a second towards the host, on each plane")
+    made.add_argument("--line", type=_rate, metavar="MBIT", help="a second towards the host, on each plane")
     command("power-off", _power_off, "cut the power: no carrier on the cables, then SIGKILL to every process", hosts="+")
     command("renew", _renew, "replace hosts by clean machines: new disks, new identities", hosts="+")
     command("power-on", _power_on, "boot hosts again from their disks and wait until they are ready", hosts="+")
@@ -79,6 +79,13 @@ def _positive(word):
     if number < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
     return number
+
+
+def _rate(word):
+    number = float(word)
+    if not 0.1 <= number <= 10_000:
+        raise argparse.ArgumentTypeError("must be between 0.1 and 10000")
+    return f"{number:g}"
 
 
 def _log(line):
