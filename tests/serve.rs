@@ -31,8 +31,16 @@ async fn a_peer_with_thousands_of_connections_starves_no_other() {
         let response = timeout(SOON, small).await.expect("a small request is starved").unwrap();
         assert_eq!(response.text().await.unwrap(), "ok\n");
     }
-    let large =
-        async { other.get(server.url("/apt/pool/large.deb")).send().await.unwrap().bytes().await.unwrap() };
+    let large = async {
+        other
+            .get(server.url("/bundles/1.35.4/apt/pool/large.deb"))
+            .send()
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap()
+    };
     let large = timeout(SOON, large).await.expect("a download is starved");
     assert_eq!(large.len(), LARGE);
 
@@ -55,8 +63,12 @@ async fn a_connection_without_a_request_is_closed() {
 #[tokio::test]
 async fn a_download_in_progress_is_completed_after_sigterm() {
     let mut server = Server::start().await;
-    let mut download =
-        server.client("127.0.0.1").get(server.url("/apt/pool/large.deb")).send().await.unwrap();
+    let mut download = server
+        .client("127.0.0.1")
+        .get(server.url("/bundles/1.35.4/apt/pool/large.deb"))
+        .send()
+        .await
+        .unwrap();
     let mut received = download.chunk().await.unwrap().unwrap().len();
     server.terminate();
     while let Some(chunk) = timeout(SOON, download.chunk()).await.expect("the download stalls").unwrap() {

@@ -6,6 +6,7 @@
 //! complete and unaltered; [`registry::load`] pushes its images to a registry.
 
 pub mod build;
+pub mod cluster_bundles;
 pub mod component;
 pub mod component_build;
 pub mod component_list;
@@ -23,6 +24,7 @@ pub mod oci_layout;
 pub mod program;
 pub mod registry;
 pub mod release_source;
+pub mod served_bundle;
 pub mod verify;
 
 /// Part of every cache key. Changes with everything in this module that changes the bytes of a bundle.

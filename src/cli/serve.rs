@@ -9,6 +9,7 @@ use clap::Args;
 use super::clock;
 use super::failure::{Exit, Failure};
 use super::invocation::Invocation;
+use crate::bundle::served_bundle::ServedBundle;
 use crate::engine::cancel::CancelLevel;
 use crate::operation::cluster_site::REGISTRY;
 use crate::serve::http::{HttpConfig, HttpError, HttpServer};
@@ -21,10 +22,10 @@ pub struct Serve {
     /// Listen on this address and port
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// Serve the packages of this bundle
-    #[arg(long, value_name = "DIR")]
-    bundle: PathBuf,
-    /// Serve the package indexes in this directory in place of the bundle's
+    /// Serve the packages of the bundle in DIR below /bundles/VERSION; may be given several times
+    #[arg(long = "bundle", value_name = "VERSION=DIR", required = true)]
+    bundles: Vec<ServedBundle>,
+    /// Serve the package indexes in this directory in place of those of the bundles
     #[arg(long, value_name = "DIR")]
     indexes: PathBuf,
     /// PEM file of the server's certificate; read again when it is replaced
@@ -45,7 +46,7 @@ impl Serve {
             listen: self.listen,
             certificate: self.certificate.clone(),
             key: self.key.clone(),
-            bundle: self.bundle.clone(),
+            bundles: self.bundles.clone(),
             overlay: self.indexes.clone(),
             registry: REGISTRY,
             clock: clock::now,
@@ -53,12 +54,10 @@ impl Serve {
         let server = HttpServer::bind(&config).await.map_err(|error| {
             let failure = Failure::from_error(Exit::Host, &error);
             match error {
-                HttpError::Bundle { .. } => {
-                    let bundle = self.bundle.display();
-                    failure.hint(format!(
-                        "make it readable by every user: chmod -R a+rX {bundle}, and its parents"
-                    ))
-                }
+                HttpError::Bundle { path, .. } => failure.hint(format!(
+                    "make it readable by every user: chmod -R a+rX {}, and its parents",
+                    path.display()
+                )),
                 _ => failure,
             }
         })?;

@@ -2,7 +2,7 @@
 
 use super::join_deadline::FAILED_JOINS;
 use super::lifecycle::LifecycleLimits;
-use super::skew::{self, KubernetesVersion, SkewError};
+use crate::model::skew::{self, KubernetesVersion, SkewError};
 
 /// Settings of the controllers, and the cluster that Machines join.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -57,5 +57,4 @@ pub mod rollout_view;
 #[cfg(test)]
 mod seeded_play;
 pub mod set_decision;
-pub mod skew;
 pub mod write_plan;

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::api::host::HostSpec;
 use super::api::host_ssh::HostSsh;
 use super::job_order::NodeOrder;
-use crate::model::api_contract::{NOT_READY_TAINT, PREFIX, SSH_HOST};
+use crate::model::api_contract::{NOT_READY_TAINT, PREFIX, SSH_HOST, VERSION};
 use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeMetadata, Taint};
 
@@ -57,11 +57,13 @@ pub fn object(name: &HostName, host: &HostSpec, order: &NodeOrder) -> Node {
         effect: taint.effect.clone(),
         time_added: None,
     });
+    let version = (VERSION.to_owned(), order.kubelet.clone());
+    let labels = settings.labels.clone().into_iter().chain([version]).collect();
     let annotations = settings.annotations.clone().into_iter().chain(ssh_annotations(host)).collect();
     Node {
         metadata: ObjectMeta {
             name: Some(name.to_string()),
-            labels: Some(settings.labels.clone()),
+            labels: Some(labels),
             annotations: Some(annotations),
             ..ObjectMeta::default()
         },
@@ -122,6 +124,7 @@ mod tests {
         assert_eq!((parsed.name.as_str(), parsed.ssh.host.as_str()), ("rack-1", "10.0.0.2"));
         assert_eq!(parsed.provider_id.as_deref(), Some("metalform://rack-1/uid-1"));
         assert_eq!(parsed.labels["tier"], "a");
+        assert_eq!(parsed.version.as_deref(), Some("1.35.4"));
         // The kubelet does not register with the taint that its Node has until it is Ready.
         assert_eq!(parsed.taints, [dedicated]);
         let spec = node.spec.unwrap();

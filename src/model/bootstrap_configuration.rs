@@ -30,8 +30,9 @@ pub struct BootstrapConfiguration {
     pub networks: Networks,
     /// The node that holds the CA keys (`ca.node`, MetalK8s: `ca.minion`); `None` is the bootstrap node.
     pub ca_node: Option<HostName>,
-    /// Directory of the bundle, absolute (`bundles`, MetalK8s: `archives`).
-    pub bundle: PathBuf,
+    /// Directories of the bundles, absolute; at least one (`bundles`, MetalK8s: `archives`). The control plane, and each
+    /// node that names no version, is made of the first one.
+    pub bundles: Vec<PathBuf>,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
     /// The snapshots of etcd that a timer takes.

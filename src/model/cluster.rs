@@ -40,8 +40,19 @@ pub struct Cluster {
     pub secrets: Secrets,
     /// Path of the metalform binary on the bootstrap node.
     pub metalform: String,
-    /// Path of the bundle on the bootstrap node.
-    pub bundle: String,
+    /// The bundles that the bootstrap node serves.
+    pub bundles: Vec<ClusterBundle>,
+}
+
+/// A bundle that the bootstrap node serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClusterBundle {
+    /// Its version of Kubernetes: `1.35.4`.
+    pub kubernetes: String,
+    /// Its path on the bootstrap node.
+    pub directory: String,
+    /// Digest of everything that determines its content.
+    pub inputs: String,
 }
 
 /// Secrets shared by all API servers, and by all nodes. `Debug` shows none of them.
@@ -66,7 +77,7 @@ impl std::fmt::Debug for Secrets {
 pub struct Repository {
     /// Selects the package manager that reads it.
     pub format: PackageFormat,
-    /// `https://10.0.0.1:8443/apt`.
+    /// `https://10.0.0.1:8443/bundles/1.35.4/apt`.
     pub uri: String,
     /// Suite below the URI that has the packages for the host's platform: `debian-13`. Empty with `rpm`.
     pub suite: String,
@@ -153,7 +164,7 @@ mod tests {
                 routing_key: "KEY".into(),
             },
             metalform: "/usr/local/bin/metalform".into(),
-            bundle: "/srv/metalform/bundle".into(),
+            bundles: Vec::new(),
         };
         let seen = serde_json::to_value(&cluster).unwrap();
         assert_eq!(seen["networks"]["control_plane"][0], "10.0.0.0/24");

@@ -22,6 +22,7 @@ pub mod role;
 pub mod roster;
 pub mod selector;
 pub mod shell_word;
+pub mod skew;
 pub mod ssh_syntax;
 pub mod ssh_target;
 pub mod values;

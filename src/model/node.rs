@@ -13,6 +13,7 @@ use super::api_contract::{
 };
 use super::name::{HostName, NameError};
 use super::role::{Role, RoleError};
+use super::skew::{self, SkewError};
 use super::ssh_syntax::SshSyntaxError;
 use super::ssh_target::SshTarget;
 
@@ -172,13 +173,33 @@ pub enum NodeProblem {
         /// As kubectl writes it.
         taint: String,
     },
-    /// A version that the bundle does not contain.
-    #[error("label {VERSION} is {wanted:?}, but the bundle contains Kubernetes {available}")]
+    /// A version that no bundle contains.
+    #[error("label {VERSION} is {wanted:?}, but the bundle contains Kubernetes {}", available.join(" and "))]
     Version {
         /// The value of the label.
         wanted: String,
-        /// The version in the bundle.
-        available: String,
+        /// The versions in the bundles.
+        available: Vec<String>,
+    },
+    /// A kubelet that may not join the API servers.
+    #[error("label {VERSION} is {wanted:?}, but {reason}")]
+    Skew {
+        /// The value of the label.
+        wanted: String,
+        /// By the version skew policy.
+        reason: SkewError,
+    },
+    /// A node of the control plane with the version of another bundle than the first.
+    #[error(
+        "label {VERSION} is {wanted:?}, but nodes with the role {role} have the version of the first bundle, {first}"
+    )]
+    ControlPlaneVersion {
+        /// The value of the label.
+        wanted: String,
+        /// The role that requires it.
+        role: Role,
+        /// The version in the first bundle.
+        first: String,
     },
 }
 
@@ -215,23 +236,36 @@ impl NodeSpec {
         }
     }
 
-    /// Checks the requested Kubernetes version against the one in the bundle. A Node without a request gets the
-    /// latter.
+    /// Checks the requested Kubernetes version against those in the bundles, that of the first bundle first. A Node without
+    /// a request gets the latter, and one with a part of the control plane must have it.
     ///
     /// # Errors
-    /// When they differ.
-    pub fn check_version(&self, available: &str) -> Result<(), NodeProblems> {
-        match &self.version {
-            Some(wanted) if wanted.trim_start_matches('v') != available => Err(NodeProblems {
-                node: self.name.to_string(),
-                problems: vec![NodeProblem::Version {
-                    wanted: wanted.clone(),
-                    available: available.to_owned(),
-                }],
-            }),
-            _ => Ok(()),
-        }
+    /// When no bundle contains it, or another one than the first where that is required.
+    pub fn check_version(&self, available: &[&str]) -> Result<(), NodeProblems> {
+        let Some(wanted) = self.version.clone() else { return Ok(()) };
+        let version = wanted.trim_start_matches('v');
+        let first = available.first().copied().unwrap_or_default();
+        let of_first =
+            [Role::Bootstrap, Role::Master, Role::Etcd].into_iter().find(|role| self.roles.contains(role));
+        let problem = match of_first {
+            _ if version == first => return Ok(()),
+            _ if !available.contains(&version) => {
+                let available = available.iter().map(|&version| version.to_owned()).collect();
+                NodeProblem::Version { wanted, available }
+            }
+            Some(role) => NodeProblem::ControlPlaneVersion { wanted, role, first: first.to_owned() },
+            None => match kubelet_skew(version, first) {
+                Ok(()) => return Ok(()),
+                Err(reason) => NodeProblem::Skew { wanted, reason },
+            },
+        };
+        Err(NodeProblems { node: self.name.to_string(), problems: vec![problem] })
     }
+}
+
+/// Whether a kubelet of this version may join API servers of the other.
+fn kubelet_skew(kubelet: &str, server: &str) -> Result<(), SkewError> {
+    skew::check(kubelet.parse()?, &[server.parse()?])
 }
 
 fn host_name(name: Option<&str>, problems: &mut Vec<NodeProblem>) -> Option<HostName> {

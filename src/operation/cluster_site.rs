@@ -29,7 +29,7 @@ use tokio::sync::Mutex;
 use super::effect::{Action, Look, Observation, Returned};
 use super::goal::NodeGoal;
 use super::site::{EffectError, Site};
-use crate::bundle::manifest::Bundle;
+use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles};
 use crate::kube_api::client;
 use crate::kube_api::lease::HeldLease;
 use crate::kube_api::tokens::BootstrapToken;
@@ -53,9 +53,7 @@ pub struct Workspace {
     /// The operator's file.
     pub configuration: BootstrapConfiguration,
     /// What the cluster is made of.
-    pub bundle: Bundle,
-    /// Where the bundle is.
-    pub bundle_directory: PathBuf,
+    pub bundles: ClusterBundles,
     /// The states.
     pub library: Library,
     /// The bootstrap node's name and address.
@@ -70,11 +68,21 @@ pub struct Workspace {
     pub report: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
+impl Workspace {
+    /// What a node is made of: the bundle with the version that it names, else the first one.
+    pub fn bundle_of(&self, spec: &NodeSpec) -> &Arc<BundleDirectory> {
+        let named = spec.version.as_deref().and_then(|version| self.bundles.of_version(version));
+        named.unwrap_or_else(|| self.bundles.first())
+    }
+}
+
 /// One host and its cluster.
 pub struct ClusterSite {
     workspace: Arc<Workspace>,
     goal: NodeGoal,
     spec: NodeSpec,
+    /// What the node is made of.
+    bundle: Arc<BundleDirectory>,
     ports: Ports,
     token: BootstrapToken,
     trust: TrustSource,
@@ -93,6 +101,7 @@ impl ClusterSite {
             client: Mutex::new(None),
             lease: Mutex::new(None),
             dry: false,
+            bundle: workspace.bundle_of(&spec).clone(),
             workspace,
             goal,
             spec,

@@ -1,5 +1,5 @@
-//! The HTTPS server of the bootstrap node: package repositories (`/apt/`) from the bundle, `/v2/` from the registry,
-//! `/healthz`.
+//! The HTTPS server of the bootstrap node: package repositories (`/bundles/1.35.4/apt/`) from the bundles, `/v2/` from
+//! the registry, `/healthz`.
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
@@ -25,6 +25,7 @@ use super::connections;
 use super::registry_front::{self, Upstream};
 use super::reloading_certificate::{CertificateError, ReloadingCertificate};
 use crate::bundle::format::{self, RepositoryFormat};
+use crate::bundle::served_bundle::ServedBundle;
 use crate::pki::tls_provider::tls_provider;
 
 /// Configuration of the server.
@@ -36,10 +37,10 @@ pub struct HttpConfig {
     pub certificate: PathBuf,
     /// PEM file: its private key. Read again when it is replaced.
     pub key: PathBuf,
-    /// The bundle's directory. Only the directories of package formats are served.
-    pub bundle: PathBuf,
-    /// A directory whose files take precedence over the bundle's: indexes signed on this node
-    /// (`apt/dists/debian-13/InRelease`).
+    /// The bundles. Only the directories of package formats are served, below [`ServedBundle::path`].
+    pub bundles: Vec<ServedBundle>,
+    /// A directory whose files take precedence over those of the bundles: indexes signed on this node
+    /// (`bundles/1.35.4/apt/dists/debian-13/InRelease`).
     pub overlay: PathBuf,
     /// The distribution registry on the loopback interface, which accepts no writes.
     pub registry: SocketAddr,
@@ -87,7 +88,9 @@ impl HttpServer {
     /// # Errors
     /// When the certificate, the bundle or the address cannot be used.
     pub async fn bind(config: &HttpConfig) -> Result<Self, HttpError> {
-        check_bundle(&config.bundle)?;
+        for bundle in &config.bundles {
+            check_bundle(&bundle.directory)?;
+        }
         let tls = tls(config)?;
         let listen = |source| HttpError::Listen { address: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
@@ -133,19 +136,20 @@ fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
 }
 
 fn router(config: &HttpConfig) -> Router {
-    let files = |root: &PathBuf, directory: &str| {
-        ServeDir::new(root.join(directory)).append_index_html_on_directories(false)
+    let files = |root: PathBuf| ServeDir::new(root).append_index_html_on_directories(false);
+    let packages = |router: Router, (bundle, format): (&ServedBundle, &dyn RepositoryFormat)| {
+        let (directory, path) = (format.directory(), bundle.path());
+        let bundled = files(bundle.directory.join(directory));
+        let signed = files(config.overlay.join(&path).join(directory));
+        router.nest_service(&format!("/{path}/{directory}"), signed.fallback(bundled))
     };
-    let packages = |router: Router, format: &dyn RepositoryFormat| {
-        let directory = format.directory();
-        let bundled = files(&config.bundle, directory);
-        router.nest_service(&format!("/{directory}"), files(&config.overlay, directory).fallback(bundled))
-    };
+    let repositories =
+        config.bundles.iter().flat_map(|bundle| format::all().map(move |format| (bundle, format)));
     let registry = Router::new()
         .route("/v2/", get(registry_front::forward))
         .route("/v2/{*path}", get(registry_front::forward))
         .with_state(Upstream::new(config.registry));
-    format::all()
+    repositories
         .fold(Router::new(), packages)
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(registry)
@@ -175,6 +179,10 @@ mod tests {
         ended: tokio::task::JoinHandle<()>,
     }
 
+    fn served(version: &str, directory: &Path) -> ServedBundle {
+        format!("{version}={}", directory.display()).parse().unwrap()
+    }
+
     /// A client that trusts one certificate.
     fn client(certificate: &rcgen::Certificate) -> reqwest::Client {
         let mut roots = rustls::RootCertStore::empty();
@@ -196,7 +204,9 @@ mod tests {
                 ("bundle/apt/dists/trixie/InRelease", "stale"),
                 ("bundle/apt/pool/tool.deb", "0123456789"),
                 ("bundle/bundle.yaml", "not for hosts"),
-                ("overlay/apt/dists/trixie/InRelease", "signed"),
+                ("overlay/bundles/1.35.4/apt/dists/trixie/InRelease", "signed"),
+                ("older/apt/pool/tool.deb", "older"),
+                ("older/apt/dists/trixie/InRelease", "of another bundle"),
             ] {
                 fs::create_dir_all(at(name).parent().unwrap()).unwrap();
                 fs::write(at(name), content).unwrap();
@@ -208,7 +218,9 @@ mod tests {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 certificate: at("tls.crt"),
                 key: at("tls.key"),
-                bundle: at("bundle"),
+                bundles: [("1.35.4", "bundle"), ("1.34.4", "older")]
+                    .map(|(version, name)| served(version, &at(name)))
+                    .into(),
                 overlay: at("overlay"),
                 registry,
                 clock: || Timestamp::UNIX_EPOCH,
@@ -242,12 +254,16 @@ mod tests {
         let fixture = Fixture::new(fake_registry().await).await;
         let cases = [
             (Method::GET, "/healthz", 200, "ok\n"),
-            (Method::GET, "/apt/dists/trixie/InRelease", 200, "signed"),
-            (Method::GET, "/apt/dists/trixie/Release", 200, "unsigned"),
-            (Method::GET, "/apt/pool/tool.deb", 200, "0123456789"),
-            (Method::HEAD, "/apt/pool/tool.deb", 200, ""),
-            (Method::GET, "/apt/dists/bookworm/InRelease", 404, ""),
-            (Method::GET, "/apt/%2e%2e/bundle.yaml", 404, ""),
+            (Method::GET, "/bundles/1.35.4/apt/dists/trixie/InRelease", 200, "signed"),
+            (Method::GET, "/bundles/1.35.4/apt/dists/trixie/Release", 200, "unsigned"),
+            (Method::GET, "/bundles/1.34.4/apt/pool/tool.deb", 200, "older"),
+            (Method::GET, "/bundles/1.34.4/apt/dists/trixie/InRelease", 200, "of another bundle"),
+            (Method::GET, "/bundles/1.33.4/apt/pool/tool.deb", 404, ""),
+            (Method::GET, "/apt/pool/tool.deb", 404, ""),
+            (Method::GET, "/bundles/1.35.4/apt/pool/tool.deb", 200, "0123456789"),
+            (Method::HEAD, "/bundles/1.35.4/apt/pool/tool.deb", 200, ""),
+            (Method::GET, "/bundles/1.35.4/apt/dists/bookworm/InRelease", 404, ""),
+            (Method::GET, "/bundles/1.35.4/apt/%2e%2e/bundle.yaml", 404, ""),
             (Method::GET, "/bundle.yaml", 404, ""),
             (Method::GET, "/v2/", 200, "GET /v2/"),
             (
@@ -265,7 +281,7 @@ mod tests {
             ),
             (Method::PUT, "/v2/a/manifests/b", 405, "this server is read-only\n"),
             (Method::POST, "/v2/a/blobs/uploads/", 405, "this server is read-only\n"),
-            (Method::DELETE, "/apt/pool/tool.deb", 405, "this server is read-only\n"),
+            (Method::DELETE, "/bundles/1.35.4/apt/pool/tool.deb", 405, "this server is read-only\n"),
         ];
         for (method, path, status, body) in cases {
             let answer = fixture.ask(method.clone(), path).await;
@@ -284,7 +300,7 @@ mod tests {
         let fixture = Fixture::new(closed).await;
         let (status, body) = fixture.ask(Method::GET, "/v2/").await;
         assert_eq!((status, body), (502, format!("cannot reach the registry on {closed}\n")));
-        assert_eq!(fixture.ask(Method::GET, "/apt/pool/tool.deb").await.0, 200);
+        assert_eq!(fixture.ask(Method::GET, "/bundles/1.35.4/apt/pool/tool.deb").await.0, 200);
     }
 
     #[tokio::test]

@@ -75,9 +75,10 @@ pub async fn bootstrap(
     verify(&workspace)?;
     let spec = spec(&workspace);
     let node = workspace::goal(&workspace, &spec);
+    let images = workspace.bundles.all().flat_map(|bundle| bundle.manifest.images.keys());
     let goal = BootstrapGoal {
         node: node.clone(),
-        images: workspace.bundle.images.keys().cloned().collect(),
+        images: images.cloned().collect(),
         objects: OBJECTS.map(str::to_owned).into(),
     };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
@@ -92,21 +93,20 @@ pub async fn bootstrap(
 
 /// A bundle with a file missing or altered would fail on some host later.
 fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
-    let directory = &workspace.bundle_directory;
-    let problems = verify::files(directory, &workspace.bundle).map_err(BootstrapError::Unreadable)?;
-    if problems.is_empty() {
-        return Ok(());
+    for bundle in workspace.bundles.all() {
+        let problems = verify::files(&bundle.path, &bundle.manifest).map_err(BootstrapError::Unreadable)?;
+        if !problems.is_empty() {
+            return Err(BootstrapError::Damaged { directory: bundle.path.clone(), problems });
+        }
     }
-    Err(BootstrapError::Damaged { directory: directory.clone(), problems })
+    Ok(())
 }
 
 fn spec(workspace: &Workspace) -> NodeSpec {
     let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
     let mut labels: BTreeMap<String, String> =
         ROLES.iter().map(|role| (label(*role), String::new())).collect();
-    labels.extend(
-        workspace.bundle.kubernetes_version().map(|version| (VERSION.to_owned(), version.to_owned())),
-    );
+    labels.insert(VERSION.to_owned(), workspace.bundles.first().kubernetes.clone());
     NodeSpec {
         name: workspace.subject.name.clone(),
         roles: BTreeSet::from(ROLES),

@@ -122,9 +122,7 @@ async fn deploy_one(
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
-    if let Some(available) = workspace.bundle.kubernetes_version()
-        && let Err(problems) = spec.check_version(available)
-    {
+    if let Err(problems) = spec.check_version(&workspace.bundles.versions()) {
         return set_aside(&workspace, spec.name, problems, request.run.dry_run);
     }
     let goal = NodeGoal {

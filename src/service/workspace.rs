@@ -1,6 +1,6 @@
 //! What commands on the bootstrap node begin with: the configuration, the bundle and the states.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -11,8 +11,8 @@ use super::file_text::{self, FileTextError};
 use super::ssh_options::{SshEnvironment, SshOptionsError};
 use super::states::{self, StatesError};
 use super::workspace_origin::WorkspaceOrigin;
+use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles, ClusterBundlesError};
 use crate::bundle::format::{IndexPaths, RepositoryIndex};
-use crate::bundle::manifest::{Bundle, BundleManifestError};
 use crate::engine::facts::{self, FactsError};
 use crate::engine::nonce::Nonce;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
@@ -81,14 +81,9 @@ pub enum WorkspaceError {
         /// `ca.node`.
         expected: HostName,
     },
-    /// The bundle cannot be read.
-    #[error("{}", error_chain(error))]
-    Bundle {
-        /// Its directory.
-        directory: PathBuf,
-        /// What is wrong.
-        error: BundleManifestError,
-    },
+    /// The bundles cannot be used.
+    #[error(transparent)]
+    Bundles(#[from] ClusterBundlesError),
     /// A package index of the bundle cannot be read.
     #[error("{}: {error}", path.display())]
     PackageIndex {
@@ -149,10 +144,11 @@ impl CommandError for WorkspaceError {
             Self::OtherMachine { .. } => {
                 "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
             }
-            Self::Bundle { directory, .. } => format!(
+            Self::Bundles(ClusterBundlesError::Manifest { directory, .. }) => format!(
                 "build it with `metalform bundle build -o {}` on a machine with network access",
                 directory.display()
             ),
+            Self::Bundles(_) => "fix bundles in /etc/metalform/bootstrap.yaml".to_owned(),
             Self::PackageIndex { directory, .. } => {
                 format!("run `metalform bundle verify {}`", directory.display())
             }
@@ -206,8 +202,8 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     if let Some(expected) = configuration.ca_node.as_ref().filter(|expected| **expected != name) {
         return Err(WorkspaceError::OtherMachine { found: name, expected: expected.clone() });
     }
-    let (bundle_directory, bundle) = bundle(&configuration)?;
-    let subject = Subject { name: name.clone(), address, indexes: indexes(&bundle_directory, &bundle)? };
+    let bundles = ClusterBundles::read(&configuration.bundles)?;
+    let subject = Subject { name: name.clone(), address, indexes: indexes(&bundles)? };
     // Without its keys a cluster looks like something else: that comes before anything is decided.
     trust::check(&layout, &subject)?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
@@ -215,8 +211,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     Ok(Arc::new(Workspace {
         layout,
         configuration,
-        bundle,
-        bundle_directory,
+        bundles,
         library: states::library(request.origin.tree.as_deref())?,
         subject,
         metalform,
@@ -226,24 +221,22 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     }))
 }
 
-fn bundle(configuration: &BootstrapConfiguration) -> Result<(PathBuf, Bundle), WorkspaceError> {
-    let directory = configuration.bundle.clone();
-    match Bundle::read(&directory) {
-        Ok(bundle) => Ok((directory, bundle)),
-        Err(error) => Err(WorkspaceError::Bundle { directory, error }),
-    }
+/// The repository indexes of the bundles, unsigned.
+fn indexes(bundles: &ClusterBundles) -> Result<Vec<RepositoryIndex>, WorkspaceError> {
+    let of_bundle = |bundle: &Arc<BundleDirectory>| {
+        let bundle = bundle.clone();
+        bundle.manifest.indexes().into_iter().map(move |index| unsigned(&bundle, index))
+    };
+    bundles.all().flat_map(of_bundle).collect()
 }
 
-/// The bundle's repository indexes, unsigned.
-fn indexes(directory: &Path, bundle: &Bundle) -> Result<Vec<RepositoryIndex>, WorkspaceError> {
-    let read = |index: IndexPaths| {
-        let path = directory.join(&index.unsigned);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(RepositoryIndex { signed_path: index.signed, text, signature: index.signature }),
-            Err(error) => Err(WorkspaceError::PackageIndex { directory: directory.to_owned(), path, error }),
-        }
-    };
-    bundle.indexes().into_iter().map(read).collect()
+fn unsigned(bundle: &BundleDirectory, index: IndexPaths) -> Result<RepositoryIndex, WorkspaceError> {
+    let path = bundle.path.join(&index.unsigned);
+    let signed_path = format!("{}/{}", bundle.served().path(), index.signed);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(RepositoryIndex { signed_path, text, signature: index.signature }),
+        Err(error) => Err(WorkspaceError::PackageIndex { directory: bundle.path.clone(), path, error }),
+    }
 }
 
 /// The goal of an operation on one node.
@@ -253,7 +246,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         roles: spec.roles.clone(),
         first: spec.name == workspace.subject.name,
         networks: workspace.configuration.networks.clone(),
-        platforms: workspace.bundle.platforms.clone(),
+        platforms: workspace.bundle_of(spec).manifest.platforms.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
         max_pods: workspace.configuration.kubernetes.max_pods,
         replace_member: false,

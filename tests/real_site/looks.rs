@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use metalform::bundle::cluster_bundles::ClusterBundles;
 use metalform::bundle::format::{IndexSignature, RepositoryIndex};
 use metalform::bundle::manifest::Bundle;
 use metalform::engine::share::Share;
@@ -56,15 +57,14 @@ fn workspace(root: &Path) -> Arc<Workspace> {
     let digest = json!("0".repeat(64));
     let bundle = json!({
         "apiVersion": "metalform.dev/v1alpha1", "kind": "Bundle", "inputs": digest,
-        "architectures": ["amd64"], "platforms": ["debian-13-amd64"], "versions": {}, "provenance": {}, "images": {}, "packages": [],
+        "architectures": ["amd64"], "platforms": ["debian-13-amd64"], "versions": { "kubernetes": "1.35.4" }, "provenance": {}, "images": {}, "packages": [],
         "files": {},
     });
     let bundle: Bundle = serde_json::from_value(bundle).unwrap();
     Arc::new(Workspace {
         layout: Layout::below(root),
         configuration: BootstrapConfiguration::parse(&document).unwrap(),
-        bundle,
-        bundle_directory: root.to_owned(),
+        bundles: ClusterBundles::new(vec![(root.to_owned(), bundle)]).unwrap(),
         library: Library::read(&Tree::embedded()).unwrap(),
         subject: subject(),
         metalform: "/usr/local/bin/metalform".into(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
+use metalform::bundle::cluster_bundles::ClusterBundles;
 use metalform::bundle::manifest::Bundle;
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
 use metalform::kube_api::lease::{self, LeaseState};
@@ -135,8 +136,7 @@ impl Play {
         let workspace = Workspace {
             layout: Layout::below(root.path()),
             configuration: BootstrapConfiguration::parse(&document).unwrap(),
-            bundle: bundle(),
-            bundle_directory: root.path().to_owned(),
+            bundles: ClusterBundles::new(vec![(root.path().to_owned(), bundle())]).unwrap(),
             library: Library::read(&Tree::embedded()).unwrap(),
             subject,
             metalform: "/usr/local/bin/metalform".into(),
@@ -349,7 +349,7 @@ impl Play {
         let running = async {
             match recipe {
                 Recipe::Bootstrap => {
-                    let images = self.workspace.bundle.images.keys().cloned().collect();
+                    let images = self.workspace.bundles.first().manifest.images.keys().cloned().collect();
                     let objects = OBJECTS.map(str::to_owned).into();
                     let goal = BootstrapGoal { node: goal, images, objects };
                     run::<BootstrapOperation>(&goal, &site, context).await

@@ -85,7 +85,7 @@ async fn slow_header(stream: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Resu
 
 async fn slow_reader(stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin)) -> std::io::Result<()> {
     let mut beat = interval(BEAT);
-    stream.write_all(b"GET /apt/pool/large.deb HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    stream.write_all(b"GET /bundles/1.35.4/apt/pool/large.deb HTTP/1.1\r\nHost: a\r\n\r\n").await?;
     while stream.read(&mut [0; 1]).await? > 0 {
         beat.tick().await;
     }

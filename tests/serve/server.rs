@@ -48,7 +48,7 @@ impl Server {
             .arg(env!("CARGO_BIN_EXE_metalform"))
             .args(["serve", "--listen", &address.to_string()])
             .arg("--bundle")
-            .arg(at("bundle"))
+            .arg(format!("1.35.4={}", at("bundle").display()))
             .arg("--indexes")
             .arg(at("indexes"))
             .arg("--certificate")

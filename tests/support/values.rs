@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use metalform::model::cluster::{Cluster, EtcdSnapshotOptions, KubernetesOptions, Repository, Secrets};
+use metalform::model::cluster::{
+    Cluster, ClusterBundle, EtcdSnapshotOptions, KubernetesOptions, Repository, Secrets,
+};
 use metalform::model::platform::PackageFormat;
 
 use super::given::networks;
@@ -54,7 +56,7 @@ pub fn cluster() -> Cluster {
         repository: Repository {
             format: PackageFormat::Deb,
             suite: "debian-13".to_owned(),
-            uri: "https://192.0.2.11:8443/apt".to_owned(),
+            uri: "https://192.0.2.11:8443/bundles/1.35.4/apt".to_owned(),
             key: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nREPOSITORY\n-----END PGP PUBLIC KEY BLOCK-----\n"
                 .to_owned(),
         },
@@ -71,6 +73,10 @@ pub fn cluster() -> Cluster {
             routing_key: "5ec4e7".to_owned(),
         },
         metalform: "/usr/local/bin/metalform".to_owned(),
-        bundle: "/srv/metalform/bundle".to_owned(),
+        bundles: vec![ClusterBundle {
+            kubernetes: "1.35.4".to_owned(),
+            directory: "/srv/metalform/bundle".to_owned(),
+            inputs: "0".repeat(64),
+        }],
     }
 }

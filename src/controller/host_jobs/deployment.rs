@@ -18,9 +18,9 @@ use crate::operation::site::Site;
 impl Job<'_> {
     /// Its Node is created first. Ends when the Node is Ready as that host, and a pod on it was reached.
     pub(super) async fn deploy(&self, order: &NodeOrder) -> Result<(), JobFault> {
-        let available = self.pool.workspace.bundle.kubernetes_version().unwrap_or_default();
-        if available != order.kubelet {
-            let (requested, available) = (order.kubelet.clone(), available.to_owned());
+        let bundles = &self.pool.workspace.bundles;
+        if bundles.of_version(&order.kubelet).is_none() {
+            let (requested, available) = (order.kubelet.clone(), bundles.versions().join(" and "));
             return Err(JobFault::Version { requested, available });
         }
         let spec = self.registered(order).await?;

@@ -52,12 +52,12 @@ pub enum JobFault {
     /// The host is not clean.
     #[error("the host is not clean: {}", .0.join("; "))]
     NotClean(Vec<String>),
-    /// The bundle does not have the version of the kubelet.
+    /// No bundle has the version of the kubelet.
     #[error("versions.kubelet is {requested}, but the bundle contains Kubernetes {available}")]
     Version {
         /// By the Machine.
         requested: String,
-        /// Of the bundle.
+        /// Of the bundles.
         available: String,
     },
     /// The name is taken.

@@ -12,8 +12,8 @@ use crate::machine::host_choice::HostChoice;
 use crate::machine::host_job::HostWork;
 use crate::machine::host_state::HostView;
 use crate::machine::join_deadline::JOIN_TIMEOUT;
-use crate::machine::skew::SkewError;
 use crate::model::name::HostName;
+use crate::model::skew::SkewError;
 
 /// A Machine, as far as its life depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use crate::machine::drain::DrainEnd;
 use crate::machine::host_choice::HostShortage;
 use crate::machine::host_job::{HostJob, JobFailure};
 use crate::machine::host_state::HostReason;
-use crate::machine::skew::SkewError;
 use crate::model::name::HostName;
+use crate::model::skew::SkewError;
 
 /// Why a condition has its status. Displays as its message, which has no time of its own but where one is announced: it
 /// stays the same while nothing changes.

@@ -149,7 +149,7 @@ fn scene(text: &str) -> MachineScene {
         let (job_name, token) = text.split_once('@').unwrap();
         HostWork::Running { job: job(job_name), token: token.parse().unwrap(), phase: "Kubelet".to_owned() }
     });
-    let newer = crate::machine::skew::check("1.31.0".parse().unwrap(), &["1.30.9".parse().unwrap()]);
+    let newer = crate::model::skew::check("1.31.0".parse().unwrap(), &["1.30.9".parse().unwrap()]);
     MachineScene {
         machine: words.machine(),
         host: words.host(),

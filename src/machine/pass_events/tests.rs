@@ -13,8 +13,8 @@ use crate::machine::host_job::{HostJob, JobFailure};
 use crate::machine::host_state::HostReason;
 use crate::machine::lifecycle::MachineConditionKind as Kind;
 use crate::machine::lifecycle::MachineReason as Reason;
-use crate::machine::skew::SkewError;
 use crate::model::name::HostName;
+use crate::model::skew::SkewError;
 
 fn host() -> HostName {
     "h1".parse().unwrap()

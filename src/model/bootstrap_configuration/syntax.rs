@@ -22,7 +22,8 @@ pub(super) struct File {
     pub networks: Networks,
     /// The certificate authorities.
     pub ca: Option<Ca>,
-    /// Directory of the bundle; absolute.
+    /// Directory of the bundle, or those of several, of different versions of Kubernetes; absolute. The control plane, and
+    /// each node that names no version, is made of the first one.
     #[schemars(with = "OneOrMany")]
     pub bundles: Spanned<OneOrMany>,
     /// Settings of the Kubernetes components.

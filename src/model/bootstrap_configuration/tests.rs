@@ -24,7 +24,7 @@ fn every_field_is_parsed() {
     assert_eq!(read.networks.api_service_ip.to_string(), "172.20.0.1");
     assert_eq!(read.networks.dns_ip.to_string(), "172.20.0.10");
     assert_eq!(read.ca_node.unwrap().as_str(), "bootstrap");
-    assert_eq!(read.bundle, Path::new("/srv/metalform/1.35"));
+    assert_eq!(read.bundles, [Path::new("/srv/metalform/1.35")]);
     let node_ports = ["10.10.0.0/24", "10.20.0.0/24", "10.21.0.0/24"].map(|network| network.parse().unwrap());
     assert_eq!(read.networks.node_ports, node_ports);
     assert_eq!(
@@ -74,16 +74,9 @@ fn fields_are_accepted_or_refused_with_their_location() {
         ),
         (theirs(", nodeport: {cidr: 0.0.0.0/0}", "archives: /a"), Ok(vec!["0.0.0.0/0"])),
         (theirs("", "archives: [/a]"), Ok(vec!["10.0.1.0/24"])),
-        (
-            ours("", "bundles: [/a, /b, /c]"),
-            Err(
-                "bootstrap.yaml:4:15: only one bundle is supported; remove \"/b\"\nbootstrap.yaml:4:19: only one bundle is supported; remove \"/c\"",
-            ),
-        ),
-        (
-            theirs("", "archives: [/a, /b]"),
-            Err("bootstrap.yaml:5:16: only one bundle is supported; remove \"/b\""),
-        ),
+        (ours("", "bundles: [/a, /b, /c]"), Ok(vec!["10.0.1.0/24"])),
+        (theirs("", "archives: [/a, /b]"), Ok(vec!["10.0.1.0/24"])),
+        (ours("", "bundles: [/a, /b, /a]"), Err("bootstrap.yaml:4:19: bundle \"/a\" is specified twice")),
         (
             ours("", "bundles: /a\nkubernetes: {coreDNS: {replicas: 1}}"),
             Err(
@@ -119,7 +112,7 @@ fn fields_are_accepted_or_refused_with_their_location() {
 #[test]
 fn files_of_metalk8s_are_accepted_with_a_warning_for_each_ignored_field() {
     let read = parse(include_str!("../../../tests/config/good/metalk8s-v1alpha3.yaml")).unwrap();
-    assert_eq!(read.bundle, Path::new("/srv/metalk8s.iso"));
+    assert_eq!(read.bundles, [Path::new("/srv/metalk8s.iso")]);
     let node_ports = ["192.168.2.0/24", "192.168.1.0/24"].map(|network| network.parse().unwrap());
     assert_eq!(read.networks.node_ports, node_ports);
     assert_eq!(read.ca_node.unwrap().as_str(), "bootstrap");

@@ -18,12 +18,12 @@ pub(super) fn validate(
     let mut problems = Vec::new();
     let networks = networks::validate(document, file.networks, &mut problems);
     let ca_node = file.ca.and_then(|ca| host_name(document, &ca.node, &mut problems));
-    let bundle = bundle(document, file.bundles, &mut problems);
+    let bundles = bundles(document, file.bundles, &mut problems);
     let kubernetes = kubernetes(document, file.kubernetes, &mut problems);
     let etcd_snapshots = etcd_snapshots(document, file.etcd.snapshots, &mut problems);
-    match (networks, bundle) {
-        (Some(networks), Some(bundle)) if problems.is_empty() => {
-            Ok(BootstrapConfiguration { networks, ca_node, bundle, kubernetes, etcd_snapshots, warnings })
+    match networks {
+        Some(networks) if problems.is_empty() => {
+            Ok(BootstrapConfiguration { networks, ca_node, bundles, kubernetes, etcd_snapshots, warnings })
         }
         _ => Err(Problems::in_order(problems)),
     }
@@ -40,27 +40,26 @@ fn host_name(
         .ok()
 }
 
-/// Nothing chooses between bundles yet, so a second one would be ignored.
-fn bundle(
+fn bundles(
     document: &Document<'_>,
     bundles: Spanned<OneOrMany>,
     problems: &mut Vec<Problem>,
-) -> Option<PathBuf> {
+) -> Vec<PathBuf> {
     let paths = bundles.value.0;
     if paths.is_empty() {
-        problems.push(document.problem(bundles.referenced, "no bundle specified; specify one directory"));
+        problems.push(document.problem(bundles.referenced, "no bundle specified; specify a directory"));
     }
     for (index, path) in paths.iter().enumerate() {
         if !path.value.starts_with('/') {
             let message = format!("bundle {:?} is not an absolute path", path.value);
             problems.push(document.problem(path.referenced, message));
         }
-        if index > 0 {
-            let message = format!("only one bundle is supported; remove {:?}", path.value);
+        if paths[..index].iter().any(|earlier| earlier.value == path.value) {
+            let message = format!("bundle {:?} is specified twice", path.value);
             problems.push(document.problem(path.referenced, message));
         }
     }
-    paths.into_iter().next().map(|path| PathBuf::from(path.value))
+    paths.into_iter().map(|path| PathBuf::from(path.value)).collect()
 }
 
 fn kubernetes(

@@ -164,26 +164,45 @@ spec:
 }
 
 #[test]
-fn a_requested_version_is_the_one_in_the_bundle_or_refused() {
-    for (label, expected) in [
-        ("", None),
-        ("metalform.dev/version: '1.35.4'", None),
-        ("metalform.dev/version: v1.35.4", None),
+fn a_requested_version_is_one_of_the_bundles_or_refused() {
+    let both: &[&str] = &["1.35.4", "1.34.4"];
+    let newer: &[&str] = &["1.35.4", "1.36.0"];
+    let master = "node-role.kubernetes.io/master: '', metalform.dev/version: '1.34.4'";
+    for (labels, available, expected) in [
+        ("", both, None),
+        ("metalform.dev/version: '1.35.4'", &both[..1], None),
+        ("metalform.dev/version: v1.35.4", both, None),
+        ("metalform.dev/version: '1.34.4'", both, None),
         (
-            "metalform.dev/version: '1.34.0'",
-            Some(
-                "node node-1: label metalform.dev/version is \"1.34.0\", but the bundle contains Kubernetes 1.35.4",
-            ),
+            "metalform.dev/version: '1.34.4'",
+            &both[..1],
+            Some("label metalform.dev/version is \"1.34.4\", but the bundle contains Kubernetes 1.35.4"),
         ),
         (
             "metalform.dev/version: '1.35'",
+            both,
             Some(
-                "node node-1: label metalform.dev/version is \"1.35\", but the bundle contains Kubernetes 1.35.4",
+                "label metalform.dev/version is \"1.35\", but the bundle contains Kubernetes 1.35.4 and 1.34.4",
+            ),
+        ),
+        (
+            "metalform.dev/version: '1.36.0'",
+            newer,
+            Some(
+                "label metalform.dev/version is \"1.36.0\", but kubelet 1.36.0 is newer than the API server 1.35.4: upgrade the control plane first",
+            ),
+        ),
+        (
+            master,
+            both,
+            Some(
+                "label metalform.dev/version is \"1.34.4\", but nodes with the role master have the version of the first bundle, 1.35.4",
             ),
         ),
     ] {
-        let found = with(label, "").unwrap().check_version("1.35.4");
-        assert_eq!(found.err().map(|problems| problems.to_string()).as_deref(), expected, "{label}");
+        let found = with(labels, "").unwrap().check_version(available);
+        let expected = expected.map(|problem| format!("node node-1: {problem}"));
+        assert_eq!(found.err().map(|problems| problems.to_string()), expected, "{labels}");
     }
 }
 

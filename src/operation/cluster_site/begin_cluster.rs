@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("begin_cluster.sh");
 
 /// The image of etcd as containerd knows it; `None` where the bundle has none.
 pub fn etcd_image(workspace: &Workspace) -> Option<String> {
-    images(&workspace.bundle.images).get("etcd").map(|image| without_tag(image))
+    images(&workspace.bundles.first().manifest.images).get("etcd").map(|image| without_tag(image))
 }
 
 impl ClusterSite {

@@ -66,12 +66,18 @@ impl ClusterSite {
     }
 
     pub(super) async fn missing_images(&self) -> Result<Observation, EffectError> {
-        Ok(Observation::Images(self.ports.registry.missing(&self.workspace.bundle).await?))
+        let mut missing = BTreeSet::new();
+        for bundle in self.workspace.bundles.all() {
+            missing.extend(self.ports.registry.missing(&bundle.manifest).await?);
+        }
+        Ok(Observation::Images(missing))
     }
 
     pub(super) async fn load_images(&self) -> Result<Returned, EffectError> {
-        let workspace = &self.workspace;
-        let changed = self.ports.registry.load(&workspace.bundle_directory, &workspace.bundle).await?;
+        let mut changed = 0;
+        for bundle in self.workspace.bundles.all() {
+            changed += self.ports.registry.load(&bundle.path, &bundle.manifest).await?;
+        }
         Ok(Returned { changed, observed: Vec::new() })
     }
 

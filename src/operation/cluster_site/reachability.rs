@@ -31,7 +31,7 @@ impl ClusterSite {
     /// Runs on the node whatever its taints and readiness: the scheduler takes no part.
     pub(super) async fn start_reachability_pod(&self) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let images = images(&self.workspace.bundle.images);
+        let images = images(&self.workspace.bundles.first().manifest.images);
         let name = self.reachability_pod();
         let pod = json!({
             "apiVersion": "v1",

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ClusterSite;
+use crate::bundle::cluster_bundles::BundleDirectory;
 use crate::bundle::digest::Sha256;
 use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::states::{HostStates, own_boot_id};
-use crate::model::cluster::{Cluster, Repository, SERVE_PORT, Secrets};
+use crate::model::cluster::{Cluster, ClusterBundle, Repository, SERVE_PORT, Secrets};
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
 use crate::model::platform::{PackageFormat, Platform};
@@ -74,6 +75,7 @@ impl ClusterSite {
     /// The cluster as templates see it on a host with these facts.
     pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
         let workspace = &self.workspace;
+        let bundle = &self.bundle.manifest;
         let trust = self.trust()?;
         let authorities = &trust.authorities;
         let address = format!("https://{}:{}", workspace.subject.address, SERVE_PORT);
@@ -82,14 +84,14 @@ impl ClusterSite {
         Ok(Cluster {
             name: "metalform".to_owned(),
             networks: workspace.configuration.networks.clone(),
-            versions: workspace.bundle.versions.clone(),
-            packages: workspace.bundle.packages_of(&platform),
-            images: images(&workspace.bundle.images),
+            versions: bundle.versions.clone(),
+            packages: bundle.packages_of(&platform),
+            images: images(&bundle.images),
             kubernetes: workspace.configuration.kubernetes.clone(),
             etcd_snapshots: workspace.configuration.etcd_snapshots,
             repository: Repository {
                 format,
-                uri: format!("{address}/{}", location.path),
+                uri: format!("{address}/{}/{}", self.bundle.served().path(), location.path),
                 suite: location.suite,
                 key: authorities.repository.public_armor().map_err(|source| {
                     TrustError::from(IssueError::Index { index: platform.to_string(), source })
@@ -108,8 +110,16 @@ impl ClusterSite {
                 routing_key: trust.routing_key.clone(),
             },
             metalform: workspace.metalform.display().to_string(),
-            bundle: workspace.bundle_directory.display().to_string(),
+            bundles: workspace.bundles.all().map(|bundle| values_of_bundle(bundle)).collect(),
         })
+    }
+}
+
+fn values_of_bundle(bundle: &BundleDirectory) -> ClusterBundle {
+    ClusterBundle {
+        kubernetes: bundle.kubernetes.clone(),
+        directory: bundle.path.display().to_string(),
+        inputs: bundle.manifest.inputs.to_string(),
     }
 }
 

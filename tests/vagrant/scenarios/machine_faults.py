@@ -78,7 +78,7 @@ def _reset_fails():
     kubectl("delete", "machine", machine["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")
     until("it is quarantined", RESET, lambda: pool.states()[host] == "Quarantined")
     described = kubectl("describe", "hosts.metalform.dev", host)
-    expect("the reset of the host failed, attempts: 3" in described, described)
+    expect("the reset of the host failed, attempts: 3" in described and _MOUNT_POINT in described, described)
     _until_available()
     expect(_machine()["status"]["host"] != host, f"{host} serves a Machine again")
     shell(host, 'umount "$1"', _MOUNT_POINT)

@@ -33,8 +33,8 @@ def end(hosts):
         delete_node(host)
 
 
-def create(replicas):
-    """A MachineDeployment of so many replicas."""
+def create(replicas, kubelet=None):
+    """A MachineDeployment of so many replicas; the kubelets are of the cluster's version unless one is given."""
     labels = {"app": "pool"}
     value = {
         "cloudProvider": "metalform",
@@ -44,7 +44,7 @@ def create(replicas):
     machine = {
         "metadata": {"labels": {"scenario": "machines"}},
         "taints": [{"key": "scenario", "value": "machines", "effect": "PreferNoSchedule"}],
-        "versions": {"kubelet": version()},
+        "versions": {"kubelet": kubelet or version()},
         "providerSpec": {"value": value},
     }
     template = {"metadata": {"labels": labels}, "spec": machine}
@@ -55,6 +55,11 @@ def create(replicas):
 
 def version():
     return get("node", BOOTSTRAP)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v")
+
+
+def set_version(kubelet):
+    patch = {"spec": {"template": {"spec": {"versions": {"kubelet": kubelet}}}}}
+    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
 
 
 def restart():

@@ -1,0 +1,216 @@
+//! The bundles of a cluster, by the version of Kubernetes that each contains.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::digest::Sha256;
+use super::manifest::{Bundle, BundleManifestError};
+use super::served_bundle::ServedBundle;
+use crate::model::error_chain::error_chain;
+
+/// A bundle and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleDirectory {
+    /// The directory, absolute.
+    pub path: PathBuf,
+    /// Its version of Kubernetes, without a leading `v`.
+    pub kubernetes: String,
+    /// Its manifest.
+    pub manifest: Bundle,
+}
+
+impl BundleDirectory {
+    /// As the bootstrap node serves it.
+    pub fn served(&self) -> ServedBundle {
+        ServedBundle { kubernetes: self.kubernetes.clone(), directory: self.path.clone() }
+    }
+}
+
+/// The bundles of a cluster, of different versions of Kubernetes. The first one is what its control plane is made of,
+/// and each node that names no version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterBundles {
+    first: Arc<BundleDirectory>,
+    others: Vec<Arc<BundleDirectory>>,
+}
+
+/// Why the bundles cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterBundlesError {
+    /// No directory.
+    #[error("no bundle specified")]
+    Empty,
+    /// A manifest cannot be read.
+    #[error("{}", error_chain(error))]
+    Manifest {
+        /// The bundle.
+        directory: PathBuf,
+        /// What is wrong.
+        error: BundleManifestError,
+    },
+    /// A bundle without Kubernetes.
+    #[error("the bundle {} does not contain Kubernetes", directory.display())]
+    NoKubernetes {
+        /// The bundle.
+        directory: PathBuf,
+    },
+    /// Nothing would tell which one a node is made of.
+    #[error("the bundles {} and {} both contain Kubernetes {kubernetes}", first.display(), second.display())]
+    SameVersion {
+        /// The version.
+        kubernetes: String,
+        /// The one that is specified first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+    /// One registry serves them all.
+    #[error("the bundles {} and {} have different images {reference}", first.display(), second.display())]
+    ImageDiffers {
+        /// The image.
+        reference: String,
+        /// The one that is specified first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
+}
+
+impl ClusterBundles {
+    /// Reads the manifests of the bundles in these directories, and no other file of theirs.
+    ///
+    /// # Errors
+    /// When one cannot be read, or two contradict each other.
+    pub fn read(directories: &[PathBuf]) -> Result<Self, ClusterBundlesError> {
+        let manifests = directories.iter().map(|directory| match Bundle::read(directory) {
+            Ok(manifest) => Ok((directory.clone(), manifest)),
+            Err(error) => Err(ClusterBundlesError::Manifest { directory: directory.clone(), error }),
+        });
+        Self::new(manifests.collect::<Result<_, _>>()?)
+    }
+
+    /// Of manifests that were read.
+    ///
+    /// # Errors
+    /// When there is none, or two contradict each other.
+    pub fn new(manifests: Vec<(PathBuf, Bundle)>) -> Result<Self, ClusterBundlesError> {
+        let mut bundles: Vec<Arc<BundleDirectory>> = Vec::new();
+        for (path, manifest) in manifests {
+            let Some(kubernetes) = manifest.kubernetes_version().map(str::to_owned) else {
+                return Err(ClusterBundlesError::NoKubernetes { directory: path });
+            };
+            if let Some(same) = bundles.iter().find(|bundle| bundle.kubernetes == kubernetes) {
+                let first = same.path.clone();
+                return Err(ClusterBundlesError::SameVersion { kubernetes, first, second: path });
+            }
+            for bundle in &bundles {
+                if let Some(reference) = differing(&bundle.manifest.images, &manifest.images) {
+                    let first = bundle.path.clone();
+                    return Err(ClusterBundlesError::ImageDiffers { reference, first, second: path });
+                }
+            }
+            bundles.push(Arc::new(BundleDirectory { path, kubernetes, manifest }));
+        }
+        let mut bundles = bundles.into_iter();
+        let first = bundles.next().ok_or(ClusterBundlesError::Empty)?;
+        Ok(Self { first, others: bundles.collect() })
+    }
+
+    /// What the control plane is made of, and each node that names no version.
+    pub fn first(&self) -> &Arc<BundleDirectory> {
+        &self.first
+    }
+
+    /// All of them, the first one first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<BundleDirectory>> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The one with this version of Kubernetes, with or without a leading `v`.
+    pub fn of_version(&self, kubernetes: &str) -> Option<&Arc<BundleDirectory>> {
+        let kubernetes = kubernetes.trim_start_matches('v');
+        self.all().find(|bundle| bundle.kubernetes == kubernetes)
+    }
+
+    /// The versions of Kubernetes, that of the first one first.
+    pub fn versions(&self) -> Vec<&str> {
+        self.all().map(|bundle| bundle.kubernetes.as_str()).collect()
+    }
+}
+
+fn differing(ours: &BTreeMap<String, Sha256>, theirs: &BTreeMap<String, Sha256>) -> Option<String> {
+    let differs = |(reference, digest): &(&String, &Sha256)| {
+        theirs.get(*reference).is_some_and(|other| other != *digest)
+    };
+    ours.iter().find(differs).map(|(reference, _)| reference.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(kubernetes: Option<&str>, images: &[(&str, &str)]) -> Bundle {
+        let versions = kubernetes.map(|version| ("kubernetes".to_owned(), version.to_owned()));
+        Bundle {
+            api_version: String::new(),
+            kind: String::new(),
+            inputs: Sha256::of(b""),
+            architectures: Vec::new(),
+            platforms: std::collections::BTreeSet::new(),
+            versions: versions.into_iter().collect(),
+            provenance: BTreeMap::new(),
+            images: images
+                .iter()
+                .map(|(reference, content)| ((*reference).to_owned(), Sha256::of(content.as_bytes())))
+                .collect(),
+            packages: Vec::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn bundles_of_different_versions_are_used_together_and_others_are_refused() {
+        type Given<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)]);
+        let cases: [(&[Given<'_>], Result<&[&str], &str>); 6] = [
+            (&[("/a", Some("1.35.4"), &[])], Ok(&["1.35.4"])),
+            (
+                &[
+                    ("/a", Some("1.35.4"), &[("pause:3", "p"), ("proxy:1.35", "new")]),
+                    ("/b", Some("1.34.4"), &[("pause:3", "p"), ("proxy:1.34", "old")]),
+                ],
+                Ok(&["1.35.4", "1.34.4"]),
+            ),
+            (&[], Err("no bundle specified")),
+            (&[("/a", None, &[])], Err("the bundle /a does not contain Kubernetes")),
+            (
+                &[("/a", Some("1.35.4"), &[]), ("/b", Some("1.34.4"), &[]), ("/c", Some("1.35.4"), &[])],
+                Err("the bundles /a and /c both contain Kubernetes 1.35.4"),
+            ),
+            (
+                &[("/a", Some("1.35.4"), &[("pause:3", "p")]), ("/b", Some("1.34.4"), &[("pause:3", "q")])],
+                Err("the bundles /a and /b have different images pause:3"),
+            ),
+        ];
+        for (given, expected) in cases {
+            let manifests = given
+                .iter()
+                .map(|(path, kubernetes, images)| (PathBuf::from(path), bundle(*kubernetes, images)));
+            let found = ClusterBundles::new(manifests.collect());
+            let versions = found.as_ref().map(ClusterBundles::versions).map_err(ToString::to_string);
+            assert_eq!(versions, expected.map(<[_]>::to_vec).map_err(str::to_owned), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_bundle_is_found_by_its_version() {
+        let manifests = [("/a", "1.35.4"), ("/b", "1.34.4")]
+            .map(|(path, version)| (PathBuf::from(path), bundle(Some(version), &[])));
+        let bundles = ClusterBundles::new(manifests.into()).unwrap();
+        let found = |version| bundles.of_version(version).map(|found| found.path.display().to_string());
+        assert_eq!(found("1.34.4").as_deref(), Some("/b"));
+        assert_eq!(found("v1.35.4").as_deref(), Some("/a"));
+        assert_eq!(found("1.34.5"), None);
+        assert_eq!(bundles.first().served().path(), "bundles/1.35.4");
+    }
+}

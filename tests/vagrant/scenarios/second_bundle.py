@@ -1,0 +1,52 @@
+"""A second bundle on the bootstrap host: the components of the first, and an older Kubernetes."""
+
+import os
+import re
+import subprocess
+import tempfile
+
+from checks import Failed
+from cluster import BOOTSTRAP, CACHE, LAB, LAB_DIRECTORY, shell, succeed
+from engine import METALFORM
+
+VERSION = "1.34.4"
+DIRECTORY = "/srv/metalform/bundle-older"
+_CONFIGURATION = "/etc/metalform/bootstrap.yaml"
+_TOP = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
+# Kubernetes is compiled where its release binaries cannot be downloaded, and kept in the cache.
+_BUILD = 1_800
+
+
+def bring():
+    """Builds it on this machine, where it is not in the cache, and copies it to the bootstrap host."""
+    source = os.path.join(CACHE, "demo", f"bundle-{VERSION}")
+    with open(os.path.join(_TOP, "src", "bundle", "components.yaml"), encoding="utf-8") as file:
+        components = file.read()
+    older, replaced = re.subn(r"(name: kubernetes\n +version: )\S+", rf"\g<1>{VERSION}", components)
+    if replaced != 1:
+        raise Failed("the component list has another form than this scenario knows")
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as list_file:
+        list_file.write(older)
+        list_file.flush()
+        words = [METALFORM, "bundle", "build", "-f", list_file.name, "-o", source]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_BUILD)
+    if done.returncode != 0:
+        raise Failed(f"bundle build: exit {done.returncode}: {done.stderr.strip()}")
+    succeed(BOOTSTRAP, "mkdir", "-p", DIRECTORY)
+    reading = subprocess.Popen(["tar", "-C", source, "-cf", "-", "."], stdout=subprocess.PIPE)
+    unpacking = [LAB, "exec", BOOTSTRAP, "--", "tar", "--no-same-owner", "-C", DIRECTORY, "-xf", "-"]
+    done = subprocess.run(unpacking, stdin=reading.stdout, capture_output=True, text=True, check=False, timeout=300)
+    reading.stdout.close()
+    if reading.wait() != 0 or done.returncode != 0:
+        raise Failed(f"the bundle was not copied: {done.stderr.strip()}")
+
+
+def configure():
+    """Adds it to the operator's configuration."""
+    shell(BOOTSTRAP, 'cp "$1" "$1.scenario" && printf "  - %s\\n" "$2" >> "$1"', _CONFIGURATION, DIRECTORY)
+
+
+def remove():
+    """The configuration is what it was, and the bundle is gone."""
+    script = '[ ! -e "$1.scenario" ] || mv "$1.scenario" "$1"; rm -rf "$2"'
+    shell(BOOTSTRAP, script, _CONFIGURATION, DIRECTORY)
