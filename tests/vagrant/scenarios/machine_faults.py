@@ -1,10 +1,11 @@
 """Hosts of the pool that fail: without power, with a reset that fails, too late, or with a Node that someone deletes."""
 
+import base64
 import json
 
 import machine_pool as pool
 from checks import check, expect, expect_equal, until
-from cluster import BOOTSTRAP, SPARES, get, kubectl, lab, metalform, on, ready, shell
+from cluster import BOOTSTRAP, NODES, SPARES, begin, get, kubectl, lab, metalform, on, ready, shell, succeed
 from sampling import sample
 
 FIRST, SECOND, LATE = SPARES[:3]
@@ -13,6 +14,11 @@ SILENT, MISSING, RESET = 150, 240, 240
 # A mount below what a reset removes: it cannot be removed while this is there.
 _MOUNT = 'mkdir -p "$1"; mount -t tmpfs scenario "$1"'
 _MOUNT_POINT = "/etc/kubernetes/scenario"
+_REQUEST = """
+    until cp /etc/kubernetes/bootstrap-kubelet.conf /run/scenario.conf 2>/dev/null; do sleep 0.02; done
+    printf '%s' "$1" | kubectl --kubeconfig=/run/scenario.conf create --validate=false -f -
+    rm /run/scenario.conf
+"""
 
 
 def set_up():
@@ -87,8 +93,20 @@ def _reset_fails():
     until("it is available", RESET, lambda: pool.states()[host] == "Available")
 
 
+def _controllers_lose_power():
+    before = _machine()["metadata"]["uid"]
+    pool.restart()
+    until("another one is being deployed", 60, _deploying)
+    lab("power-off", BOOTSTRAP)
+    lab("power-on", BOOTSTRAP)
+    until("the rollout is completed", pool.ROLLED, pool.is_rolled)
+    _until_available()
+    expect(_machine()["metadata"]["uid"] != before, "the Machine was not replaced")
+
+
 # Each begins and ends with one available Machine.
 FAULTS = {
+    "the host of the controllers loses power in the middle of a rollout: it is completed once it has power again": _controllers_lose_power,
     "a host loses power while it is deployed: its Machine keeps it, and is a node once the host has power": _power_cut_while_deploying,
     "a host without power keeps its Machine, and no other host is claimed in its place": _power_cut_in_use,
     "a Node that is deleted by hand is created again by the same Machine": _node_deleted,
@@ -110,6 +128,47 @@ def kubelet_is_refused():
         words = ["kubectl", "--kubeconfig=/etc/kubernetes/kubelet.conf", "patch", kind, name, *scope, "--type=merge", "-p", patch]
         done = on(host, *words)
         expect(done.returncode != 0 and "orbidden" in done.stderr, f"{kind}: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+
+@check("the join token of a Machine gets no certificate of another node, nor of one of the control plane")
+def token_is_pinned():
+    requests = [_request(name) for name in (NODES[-1], BOOTSTRAP)]
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": requests})
+    free = next(host for host, state in pool.states().items() if state == "Available")
+    # On the host itself: the token is there for a second or two.
+    waiting = begin(free, "sh", "-euc", _REQUEST, "sh", objects)
+    kubectl("delete", "machine", _machine()["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")
+    output, _ = waiting.communicate(timeout=pool.DEPLOYED)
+    expect_equal(f"exit code\n{output}", waiting.returncode, 0)
+    try:
+        for request in requests:
+            name = request["metadata"]["name"]
+            answer = until(f"{name} is answered", 30, lambda name=name: _answer(name))
+            expect("may not request a certificate for node" in answer.get("Denied", ""), f"{name}: {answer}")
+    finally:
+        kubectl("delete", "csr", *(request["metadata"]["name"] for request in requests))
+    _until_available()
+
+
+def _request(node):
+    """A kubelet's request for the certificate of this node."""
+    openssl = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subject = f"/O=system:nodes/CN=system:node:{node}"
+    pem = succeed(BOOTSTRAP, *openssl, "-keyout", "/dev/null", "-subj", subject)
+    spec = {
+        "request": base64.b64encode(pem.encode()).decode(),
+        "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+        "usages": ["digital signature", "client auth"],
+    }
+    metadata = {"name": f"scenario-{node}"}
+    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": metadata, "spec": spec}
+
+
+def _answer(name):
+    """Type → message of what was answered; a certificate is an answer too."""
+    status = get("csr", name).get("status", {})
+    answers = {one["type"]: one.get("message", "") for one in status.get("conditions", [])}
+    return answers | ({"certificate": status["certificate"]} if status.get("certificate") else {})
 
 
 def _until_available(count=1):

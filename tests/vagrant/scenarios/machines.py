@@ -6,10 +6,9 @@ import time
 
 import machine_pool as pool
 from checks import check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, SPARES, apply, get, kubectl, metalform, shell
+from cluster import BOOTSTRAP, NODES, POOL, apply, get, kubectl, metalform, shell
 from sampling import SEED, count
 
-POOL = SPARES
 REPLICAS = 3
 WORKLOAD = "scenario-machines"
 # Of the pods of the workload, as many run at any time.
