@@ -62,6 +62,12 @@ def set_version(kubelet):
     kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
 
 
+def label_nodes(key, value):
+    """A change of the template: a label of the Nodes."""
+    patch = {"spec": {"template": {"spec": {"metadata": {"labels": {key: value}}}}}}
+    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
+
+
 def restart():
     """A change of the template, as every client makes it."""
     patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: str(time.time_ns())}}}}}

@@ -11,6 +11,7 @@ from sampling import SEED, count
 
 REPLICAS = 3
 WORKLOAD = "scenario-machines"
+ALONE = "alone"
 # Of the pods of the workload, as many run at any time.
 BUDGET = 2
 _INSTANTS = random.Random(f"{SEED} machines")
@@ -75,14 +76,22 @@ def rolled():
     expect(watch.pods >= BUDGET, f"only {watch.pods} pods ran")
 
 
-@check("a rollout whose controller is killed again and again is completed")
+@check("a pod without a controller, with a volume of its node, is evicted as others are")
+def evicted():
+    left = kubectl("get", "pod", ALONE, "-n", WORKLOAD, "--ignore-not-found", "-o", "name")
+    expect_equal("what is left of it", left.strip(), "")
+
+
+@check("a label of the template rolls over all of them too, though the controller is killed again and again")
 def killed():
-    pool.restart()
+    pool.label_nodes("round", "second")
     for _ in range(count(20, 3)):
         # The instant itself is what is tested: there is no condition to wait for.
         time.sleep(_INSTANTS.uniform(0.5, 12))
         shell(BOOTSTRAP, 'systemctl kill --signal=KILL "$1"; systemctl reset-failed "$1"; systemctl start "$1"', pool.UNIT)
     until("all are of the new template", pool.ROLLED, pool.is_rolled)
+    nodes = [get("node", machine["status"]["nodeRef"]["name"]) for machine in pool.machines()]
+    expect_equal("the label", [node["metadata"]["labels"].get("round") for node in nodes], ["second"] * REPLICAS)
 
 
 @check("with more replicas than hosts one Machine waits, and its condition has the reason")
@@ -130,8 +139,15 @@ def _run_workload():
     }
     metadata = {"name": "workload", "namespace": WORKLOAD}
     template = {"metadata": {"labels": labels}, "spec": pod}
+    alone = {
+        "nodeSelector": {"scenario": "machines"},
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "pause", "image": _pause(), "volumeMounts": [{"name": "own", "mountPath": "/own"}]}],
+        "volumes": [{"name": "own", "emptyDir": {}}],
+    }
     apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WORKLOAD}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": ALONE, "namespace": WORKLOAD}, "spec": alone},
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -157,7 +173,7 @@ def _pause():
 def _pods():
     """How many pods of the workload are ready, and not being deleted."""
     ready = lambda pod: any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", []))
-    pods = get("pods", "-n", WORKLOAD)["items"]
+    pods = get("pods", "-n", WORKLOAD, "-l", "app=workload")["items"]
     return sum(ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in pods)
 
 
