@@ -18,7 +18,10 @@ use metalform::bundle::component_list;
 use metalform::bundle::digest::Sha256;
 use metalform::bundle::manifest::Bundle;
 use metalform::bundle::registry::{self, Loaded};
+use metalform::bundle::signature;
 use metalform::bundle::verify;
+use metalform::model::bundle_key::BundleKey;
+use metalform::pki::bundle_signature::BundleSigningKey;
 
 /// What a server has, by path.
 type Shelf = Arc<Mutex<BTreeMap<String, Bytes>>>;
@@ -86,7 +89,7 @@ impl TestRun {
 
     fn verify(&self, components: &str) -> Vec<String> {
         let list = component_list::parse("list", &self.list(components)).unwrap();
-        verify::verify(&self.output(), &list).unwrap().iter().map(ToString::to_string).collect()
+        verify::verify(&self.output(), &list, None).unwrap().iter().map(ToString::to_string).collect()
     }
 }
 
@@ -119,6 +122,31 @@ const HELLO: &str = r#"
     images:
       - { reference: "example.org/hello:v{version}", files: { /hello: hello }, entrypoint: [/hello] }
 "#;
+
+#[tokio::test]
+async fn a_signed_bundle_is_one_that_nobody_else_has_made() {
+    let run = TestRun::new().await;
+    run.build(TOOL, SourceMode::Auto).await;
+    let (own, other) = (BundleSigningKey::generate().unwrap(), BundleSigningKey::generate().unwrap());
+    let key: BundleKey = own.public_text().unwrap().parse().unwrap();
+    let read = || {
+        let found = Bundle::read_signed(&run.output(), Some(&key));
+        let error = found.err().map(|error| error.to_string()).unwrap_or_default();
+        error.replace(&run.directory.path().display().to_string(), "TMP")
+    };
+    let unsigned = read();
+    assert!(unsigned.ends_with("bundle.yaml.minisig does not exist: the bundle is not signed"), "{unsigned}");
+    signature::sign(&run.output(), &other, "").unwrap();
+    assert!(read().contains("bundle.yaml.minisig: signed with the key "), "{}", read());
+    signature::sign(&run.output(), &own, "").unwrap();
+    assert_eq!(read(), "");
+    // The signature is part of no list.
+    assert_eq!(run.verify(TOOL), Vec::<String>::new());
+    let manifest = run.output().join("bundle.yaml");
+    let altered = fs::read_to_string(&manifest).unwrap().replace("tool:v1.0.0", "tool:v1.0.1");
+    fs::write(&manifest, altered).unwrap();
+    assert!(read().ends_with("bundle.yaml.minisig: the signature is of another content"), "{}", read());
+}
 
 #[tokio::test]
 async fn only_changed_components_are_built_again() {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::digest::Sha256;
 use super::manifest::{Bundle, BundleManifestError};
 use super::served_bundle::ServedBundle;
+use crate::model::bundle_key::BundleKey;
 use crate::model::error_chain::error_chain;
 
 /// A bundle and where it is.
@@ -78,12 +79,12 @@ pub enum ClusterBundlesError {
 }
 
 impl ClusterBundles {
-    /// Reads the manifests of the bundles in these directories, and no other file of theirs.
+    /// Reads the manifests of the bundles in these directories. With a key, each must be signed with it.
     ///
     /// # Errors
-    /// When one cannot be read, or two contradict each other.
-    pub fn read(directories: &[PathBuf]) -> Result<Self, ClusterBundlesError> {
-        let manifests = directories.iter().map(|directory| match Bundle::read(directory) {
+    /// When one cannot be read or is not signed with the key, or two contradict each other.
+    pub fn read(directories: &[PathBuf], key: Option<&BundleKey>) -> Result<Self, ClusterBundlesError> {
+        let manifests = directories.iter().map(|directory| match Bundle::read_signed(directory, key) {
             Ok(manifest) => Ok((directory.clone(), manifest)),
             Err(error) => Err(ClusterBundlesError::Manifest { directory: directory.clone(), error }),
         });

@@ -10,7 +10,9 @@ use super::component_list::{self, ComponentListError};
 use super::content::{BundledPackage, FileRecord};
 use super::digest::Sha256;
 use super::format::{self, IndexPaths};
+use super::signature::{self, SignatureFileError};
 use crate::model::api_contract::API_VERSION;
+use crate::model::bundle_key::BundleKey;
 use crate::model::platform::{Architecture, Platform};
 
 /// The file name in the bundle's directory.
@@ -57,6 +59,9 @@ pub enum BundleManifestError {
     /// Not the format of this version of metalform.
     #[error(transparent)]
     Syntax(ComponentListError),
+    /// Not signed with the key that is required.
+    #[error(transparent)]
+    Signature(#[from] SignatureFileError),
     /// A document of another kind.
     #[error("{path}: expected Bundle of {API_VERSION}, found {kind} of {api_version}")]
     OtherDocument {
@@ -75,12 +80,23 @@ impl Bundle {
     /// # Errors
     /// When it is missing, cannot be parsed, or is another document.
     pub fn read(directory: &Path) -> Result<Self, BundleManifestError> {
+        Self::read_signed(directory, None)
+    }
+
+    /// As [`Bundle::read`]. With a key, the manifest must be signed with it; nothing of it is parsed before.
+    ///
+    /// # Errors
+    /// As there, and when it is not signed with the key.
+    pub fn read_signed(directory: &Path, key: Option<&BundleKey>) -> Result<Self, BundleManifestError> {
         let path = directory.join(FILE_NAME);
         let name = path.display().to_string();
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(source) => return Err(BundleManifestError::Read { path: name, source }),
         };
+        if let Some(key) = key {
+            signature::check(directory, &text, key)?;
+        }
         let bundle: Self = serde_saphyr::from_str(&text)
             .map_err(|error| BundleManifestError::Syntax(component_list::syntax(&name, &error)))?;
         if bundle.kind != "Bundle" || bundle.api_version != API_VERSION {

@@ -25,6 +25,7 @@ pub mod program;
 pub mod registry;
 pub mod release_source;
 pub mod served_bundle;
+pub mod signature;
 pub mod verify;
 
 /// Part of every cache key. Changes with everything in this module that changes the bytes of a bundle.

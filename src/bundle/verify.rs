@@ -12,7 +12,8 @@ use super::digest::Sha256;
 use super::entry;
 use super::format::{self, Unmet};
 use super::manifest::{self, Bundle, BundleManifestError};
-use super::oci_layout;
+use super::{oci_layout, signature};
+use crate::model::bundle_key::BundleKey;
 use crate::model::platform::{Architecture, Platform};
 
 /// A problem of a bundle. Displays as one line.
@@ -90,12 +91,13 @@ impl fmt::Display for BundleProblem {
 /// `list`, packages with their dependency closure for each platform. No problem means that the bundle is complete.
 ///
 /// # Errors
-/// Only without a manifest; everything else is a [`BundleProblem`].
+/// Only without a manifest, or without its signature by `key`; everything else is a [`BundleProblem`].
 pub fn verify(
     directory: &Path,
     list: &ComponentList,
+    key: Option<&BundleKey>,
 ) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
-    let bundle = Bundle::read(directory)?;
+    let bundle = Bundle::read_signed(directory, key)?;
     let mut problems = files(directory, &bundle)?;
     for component in &list.components {
         let found = bundle.versions.get(&component.name);
@@ -137,8 +139,9 @@ pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<BundleProblem
             Some(BundleProblem::Altered { path: path.clone(), found, expected })
         }
     });
+    let own = [manifest::FILE_NAME, signature::FILE_NAME];
     let unlisted =
-        found.keys().filter(|path| *path != manifest::FILE_NAME && !bundle.files.contains_key(*path));
+        found.keys().filter(|path| !own.contains(&path.as_str()) && !bundle.files.contains_key(*path));
     Ok(listed.chain(unlisted.map(|path| BundleProblem::Unlisted(path.clone()))).collect())
 }
 

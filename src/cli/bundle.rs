@@ -13,8 +13,13 @@ use crate::bundle::component::ComponentList;
 use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
 use crate::bundle::manifest::Bundle;
+use crate::bundle::signature;
 use crate::bundle::verify::verify;
+use crate::model::bundle_key::BundleKey;
+use crate::pki::bundle_signature::{BundleSignatureError, BundleSigningKey};
 use crate::report::table::table;
+use crate::workspace::atomic_file;
+use crate::workspace::trust_file::{PRIVATE, PUBLIC};
 
 /// Build and verify bundles: the packages and images of an offline cluster
 #[derive(Debug, Args)]
@@ -29,6 +34,10 @@ enum Verb {
     Build(Build),
     /// Verify that a bundle is complete and unaltered: every file, image and package of any role
     Verify(Verify),
+    /// Generate the key pair that bundles are signed with: KEY, of mode 0600, and KEY.pub
+    Keygen(Keygen),
+    /// Sign a bundle: its bundle.yaml, which has the digest of every other file
+    Sign(Sign),
     /// List the images and packages of a bundle
     List(List),
 }
@@ -72,6 +81,24 @@ struct Verify {
     /// Component list to verify against instead of the built-in one
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Require a signature by this public key: the key itself
+    #[arg(long, value_name = "RW...")]
+    key: Option<BundleKey>,
+}
+
+#[derive(Debug, Args)]
+struct Keygen {
+    /// File of the secret key; it must not exist
+    key: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Sign {
+    /// Directory of the bundle
+    directory: PathBuf,
+    /// Secret key of `metalform bundle keygen`, or of minisign without a password
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +119,8 @@ impl BundleCommand {
         match &self.command {
             Verb::Build(arguments) => make(arguments, global).await,
             Verb::Verify(arguments) => check(arguments),
+            Verb::Keygen(arguments) => keygen(arguments),
+            Verb::Sign(arguments) => sign(arguments),
             Verb::List(arguments) => list(arguments),
         }
     }
@@ -123,7 +152,7 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
 
 fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
     let list = components(arguments.file.as_deref())?;
-    let problems = verify(&arguments.directory, &list)
+    let problems = verify(&arguments.directory, &list, arguments.key.as_ref())
         .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     if problems.is_empty() {
         print(&format!("{}: complete\n", arguments.directory.display()))?;
@@ -134,6 +163,39 @@ fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
         errors: problems.iter().map(ToString::to_string).collect(),
         hints: vec![format!("build it again: metalform bundle build -o {}", arguments.directory.display())],
     })
+}
+
+fn keygen(arguments: &Keygen) -> Result<ExitCode, Failure> {
+    let failed = |error: BundleSignatureError| Failure::from_error(Exit::Configuration, &error);
+    let key = BundleSigningKey::generate().map_err(failed)?;
+    let public = arguments.key.with_added_extension("pub");
+    let files = [
+        (&arguments.key, key.to_text().map_err(failed)?, PRIVATE),
+        (&public, key.public_text().map_err(failed)?, PUBLIC),
+    ];
+    for (path, content, mode) in files {
+        atomic_file::create(path, content.as_bytes(), mode)
+            .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    }
+    let key: BundleKey =
+        key.public_text().map_err(failed)?.parse().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
+    print(&format!("bundleKey: {key}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sign(arguments: &Sign) -> Result<ExitCode, Failure> {
+    let path = arguments.key.display();
+    let text = std::fs::read_to_string(&arguments.key)
+        .map_err(|error| Failure::new(Exit::Configuration, format!("{path}: {error}")))?;
+    let key = BundleSigningKey::parse(&text)
+        .map_err(|error| Failure::new(Exit::Configuration, format!("{path}: {error}")))?;
+    let bundle = Bundle::read(&arguments.directory)
+        .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    let comment = format!("Kubernetes {}", bundle.kubernetes_version().unwrap_or("none"));
+    signature::sign(&arguments.directory, &key, &comment)
+        .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    print(&format!("{}: signed\n", arguments.directory.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(arguments: &List) -> Result<ExitCode, Failure> {

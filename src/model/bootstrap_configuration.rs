@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::api_contract::{API_VERSION, METALK8S_API_VERSIONS};
+use super::bundle_key::BundleKey;
 use super::cluster::{EtcdSnapshotOptions, KubernetesOptions};
 use super::cluster_networks::Networks;
 use super::document::{Booleans, Document, Problem, Problems};
@@ -33,6 +34,8 @@ pub struct BootstrapConfiguration {
     /// Directories of the bundles, absolute; at least one (`bundles`, MetalK8s: `archives`). The control plane, and each
     /// node that names no version, is made of the first one.
     pub bundles: Vec<PathBuf>,
+    /// The key that each bundle must be signed with; `None` accepts bundles without a signature.
+    pub bundle_key: Option<BundleKey>,
     /// Settings of the Kubernetes components.
     pub kubernetes: KubernetesOptions,
     /// The snapshots of etcd that a timer takes.

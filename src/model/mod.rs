@@ -2,6 +2,7 @@
 
 pub mod api_contract;
 pub mod bootstrap_configuration;
+pub mod bundle_key;
 pub mod cluster;
 pub mod cluster_networks;
 pub mod document;

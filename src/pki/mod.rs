@@ -6,6 +6,7 @@
 
 pub mod authorities;
 pub mod authority;
+pub mod bundle_signature;
 pub mod certificate_request;
 mod ecdsa;
 pub mod encryption_key;

@@ -13,6 +13,7 @@ use super::states::{self, StatesError};
 use super::workspace_origin::WorkspaceOrigin;
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles, ClusterBundlesError};
 use crate::bundle::format::{IndexPaths, RepositoryIndex};
+use crate::bundle::manifest::BundleManifestError;
 use crate::engine::facts::{self, FactsError};
 use crate::engine::nonce::Nonce;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
@@ -144,6 +145,10 @@ impl CommandError for WorkspaceError {
             Self::OtherMachine { .. } => {
                 "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
             }
+            Self::Bundles(ClusterBundlesError::Manifest { error: BundleManifestError::Signature(_), .. }) => {
+                "use a bundle that is signed with bundleKey in /etc/metalform/bootstrap.yaml; nothing was changed"
+                    .to_owned()
+            }
             Self::Bundles(ClusterBundlesError::Manifest { directory, .. }) => format!(
                 "build it with `metalform bundle build -o {}` on a machine with network access",
                 directory.display()
@@ -202,7 +207,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     if let Some(expected) = configuration.ca_node.as_ref().filter(|expected| **expected != name) {
         return Err(WorkspaceError::OtherMachine { found: name, expected: expected.clone() });
     }
-    let bundles = ClusterBundles::read(&configuration.bundles)?;
+    let bundles = ClusterBundles::read(&configuration.bundles, configuration.bundle_key.as_ref())?;
     let subject = Subject { name: name.clone(), address, indexes: indexes(&bundles)? };
     // Without its keys a cluster looks like something else: that comes before anything is decided.
     trust::check(&layout, &subject)?;

@@ -26,6 +26,10 @@ pub(super) struct File {
     /// each node that names no version, is made of the first one.
     #[schemars(with = "OneOrMany")]
     pub bundles: Spanned<OneOrMany>,
+    /// Public key of minisign that each bundle must be signed with: `RWQ...`. Without it, bundles need no signature.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub bundle_key: Option<Spanned<String>>,
     /// Settings of the Kubernetes components.
     #[serde(default)]
     pub kubernetes: Kubernetes,
@@ -42,8 +46,16 @@ impl File {
         bundles: Spanned<OneOrMany>,
         kubernetes: Kubernetes,
     ) -> Self {
-        let etcd = Etcd::default();
-        Self { _api_version: String::new(), _kind: String::new(), networks, ca, bundles, kubernetes, etcd }
+        Self {
+            _api_version: String::new(),
+            _kind: String::new(),
+            networks,
+            ca,
+            bundles,
+            bundle_key: None,
+            kubernetes,
+            etcd: Etcd::default(),
+        }
     }
 }
 

@@ -24,7 +24,8 @@ fn every_field_is_parsed() {
     assert_eq!(read.networks.api_service_ip.to_string(), "172.20.0.1");
     assert_eq!(read.networks.dns_ip.to_string(), "172.20.0.10");
     assert_eq!(read.ca_node.unwrap().as_str(), "bootstrap");
-    assert_eq!(read.bundles, [Path::new("/srv/metalform/1.35")]);
+    assert_eq!(read.bundles, ["/srv/metalform/1.35", "/srv/metalform/1.34"].map(Path::new));
+    assert!(read.bundle_key.is_some_and(|key| key.as_str().starts_with("RWQf6L")));
     let node_ports = ["10.10.0.0/24", "10.20.0.0/24", "10.21.0.0/24"].map(|network| network.parse().unwrap());
     assert_eq!(read.networks.node_ports, node_ports);
     assert_eq!(
@@ -49,6 +50,7 @@ fn absent_fields_have_defaults() {
     assert_eq!(read.kubernetes, KubernetesOptions::default());
     assert_eq!(read.etcd_snapshots, EtcdSnapshotOptions { interval_hours: 6, keep: 5 });
     assert_eq!(read.ca_node, None);
+    assert_eq!(read.bundle_key, None);
     assert_eq!(read.networks.node_ports, read.networks.workload_plane.cidrs);
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_saphyr::Spanned;
 
 use super::{BootstrapConfiguration, networks, syntax};
+use crate::model::bundle_key::BundleKey;
 use crate::model::cluster::{EtcdSnapshotOptions, KubernetesOptions};
 use crate::model::document::{Document, Problem, Problems};
 use crate::model::name::HostName;
@@ -19,12 +20,19 @@ pub(super) fn validate(
     let networks = networks::validate(document, file.networks, &mut problems);
     let ca_node = file.ca.and_then(|ca| host_name(document, &ca.node, &mut problems));
     let bundles = bundles(document, file.bundles, &mut problems);
+    let bundle_key = file.bundle_key.and_then(|key| bundle_key(document, &key, &mut problems));
     let kubernetes = kubernetes(document, file.kubernetes, &mut problems);
     let etcd_snapshots = etcd_snapshots(document, file.etcd.snapshots, &mut problems);
     match networks {
-        Some(networks) if problems.is_empty() => {
-            Ok(BootstrapConfiguration { networks, ca_node, bundles, kubernetes, etcd_snapshots, warnings })
-        }
+        Some(networks) if problems.is_empty() => Ok(BootstrapConfiguration {
+            networks,
+            ca_node,
+            bundles,
+            bundle_key,
+            kubernetes,
+            etcd_snapshots,
+            warnings,
+        }),
         _ => Err(Problems::in_order(problems)),
     }
 }
@@ -60,6 +68,17 @@ fn bundles(
         }
     }
     paths.into_iter().map(|path| PathBuf::from(path.value)).collect()
+}
+
+fn bundle_key(
+    document: &Document<'_>,
+    key: &Spanned<String>,
+    problems: &mut Vec<Problem>,
+) -> Option<BundleKey> {
+    key.value
+        .parse()
+        .map_err(|error| problems.push(document.problem(key.referenced, format!("bundleKey: {error}"))))
+        .ok()
 }
 
 fn kubernetes(

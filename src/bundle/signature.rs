@@ -1,0 +1,73 @@
+//! The file with the signature of a bundle's manifest. The manifest has the digest of every other file.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::manifest;
+use crate::model::bundle_key::BundleKey;
+use crate::pki::bundle_signature::{self, BundleSignatureError, BundleSigningKey};
+
+/// The file name in the bundle's directory.
+pub const FILE_NAME: &str = "bundle.yaml.minisig";
+
+/// Why a bundle is not trusted, or not signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SignatureFileError {
+    /// There is no signature.
+    #[error("{path} does not exist: the bundle is not signed")]
+    Unsigned {
+        /// Of the signature.
+        path: String,
+    },
+    /// A file cannot be read or written.
+    #[error("cannot access {path}")]
+    Access {
+        /// Of the file.
+        path: String,
+        /// From the operating system.
+        source: io::Error,
+    },
+    /// The signature.
+    #[error("{path}: {error}")]
+    Signature {
+        /// Of the signature.
+        path: String,
+        /// What is wrong.
+        error: BundleSignatureError,
+    },
+}
+
+/// Checks that the text of the manifest of the bundle in `directory` is signed with this key.
+///
+/// # Errors
+/// When it is not.
+pub fn check(directory: &Path, manifest: &str, key: &BundleKey) -> Result<(), SignatureFileError> {
+    let file = directory.join(FILE_NAME);
+    let path = file.display().to_string();
+    let signature = match fs::read_to_string(&file) {
+        Ok(signature) => signature,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(SignatureFileError::Unsigned { path });
+        }
+        Err(source) => return Err(SignatureFileError::Access { path, source }),
+    };
+    bundle_signature::verify(key, manifest.as_bytes(), &signature)
+        .map_err(|error| SignatureFileError::Signature { path, error })
+}
+
+/// Signs the manifest of the bundle in `directory`, in place of an earlier signature.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn sign(directory: &Path, key: &BundleSigningKey, comment: &str) -> Result<(), SignatureFileError> {
+    let access = |path: &Path| {
+        let path = path.display().to_string();
+        move |source| SignatureFileError::Access { path, source }
+    };
+    let (signed, file) = (directory.join(manifest::FILE_NAME), directory.join(FILE_NAME));
+    let content = fs::read(&signed).map_err(access(&signed))?;
+    let failed = |error| SignatureFileError::Signature { path: file.display().to_string(), error };
+    let signature = key.sign(&content, comment).map_err(failed)?;
+    fs::write(&file, signature).map_err(access(&file))
+}
