@@ -17,6 +17,7 @@ use super::digest::Sha256;
 use super::download::{DownloadError, Downloader};
 use super::entry::{self, Draft, Entry, EntryError};
 use super::event::{BundleEvent, BundleEvents};
+use super::file_records::file_records;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
@@ -299,7 +300,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         provenance: parts.iter().map(|(part, _, entry)| (part.clone(), entry.provenance.clone())).collect(),
         images,
         packages: packages.into_iter().map(|entry| entry.package).collect(),
-        files: entry::records(staging.path()).map_err(write)?,
+        files: file_records(staging.path()).map_err(write)?,
     };
     publish(staging, &bundle, &request.output).map_err(write)?;
     Ok(bundle)

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{BundledPackage, FileRecord};
 use super::digest::Sha256;
+use super::file_records::file_records;
 
 const FILE_NAME: &str = "entry.json";
 /// The directory of an entry's files, by their path in the bundle.
@@ -119,7 +120,7 @@ impl Draft {
         let place = self.place.clone();
         let keep = || {
             let root = self.directory.path();
-            let files = records(&root.join(CONTENT))?;
+            let files = file_records(&root.join(CONTENT))?;
             for path in files.keys() {
                 fs::set_permissions(root.join(CONTENT).join(path), fs::Permissions::from_mode(0o644))?;
             }
@@ -138,27 +139,4 @@ impl Draft {
         };
         keep().map_err(|source| EntryError { path: place.display().to_string(), source })
     }
-}
-
-/// Digests and sizes of all files below a directory, by relative path.
-///
-/// # Errors
-/// From the operating system.
-pub(super) fn records(root: &Path) -> io::Result<BTreeMap<String, FileRecord>> {
-    let mut found = BTreeMap::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                directories.push(entry.path());
-                continue;
-            }
-            let (sha256, size) = Sha256::of_file(&entry.path())?;
-            let path = entry.path();
-            let path = path.strip_prefix(root).map_err(io::Error::other)?.display().to_string();
-            found.insert(path, FileRecord { sha256, size });
-        }
-    }
-    Ok(found)
 }

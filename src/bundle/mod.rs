@@ -15,6 +15,7 @@ pub mod digest;
 pub mod download;
 pub mod entry;
 pub mod event;
+mod file_records;
 pub mod format;
 mod go_module;
 pub mod go_source;

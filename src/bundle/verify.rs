@@ -9,7 +9,7 @@ use oci_spec::image::{Descriptor, ImageManifest};
 use super::component::ComponentList;
 use super::content::FileRecord;
 use super::digest::Sha256;
-use super::entry;
+use super::file_records::file_records;
 use super::format::{self, Unmet};
 use super::manifest::{self, Bundle, BundleManifestError};
 use super::{oci_layout, signature};
@@ -128,7 +128,7 @@ pub fn verify(
 /// # Errors
 /// When the directory cannot be read.
 pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
-    let found = entry::records(directory)
+    let found = file_records(directory)
         .map_err(|source| BundleManifestError::Read { path: directory.display().to_string(), source })?;
     let describe = |record: &FileRecord| format!("{} ({} bytes)", record.sha256, record.size);
     let listed = bundle.files.iter().filter_map(|(path, expected)| match found.get(path) {

@@ -159,7 +159,7 @@ fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     Err(Failure {
-        exit: Exit::Configuration,
+        exit: Exit::Host,
         errors: problems.iter().map(ToString::to_string).collect(),
         hints: vec![format!("build it again: metalform bundle build -o {}", arguments.directory.display())],
     })

@@ -43,7 +43,10 @@ pub enum BootstrapError {
 
 impl CommandError for BootstrapError {
     fn class(&self) -> ErrorClass {
-        ErrorClass::Configuration
+        match self {
+            Self::Unreadable(_) => ErrorClass::Configuration,
+            Self::Damaged { .. } => ErrorClass::Host,
+        }
     }
 
     fn errors(&self) -> Vec<String> {
