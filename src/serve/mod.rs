@@ -6,3 +6,4 @@ pub mod http;
 pub mod notify;
 mod registry_front;
 pub mod reloading_certificate;
+pub mod secure_listener;
