@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
 
+use super::controller_metrics::{ControllerMetrics, PassResult};
 use super::host_life_pass::pass_over_host;
 use super::host_workers::HostWorkers;
 use super::life_context::LifeContext;
@@ -33,6 +35,8 @@ pub struct PassSettings {
     pub max_pods: u32,
     /// Receives what reports the passes, as far as it has room.
     pub events: Sender<ObjectEvent>,
+    /// Counts the passes.
+    pub metrics: Arc<ControllerMetrics>,
 }
 
 /// Passes over one cluster.
@@ -150,12 +154,27 @@ impl ClusterPasses {
 #[async_trait]
 impl Passes for ClusterPasses {
     async fn pass(&self, key: &PassKey) -> Result<NextPass, MachinePassError> {
-        let Some(pass) = self.over(key).await? else { return Ok(NextPass::OnChange) };
-        if let Some(conflict) = &pass.conflict {
-            tracing::debug!("{key}: {conflict}");
+        let began = Instant::now();
+        let ended = self.over(key).await;
+        let is_conflict = matches!(&ended, Ok(Some(MachinePass { conflict: Some(_), .. })));
+        let result = match &ended {
+            Err(_) => PassResult::Error,
+            Ok(_) if is_conflict => PassResult::Conflict,
+            Ok(_) => PassResult::Success,
+        };
+        self.settings.metrics.reconciled(key, result, began.elapsed());
+        match ended {
+            Ok(None) => Ok(NextPass::OnChange),
+            Ok(Some(pass)) => {
+                if let Some(conflict) = &pass.conflict {
+                    tracing::debug!("{key}: {conflict}");
+                }
+                pass.events.into_iter().for_each(|event| self.report(event));
+                pass.ready_after.into_iter().for_each(|after| self.settings.metrics.machine_ready(after));
+                Ok(pass.next)
+            }
+            Err(error) => Err(error),
         }
-        pass.events.into_iter().for_each(|event| self.report(event));
-        Ok(pass.next)
     }
 }
 

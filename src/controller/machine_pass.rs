@@ -12,7 +12,7 @@
 //! One pass at a time over one object. Two controllers that overlap create no object twice and resize no set twice, since
 //! names follow from what they are for, and versions are compared.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::{Client, ResourceExt};
 
 use super::machine_requests::{CarriedOut, carry_out, read_rollout, read_set};
@@ -36,6 +36,8 @@ pub struct MachinePass {
     pub done: Vec<MachineWrite>,
     /// What reports them, in order. Those of a pass that fails are lost.
     pub events: Vec<ObjectEvent>,
+    /// Where a Machine became Ready for the first time: the time from its creation.
+    pub ready_after: Option<SignedDuration>,
     /// What ended the pass, if an object changed meanwhile.
     pub conflict: Option<ApiError>,
     /// When the next pass is due.
@@ -122,12 +124,18 @@ pub async fn pass_over_set(
 
 impl MachinePass {
     pub(super) fn resting(wake: Option<Timestamp>) -> Self {
-        Self { done: Vec::new(), events: Vec::new(), conflict: None, next: NextPass::of(wake) }
+        Self {
+            done: Vec::new(),
+            events: Vec::new(),
+            ready_after: None,
+            conflict: None,
+            next: NextPass::of(wake),
+        }
     }
 
     pub(super) fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
         let next = if again || carried.conflict.is_some() { NextPass::Now } else { NextPass::of(wake) };
-        Self { done: carried.done, events: Vec::new(), conflict: carried.conflict, next }
+        Self { done: carried.done, events: Vec::new(), ready_after: None, conflict: carried.conflict, next }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use metalform::controller::controller_metrics::ControllerMetrics;
 use metalform::controller::job_performer::{JobContext, JobPerformer};
 use metalform::controller::leadership::lead;
 use metalform::controller::machine_controller::{ControllerSettings, control};
@@ -149,7 +150,17 @@ pub fn phases(api: &ScriptedApi) -> Vec<String> {
 
 /// Runs the controllers until `holds`, or for ten minutes.
 pub async fn until(api: &ScriptedApi, performer: &Arc<Performer>, holds: impl Fn() -> bool) {
-    let controllers = control(api.client(), performer.clone(), settings(), now);
+    until_measured(api, performer, &Arc::new(ControllerMetrics::new(now)), holds).await;
+}
+
+/// The same with metrics that outlast the run.
+pub async fn until_measured(
+    api: &ScriptedApi,
+    performer: &Arc<Performer>,
+    metrics: &Arc<ControllerMetrics>,
+    holds: impl Fn() -> bool,
+) {
+    let controllers = control(api.client(), performer.clone(), settings(), metrics.clone(), now);
     let looking = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -254,7 +265,8 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
     let (client_a, client_b) = (api.client(), api.client());
     let (handle, cancel) = cancel::channel();
     let leads = |performer: Arc<Performer>, client: kube::Client| {
-        move || control(client.clone(), performer.clone(), settings(), now)
+        let metrics = Arc::new(ControllerMetrics::new(now));
+        move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
     };
     let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
     let a = lead(&client_a, "a/1", now, work_a, &cancel);
