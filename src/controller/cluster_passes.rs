@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -24,6 +25,7 @@ use crate::machine::pass_events;
 use crate::machine::pool::Pool;
 use crate::machine::rollout_decision::RolloutObjects;
 use crate::machine::set_decision::SetObjects;
+use crate::model::error_chain::error_chain;
 
 /// The versions of the API servers are read again after this time.
 const VERSIONS: SignedDuration = SignedDuration::from_mins(5);
@@ -113,6 +115,17 @@ impl ClusterPasses {
         }
     }
 
+    /// The object, if it exists.
+    fn object(&self, key: &PassKey) -> Option<ObjectReference> {
+        let caches = &self.caches;
+        Some(match key {
+            PassKey::Deployment(key) => caches.deployments.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Set(key) => caches.sets.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Machine(key) => caches.machines.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Host(name) => caches.hosts.find(|one| one.name_any() == *name)?.object_ref(&()),
+        })
+    }
+
     async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {
         let rules = self.rules().await?;
         let context = LifeContext { client: &self.client, workers: self.workers.as_ref(), rules: &rules };
@@ -173,7 +186,14 @@ impl Passes for ClusterPasses {
                 pass.ready_after.into_iter().for_each(|after| self.settings.metrics.machine_ready(after));
                 Ok(pass.next)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                if error.is_reported()
+                    && let Some(object) = self.object(key)
+                {
+                    self.report(pass_events::of_failed(object, error_chain(&error)));
+                }
+                Err(error)
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ pub type PoolOffers = dyn Fn(&MachineDeployment) -> PoolOffer + Send + Sync;
 pub struct MachinePass {
     /// Every write that was accepted, in order.
     pub done: Vec<MachineWrite>,
-    /// What reports them, in order. Those of a pass that fails are lost.
+    /// What reports them, in order. Those of a pass that fails are lost: an Event has its error.
     pub events: Vec<ObjectEvent>,
     /// Where a Machine became Ready for the first time: the time from its creation.
     pub ready_after: Option<SignedDuration>,
@@ -71,6 +71,19 @@ pub enum MachinePassError {
     /// A token of a kubelet cannot be revoked.
     #[error(transparent)]
     Token(#[from] TokenError),
+}
+
+impl MachinePassError {
+    /// Whether an Event has it. One of an object that had changed is repeated at once with the present one, and without an
+    /// API server there is no Event either; what nothing can be decided for has an Event of its own.
+    pub fn is_reported(&self) -> bool {
+        let error = match self {
+            Self::Api(error) | Self::Token(TokenError::Api(error)) => error,
+            Self::Token(TokenError::NameTooLong { .. }) => return true,
+            Self::Decision { .. } => return false,
+        };
+        !matches!(error, ApiError::Conflict { .. } | ApiError::Unreachable { .. })
+    }
 }
 
 /// One pass over a MachineDeployment, whose caches show `cached`.
@@ -142,5 +155,36 @@ impl MachinePass {
 impl NextPass {
     fn of(wake: Option<Timestamp>) -> Self {
         wake.map_or(Self::OnChange, Self::At)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_itself_or_reaches_no_api_server_has_no_event() {
+        let refused = |code| {
+            let status = kube::core::Status { code, ..kube::core::Status::failure("detail", "Reason") };
+            ApiError::new("patch", "machine/m", kube::Error::Api(status.boxed()))
+        };
+        let undecided = || MachinePassError::Decision {
+            name: "d".to_owned(),
+            source: RolloutDecisionError::NameTaken { name: "d-1".to_owned() },
+        };
+        for (error, expected) in [
+            (MachinePassError::Api(refused(403)), true),
+            (MachinePassError::Api(refused(404)), true),
+            (MachinePassError::Api(refused(422)), true),
+            (MachinePassError::Api(refused(500)), true),
+            (MachinePassError::Api(refused(409)), false),
+            (MachinePassError::Api(ApiError::silent("get", "machine/m")), false),
+            (MachinePassError::Token(TokenError::Api(refused(403))), true),
+            (MachinePassError::Token(TokenError::Api(refused(409))), false),
+            (MachinePassError::Token(TokenError::NameTooLong { name: "h".parse().unwrap() }), true),
+            (undecided(), false),
+        ] {
+            assert_eq!(error.is_reported(), expected, "{error}");
+        }
     }
 }

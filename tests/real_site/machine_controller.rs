@@ -244,6 +244,49 @@ async fn a_rollout_is_reported_by_events_that_it_does_not_depend_on() {
     assert!(api.lock().store.all("events").is_empty());
 }
 
+/// Events about passes that failed: kind of the object, message, how often.
+fn errors(api: &ScriptedApi) -> Vec<(String, String, u64)> {
+    let server = api.lock();
+    let all = server.store.all("events").into_iter().filter(|event| event["reason"] == "ReconcileError");
+    all.map(|event| {
+        assert_eq!(event["type"], "Warning");
+        let kind = text(&event["involvedObject"]["kind"]);
+        (kind, text(&event["message"]), event["count"].as_u64().unwrap())
+    })
+    .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_fails_is_reported_by_one_event_and_a_conflict_by_none() {
+    let api = cluster(1);
+    {
+        let rules = &mut api.lock().rules;
+        rules.clear();
+        rules.add("patch hosts/rack-1/status", Fate::Status(403), Some(4));
+        rules.add("patch machinesets", Fate::Status(409), Some(2));
+        // No API server answers: no Event has that.
+        rules.add("patch hosts/rack-2/status", Fate::Refused, Some(3));
+        rules.add("patch ", Fate::Slow(Duration::from_millis(1)), None);
+    }
+    let performer = Arc::new(Performer::new(&api, "a"));
+    let metrics = Arc::new(ControllerMetrics::new(now));
+    until_measured(&api, &performer, &metrics, || {
+        phases(&api) == ["Running"]
+            && states(&api).values().filter(|state| *state == "Available").count() == 1
+    })
+    .await;
+    let message =
+        "cannot patch status of host/rack-1: forbidden: forbidden: cannot patch hosts/rack-1/status";
+    assert_eq!(errors(&api), [("Host".to_owned(), message.to_owned(), 4)]);
+    let text = metrics.text();
+    for (result, expected) in [("error", 7), ("conflict", 2)] {
+        let lines = text.lines().filter(|line| line.contains(&format!("result=\"{result}\"}} ")));
+        let counted: u64 = lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+        // Of jobs none failed.
+        assert_eq!(counted, expected, "{result}\n{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn controllers_at_rest_write_nothing() {
     let api = cluster(2);
