@@ -38,6 +38,8 @@ mod machine_commands;
 mod machine_controller;
 #[path = "real_site/machine_lives/mod.rs"]
 mod machine_lives;
+#[path = "real_site/machine_metrics.rs"]
+mod machine_metrics;
 #[path = "real_site/machine_passes.rs"]
 mod machine_passes;
 #[path = "real_site/operation_copy.rs"]

@@ -1,16 +1,25 @@
 //! `metalform machine-controller`.
 
+use std::future::pending;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
+use tokio::sync::watch;
 
+use super::clock;
 use super::failure::{Exit, Failure};
 use super::invocation::Invocation;
 use super::ssh_arguments::SshArguments;
 use super::workspace;
-use crate::controller::machine_controller::{self, ControllerSettings};
+use crate::controller::controller_metrics::ControllerMetrics;
+use crate::controller::machine_controller::{self, ControllerOutputs, ControllerSettings};
+use crate::serve::metrics_server::{MetricsServer, MetricsSource};
 use crate::serve::notify;
+use crate::serve::secure_listener::{ListenConfig, ListenError};
+use crate::workspace::layout::Layout;
 
 /// Run the controllers of Machines: deploy, replace and reset hosts of the pool as MachineDeployments require; the unit
 /// metalform-machine-controller.service runs it
@@ -22,6 +31,10 @@ pub struct MachineControllerArgs {
     /// Provision at most N hosts at the same time
     #[arg(long, value_name = "N", default_value = "10")]
     provisionings: NonZeroUsize,
+    /// Serve metrics at https://ADDRESS:PORT/metrics, to clients with a token of the cluster and the right to get that path
+    /// (ClusterRole metalform:machine-metrics)
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics_listen: Option<SocketAddr>,
     #[command(flatten)]
     ssh: SshArguments,
 }
@@ -30,15 +43,46 @@ impl MachineControllerArgs {
     /// Runs until it is interrupted: what is begun on hosts then, the next run resumes.
     ///
     /// # Errors
-    /// When the workspace or the credentials cannot be read. Later failures are logged and tried again.
+    /// When the workspace or the credentials cannot be read, or the metrics cannot be served. Later failures are logged and
+    /// tried again.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let workspace = workspace::open(invocation, &self.ssh).await?;
+        let metrics = Arc::new(ControllerMetrics::new(clock::now));
+        let (client, present) = watch::channel(None);
+        let text = metrics.clone();
+        let source = MetricsSource { text: Arc::new(move || text.text()), client: present };
+        let server = self.metrics_server(&workspace.layout, source).await?;
         notify::ready();
         let max_pods = workspace.configuration.kubernetes.max_pods;
         let settings = ControllerSettings { provisionings: self.provisionings, max_pods };
-        machine_controller::run(workspace, settings, &invocation.cancel)
-            .await
-            .map_err(|error| Failure::from_error(Exit::Api, &error))?;
+        let outputs = ControllerOutputs { metrics, client };
+        let controllers = machine_controller::run(workspace, settings, &outputs, &invocation.cancel);
+        let ended = match server {
+            None => controllers.await,
+            Some(server) => tokio::select! {
+                ended = controllers => ended,
+                () = server.run(pending()) => Ok(()),
+            },
+        };
+        ended.map_err(|error| Failure::from_error(Exit::Api, &error))?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    async fn metrics_server(
+        &self,
+        layout: &Layout,
+        source: MetricsSource,
+    ) -> Result<Option<MetricsServer>, Failure> {
+        let Some(listen) = self.metrics_listen else { return Ok(None) };
+        let (certificate, key) = layout.machine_metrics();
+        let config = ListenConfig { listen, certificate, key, clock: clock::now };
+        let bound = MetricsServer::bind(&config, source).await;
+        bound.map(Some).map_err(|error| {
+            let failure = Failure::from_error(Exit::Host, &error);
+            match error {
+                ListenError::Certificate(_) => failure.hint("run `metalform bootstrap`, which issues it"),
+                _ => failure,
+            }
+        })
     }
 }

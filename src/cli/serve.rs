@@ -14,6 +14,7 @@ use crate::engine::cancel::CancelLevel;
 use crate::operation::cluster_site::REGISTRY;
 use crate::serve::http::{HttpConfig, HttpError, HttpServer};
 use crate::serve::notify;
+use crate::serve::secure_listener::ListenConfig;
 
 /// Serve packages and images to the cluster; the unit metalform.service runs it, as a user that can read no other
 /// key than its own
@@ -42,15 +43,14 @@ impl Serve {
     /// # Errors
     /// When it cannot listen, or its certificate or the bundle cannot be used.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
-        let config = HttpConfig {
+        let listen = ListenConfig {
             listen: self.listen,
             certificate: self.certificate.clone(),
             key: self.key.clone(),
-            bundles: self.bundles.clone(),
-            overlay: self.indexes.clone(),
-            registry: REGISTRY,
             clock: clock::now,
         };
+        let (bundles, overlay) = (self.bundles.clone(), self.indexes.clone());
+        let config = HttpConfig { listen, bundles, overlay, registry: REGISTRY };
         let server = HttpServer::bind(&config).await.map_err(|error| {
             let failure = Failure::from_error(Exit::Host, &error);
             match error {

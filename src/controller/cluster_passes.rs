@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
 
+use super::controller_metrics::{ControllerMetrics, PassResult};
 use super::host_life_pass::pass_over_host;
 use super::host_workers::HostWorkers;
 use super::life_context::LifeContext;
@@ -22,6 +25,7 @@ use crate::machine::pass_events;
 use crate::machine::pool::Pool;
 use crate::machine::rollout_decision::RolloutObjects;
 use crate::machine::set_decision::SetObjects;
+use crate::model::error_chain::error_chain;
 
 /// The versions of the API servers are read again after this time.
 const VERSIONS: SignedDuration = SignedDuration::from_mins(5);
@@ -33,6 +37,8 @@ pub struct PassSettings {
     pub max_pods: u32,
     /// Receives what reports the passes, as far as it has room.
     pub events: Sender<ObjectEvent>,
+    /// Counts the passes.
+    pub metrics: Arc<ControllerMetrics>,
 }
 
 /// Passes over one cluster.
@@ -109,6 +115,17 @@ impl ClusterPasses {
         }
     }
 
+    /// The object, if it exists.
+    fn object(&self, key: &PassKey) -> Option<ObjectReference> {
+        let caches = &self.caches;
+        Some(match key {
+            PassKey::Deployment(key) => caches.deployments.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Set(key) => caches.sets.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Machine(key) => caches.machines.find(|one| is(one, key))?.object_ref(&()),
+            PassKey::Host(name) => caches.hosts.find(|one| one.name_any() == *name)?.object_ref(&()),
+        })
+    }
+
     async fn over(&self, key: &PassKey) -> Result<Option<MachinePass>, MachinePassError> {
         let rules = self.rules().await?;
         let context = LifeContext { client: &self.client, workers: self.workers.as_ref(), rules: &rules };
@@ -150,12 +167,34 @@ impl ClusterPasses {
 #[async_trait]
 impl Passes for ClusterPasses {
     async fn pass(&self, key: &PassKey) -> Result<NextPass, MachinePassError> {
-        let Some(pass) = self.over(key).await? else { return Ok(NextPass::OnChange) };
-        if let Some(conflict) = &pass.conflict {
-            tracing::debug!("{key}: {conflict}");
+        let began = Instant::now();
+        let ended = self.over(key).await;
+        let is_conflict = matches!(&ended, Ok(Some(MachinePass { conflict: Some(_), .. })));
+        let result = match &ended {
+            Err(_) => PassResult::Error,
+            Ok(_) if is_conflict => PassResult::Conflict,
+            Ok(_) => PassResult::Success,
+        };
+        self.settings.metrics.reconciled(key, result, began.elapsed());
+        match ended {
+            Ok(None) => Ok(NextPass::OnChange),
+            Ok(Some(pass)) => {
+                if let Some(conflict) = &pass.conflict {
+                    tracing::debug!("{key}: {conflict}");
+                }
+                pass.events.into_iter().for_each(|event| self.report(event));
+                pass.ready_after.into_iter().for_each(|after| self.settings.metrics.machine_ready(after));
+                Ok(pass.next)
+            }
+            Err(error) => {
+                if error.is_reported()
+                    && let Some(object) = self.object(key)
+                {
+                    self.report(pass_events::of_failed(object, error_chain(&error)));
+                }
+                Err(error)
+            }
         }
-        pass.events.into_iter().for_each(|event| self.report(event));
-        Ok(pass.next)
     }
 }
 

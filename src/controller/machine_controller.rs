@@ -5,17 +5,21 @@
 //! - They begin again with a new client when their kubeconfig is replaced.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::mpsc::{channel, unbounded_channel};
+use tokio::sync::watch;
 
 use super::cluster_passes::{ClusterPasses, PassSettings};
+use super::controller_metrics::ControllerMetrics;
 use super::host_jobs::{PoolPerformer, SshPorts};
 use super::job_performer::JobPerformer;
 use super::kubelet_signer::replaced;
+use super::measured_performer::MeasuredPerformer;
+use super::pool_collector::LeaderView;
 use super::pool_workers::PoolWorkers;
 use super::wake::ObjectChange;
 use super::{event_recorder, leadership, machine_caches, pass_loop};
@@ -36,6 +40,14 @@ pub struct ControllerSettings {
     pub max_pods: u32,
 }
 
+/// What the controllers give to others of their process.
+pub struct ControllerOutputs {
+    /// What they count.
+    pub metrics: Arc<ControllerMetrics>,
+    /// Their present client, with the credentials of the present kubeconfig.
+    pub client: watch::Sender<Option<Client>>,
+}
+
 /// Runs them until they are cancelled. Failures are logged and tried again.
 ///
 /// # Errors
@@ -43,6 +55,7 @@ pub struct ControllerSettings {
 pub async fn run(
     workspace: Arc<Workspace>,
     settings: ControllerSettings,
+    outputs: &ControllerOutputs,
     cancel: &Cancel,
 ) -> Result<(), ApiError> {
     let kubeconfig = workspace.layout.machine_controller_conf();
@@ -50,10 +63,12 @@ pub async fn run(
     loop {
         let version = FileVersion::of(&[&kubeconfig]);
         let client = client::connect_without_retry(&kubeconfig).await?;
+        outputs.client.send_replace(Some(client.clone()));
         let ports = Arc::new(SshPorts { workspace: workspace.clone(), client: client.clone() });
         let performer: Arc<dyn JobPerformer> =
             Arc::new(PoolPerformer { workspace: workspace.clone(), client: client.clone(), ports });
-        let work = || control(client.clone(), performer.clone(), settings, workspace.now);
+        let work =
+            || control(client.clone(), performer.clone(), settings, outputs.metrics.clone(), workspace.now);
         tokio::select! {
             () = leadership::lead(&client, &me, workspace.now, work, cancel) => return Ok(()),
             () = replaced(&kubeconfig, version) => tracing::info!("the kubeconfig was replaced: connecting again"),
@@ -66,19 +81,23 @@ pub async fn control(
     client: Client,
     performer: Arc<dyn JobPerformer>,
     settings: ControllerSettings,
+    metrics: Arc<ControllerMetrics>,
     clock: fn() -> Timestamp,
 ) {
     let (caches, due) = machine_caches::watch(&client);
     let (changed, worked) = unbounded_channel();
+    let queue = Arc::new(Mutex::default());
+    let _leading = metrics.lead(LeaderView { caches: caches.clone(), queue: queue.clone() });
+    let performer = Arc::new(MeasuredPerformer { performer, metrics: metrics.clone() });
     let workers = Arc::new(PoolWorkers::new(performer, settings.provisionings, clock, changed));
     let view = caches.clone();
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
     let worked = worked.map(move |host| view.wake_view().woken_by(&ObjectChange::Work(host)));
-    let (events, queue) = channel(event_recorder::QUEUE);
-    let settings = PassSettings { max_pods: settings.max_pods, events };
+    let (events, reported) = channel(event_recorder::QUEUE);
+    let settings = PassSettings { max_pods: settings.max_pods, events, metrics };
     let passes = ClusterPasses::new(client.clone(), caches, workers, clock, settings);
     tokio::select! {
-        () = pass_loop::run(&passes, stream::select(due, worked.boxed()), PASSES, clock) => {}
-        () = event_recorder::record(client, queue, clock) => {}
+        () = pass_loop::run(&passes, stream::select(due, worked.boxed()), &queue, PASSES, clock) => {}
+        () = event_recorder::record(client, reported, clock) => {}
     }
 }

@@ -29,6 +29,7 @@ use crate::machine::life_writes::{self, LifeWrites};
 use crate::machine::lifecycle::{self, MachineLifePlan, MachineScene, MachineStep};
 use crate::machine::object_write::MachineWrite;
 use crate::machine::pass_events;
+use crate::machine::time_to_ready::time_to_ready;
 use crate::model::name::HostName;
 
 /// Plans after which the next one of the same pass is made: after pods are listed, and after a job begins.
@@ -58,7 +59,7 @@ pub async fn pass_over_machine(
         Ok(scene) => scene,
         Err(error) => {
             let write = life_writes::refused(&objects.machine, &error, now).map(MachineWrite::Machine);
-            return finish(context, &objects, LifeWrites { write, again: false }, None).await;
+            return finish(context, &objects, LifeWrites { write, again: false }, None, now).await;
         }
     };
     step(context, &objects, scene, now).await
@@ -112,7 +113,7 @@ async fn step(
     }
     let again = beyond_writes(context, &scene, &plan).await?;
     let writes = life_writes::decide(objects, &scene, &plan, now);
-    finish(context, objects, LifeWrites { again: writes.again || again, ..writes }, Some(&plan)).await
+    finish(context, objects, LifeWrites { again: writes.again || again, ..writes }, Some(&plan), now).await
 }
 
 fn begin(context: LifeContext<'_>, objects: &MachineObjects, plan: &MachineLifePlan) {
@@ -152,11 +153,13 @@ async fn finish(
     objects: &MachineObjects,
     writes: LifeWrites,
     plan: Option<&MachineLifePlan>,
+    now: Timestamp,
 ) -> Result<MachinePass, MachinePassError> {
     let namespace = objects.machine.namespace().unwrap_or_default();
     let carried = carry_out(context.client, &namespace, writes.write.into_iter().collect()).await?;
     let wake = plan.and_then(|plan| plan.wake);
     let step = plan.and_then(|plan| plan.step.as_ref());
     let events = pass_events::of_machine(objects, step, &carried.done);
-    Ok(MachinePass { events, ..MachinePass::after(carried, wake, writes.again) })
+    let ready_after = time_to_ready(&objects.machine, &carried.done, now);
+    Ok(MachinePass { events, ready_after, ..MachinePass::after(carried, wake, writes.again) })
 }

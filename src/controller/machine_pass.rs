@@ -12,7 +12,7 @@
 //! One pass at a time over one object. Two controllers that overlap create no object twice and resize no set twice, since
 //! names follow from what they are for, and versions are compared.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::{Client, ResourceExt};
 
 use super::machine_requests::{CarriedOut, carry_out, read_rollout, read_set};
@@ -34,8 +34,10 @@ pub type PoolOffers = dyn Fn(&MachineDeployment) -> PoolOffer + Send + Sync;
 pub struct MachinePass {
     /// Every write that was accepted, in order.
     pub done: Vec<MachineWrite>,
-    /// What reports them, in order. Those of a pass that fails are lost.
+    /// What reports them, in order. Those of a pass that fails are lost: an Event has its error.
     pub events: Vec<ObjectEvent>,
+    /// Where a Machine became Ready for the first time: the time from its creation.
+    pub ready_after: Option<SignedDuration>,
     /// What ended the pass, if an object changed meanwhile.
     pub conflict: Option<ApiError>,
     /// When the next pass is due.
@@ -69,6 +71,19 @@ pub enum MachinePassError {
     /// A token of a kubelet cannot be revoked.
     #[error(transparent)]
     Token(#[from] TokenError),
+}
+
+impl MachinePassError {
+    /// Whether an Event has it. One of an object that had changed is repeated at once with the present one, and without an
+    /// API server there is no Event either; what nothing can be decided for has an Event of its own.
+    pub fn is_reported(&self) -> bool {
+        let error = match self {
+            Self::Api(error) | Self::Token(TokenError::Api(error)) => error,
+            Self::Token(TokenError::NameTooLong { .. }) => return true,
+            Self::Decision { .. } => return false,
+        };
+        !matches!(error, ApiError::Conflict { .. } | ApiError::Unreachable { .. })
+    }
 }
 
 /// One pass over a MachineDeployment, whose caches show `cached`.
@@ -122,17 +137,54 @@ pub async fn pass_over_set(
 
 impl MachinePass {
     pub(super) fn resting(wake: Option<Timestamp>) -> Self {
-        Self { done: Vec::new(), events: Vec::new(), conflict: None, next: NextPass::of(wake) }
+        Self {
+            done: Vec::new(),
+            events: Vec::new(),
+            ready_after: None,
+            conflict: None,
+            next: NextPass::of(wake),
+        }
     }
 
     pub(super) fn after(carried: CarriedOut, wake: Option<Timestamp>, again: bool) -> Self {
         let next = if again || carried.conflict.is_some() { NextPass::Now } else { NextPass::of(wake) };
-        Self { done: carried.done, events: Vec::new(), conflict: carried.conflict, next }
+        Self { done: carried.done, events: Vec::new(), ready_after: None, conflict: carried.conflict, next }
     }
 }
 
 impl NextPass {
     fn of(wake: Option<Timestamp>) -> Self {
         wake.map_or(Self::OnChange, Self::At)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_itself_or_reaches_no_api_server_has_no_event() {
+        let refused = |code| {
+            let status = kube::core::Status { code, ..kube::core::Status::failure("detail", "Reason") };
+            ApiError::new("patch", "machine/m", kube::Error::Api(status.boxed()))
+        };
+        let undecided = || MachinePassError::Decision {
+            name: "d".to_owned(),
+            source: RolloutDecisionError::NameTaken { name: "d-1".to_owned() },
+        };
+        for (error, expected) in [
+            (MachinePassError::Api(refused(403)), true),
+            (MachinePassError::Api(refused(404)), true),
+            (MachinePassError::Api(refused(422)), true),
+            (MachinePassError::Api(refused(500)), true),
+            (MachinePassError::Api(refused(409)), false),
+            (MachinePassError::Api(ApiError::silent("get", "machine/m")), false),
+            (MachinePassError::Token(TokenError::Api(refused(403))), true),
+            (MachinePassError::Token(TokenError::Api(refused(409))), false),
+            (MachinePassError::Token(TokenError::NameTooLong { name: "h".parse().unwrap() }), true),
+            (undecided(), false),
+        ] {
+            assert_eq!(error.is_reported(), expected, "{error}");
+        }
     }
 }

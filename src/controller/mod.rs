@@ -2,6 +2,7 @@
 
 pub mod certificate_requests;
 pub mod cluster_passes;
+pub mod controller_metrics;
 pub mod csr_verdict;
 pub mod event_recorder;
 pub mod host_jobs;
@@ -17,8 +18,10 @@ pub mod machine_controller;
 pub mod machine_life_pass;
 pub mod machine_pass;
 pub mod machine_requests;
+mod measured_performer;
 pub mod pass_key;
 pub mod pass_loop;
 pub mod pass_queue;
+pub mod pool_collector;
 pub mod pool_workers;
 pub mod wake;

@@ -26,6 +26,21 @@ pub struct ObjectKey {
     pub name: String,
 }
 
+impl PassKey {
+    /// What [`PassKey::kind`] is.
+    pub const KINDS: [&'static str; 4] = ["machinedeployment", "machineset", "machine", "host"];
+
+    /// The kind of the object, in lower case.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Deployment(_) => "machinedeployment",
+            Self::Set(_) => "machineset",
+            Self::Machine(_) => "machine",
+            Self::Host(_) => "host",
+        }
+    }
+}
+
 impl ObjectKey {
     /// Of an object in a namespace.
     pub fn of<K: Resource>(object: &K) -> Self {
@@ -35,12 +50,12 @@ impl ObjectKey {
 
 impl fmt::Display for PassKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, key) = match self {
-            Self::Deployment(key) => ("machinedeployment", key),
-            Self::Set(key) => ("machineset", key),
-            Self::Machine(key) => ("machine", key),
-            Self::Host(name) => return write!(f, "host/{name}"),
-        };
-        write!(f, "{kind}/{}/{}", key.namespace, key.name)
+        let kind = self.kind();
+        match self {
+            Self::Deployment(key) | Self::Set(key) | Self::Machine(key) => {
+                write!(f, "{kind}/{}/{}", key.namespace, key.name)
+            }
+            Self::Host(name) => write!(f, "{kind}/{name}"),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -26,36 +27,41 @@ pub trait Passes: Send + Sync {
 }
 
 /// Passes over what becomes due, at most so many at the same time, until `due` ends. Whatever is in progress is dropped
-/// with the loop.
+/// with the loop. What waits is in `queue`, which nothing else changes.
 pub async fn run(
     passes: &dyn Passes,
     mut due: impl Stream<Item = Vec<PassKey>> + Unpin,
+    queue: &Mutex<PassQueue>,
     limit: NonZeroUsize,
     clock: fn() -> Timestamp,
 ) {
-    let mut queue = PassQueue::default();
     let mut running = FuturesUnordered::new();
     loop {
         while running.len() < limit.get()
-            && let Some(key) = queue.take(clock())
+            && let Some(key) = lock(queue).take(clock())
         {
             running.push(async move {
                 let ended = passes.pass(&key).await;
                 (key, ended)
             });
         }
-        let wake = if running.len() < limit.get() { queue.next_due() } else { None };
+        let wake = if running.len() < limit.get() { lock(queue).next_due() } else { None };
         tokio::select! {
             woken = due.next() => {
                 let Some(woken) = woken else { return };
+                let mut queue = lock(queue);
                 woken.into_iter().for_each(|key| queue.add(key, clock()));
             }
             Some((key, ended)) = running.next(), if !running.is_empty() => {
-                queue.end(&key, end(&key, ended), clock());
+                lock(queue).end(&key, end(&key, ended), clock());
             }
             () = until(wake, clock) => {}
         }
     }
+}
+
+fn lock(queue: &Mutex<PassQueue>) -> MutexGuard<'_, PassQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn end(key: &PassKey, ended: Result<NextPass, MachinePassError>) -> PassEnd {

@@ -108,6 +108,11 @@ impl PassQueue {
         }
     }
 
+    /// Objects that are due and whose passes have not begun.
+    pub fn waiting(&self, now: Timestamp) -> usize {
+        self.order.iter().take_while(|((due, _), _)| *due <= now).count()
+    }
+
     /// When the next object is due.
     pub fn next_due(&self) -> Option<Timestamp> {
         self.order.first().map(|((at, _), _)| *at)
@@ -142,6 +147,7 @@ mod tests {
             queue.add(key(name), at(due));
         }
         assert_eq!(queue.next_due(), Some(at(3)));
+        assert_eq!([2, 3, 4, 5, 9].map(|now| queue.waiting(at(now))), [0, 1, 2, 3, 4]);
         assert_eq!(taken(&mut queue, 2), [""; 0]);
         assert_eq!(taken(&mut queue, 5), ["host/b", "host/a", "host/z"]);
         assert_eq!(queue.next_due(), Some(at(9)));

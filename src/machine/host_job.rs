@@ -35,6 +35,32 @@ pub enum HostJob {
     Reset,
 }
 
+impl HostJob {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Inspect,
+        Self::Check,
+        Self::UpgradePackages,
+        Self::Deploy,
+        Self::RestartKubelet,
+        Self::StopKubelet,
+        Self::Reset,
+    ];
+
+    /// As in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inspect => "Inspect",
+            Self::Check => "Check",
+            Self::UpgradePackages => "UpgradePackages",
+            Self::Deploy => "Deploy",
+            Self::RestartKubelet => "RestartKubelet",
+            Self::StopKubelet => "StopKubelet",
+            Self::Reset => "Reset",
+        }
+    }
+}
+
 /// Who a worker works for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobFence {

@@ -45,6 +45,7 @@ pub mod occupied_node;
 pub mod ownership;
 pub mod pass_events;
 pub mod pool;
+pub mod pool_census;
 pub mod pool_node;
 pub mod pool_offer;
 pub mod probe;
@@ -57,4 +58,5 @@ pub mod rollout_view;
 #[cfg(test)]
 mod seeded_play;
 pub mod set_decision;
+pub mod time_to_ready;
 pub mod write_plan;

@@ -2,6 +2,7 @@
 //!
 //! A condition is reported when its status or its reason changes, in its own words; a message that changes alone is not.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
 use serde_json::Value;
@@ -133,6 +134,11 @@ pub fn of_deployment(objects: &RolloutObjects, done: &[MachineWrite]) -> Vec<Obj
 /// Of a MachineDeployment for which nothing can be decided.
 pub fn of_undecided(deployment: &MachineDeployment, error: &RolloutDecisionError) -> ObjectEvent {
     ObjectEvent::warning(deployment, "RolloutFailed", error.to_string())
+}
+
+/// Of a pass over this object that failed.
+pub fn of_failed(object: ObjectReference, error: String) -> ObjectEvent {
+    ObjectEvent { object, warning: true, reason: "ReconcileError".to_owned(), message: error }
 }
 
 fn scaled(deployment: &MachineDeployment, set: &str, from: i64, to: i64) -> Option<ObjectEvent> {

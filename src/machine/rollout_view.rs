@@ -24,7 +24,7 @@ pub struct RolloutView {
 }
 
 /// Whether a rollout is complete, continues or has stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum RolloutStage {
     /// Every Machine has the present template and is available.
     Complete,
@@ -38,6 +38,18 @@ pub enum RolloutStage {
     DeadlineExceeded,
     /// The MachineDeployment is being deleted.
     Deleting,
+}
+
+impl RolloutStage {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Complete,
+        Self::Progressing,
+        Self::Blocked,
+        Self::Paused,
+        Self::DeadlineExceeded,
+        Self::Deleting,
+    ];
 }
 
 /// How far the rollout is. A status of an earlier generation shows nothing of the present template: such a rollout is in

@@ -1,7 +1,7 @@
 //! Accepts connections, and ends those that take longer than they need.
 //!
 //! # Guarantees
-//! - A peer has at most [`PER_PEER`] connections and all peers [`IN_ALL`]; further ones are closed when they are
+//! - A peer and all peers have at most the connections of a limit; further ones are closed when they are
 //!   accepted, before anything is read. What one connection holds is bounded, so the memory of the server is too.
 //! - A connection ends when its TLS handshake or the header of a request, also of the next one, is not complete in
 //!   [`HEADER`], when it accepts no byte of a response for [`STALL`], and in any case after [`TOTAL`].
@@ -30,9 +30,9 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::connection_limit::{ConnectionLimit, Slot};
 
-/// Connections of one peer. apt opens one, containerd three for each image that it pulls.
+/// Connections of one peer of `metalform serve`. apt opens one, containerd three for each image that it pulls.
 pub const PER_PEER: usize = 32;
-/// Connections of all peers: far below the unit's `LimitNOFILE`, as each may have a file or the registry open too.
+/// Connections of all peers of `metalform serve`: far below the unit's `LimitNOFILE`, as each may have a file or the registry open too.
 pub const IN_ALL: usize = 512;
 /// Deadline of a TLS handshake, and of the header of a request, counted from the response before it.
 pub const HEADER: Duration = Duration::from_secs(10);
@@ -50,6 +50,7 @@ pub(super) async fn serve(
     mut listener: TcpListener,
     tls: ServerConfig,
     router: Router,
+    limit: ConnectionLimit,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let server = Server {
@@ -57,7 +58,6 @@ pub(super) async fn serve(
         http: http(),
         service: TowerToHyperService::new(router),
     };
-    let limit = ConnectionLimit::new(PER_PEER, IN_ALL);
     let graceful = GracefulShutdown::new();
     // Connections that remain are closed when it is dropped.
     let mut connections = JoinSet::new();

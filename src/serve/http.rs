@@ -8,7 +8,6 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
@@ -16,27 +15,20 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use jiff::Timestamp;
-use tokio::net::TcpListener;
-use tokio_rustls::rustls::{self, ServerConfig};
 use tower_http::services::ServeDir;
 
-use super::connections;
+use super::connection_limit::ConnectionLimit;
+use super::connections::{IN_ALL, PER_PEER};
 use super::registry_front::{self, Upstream};
-use super::reloading_certificate::{CertificateError, ReloadingCertificate};
+use super::secure_listener::{ListenConfig, ListenError, SecureListener};
 use crate::bundle::format::{self, RepositoryFormat};
 use crate::bundle::served_bundle::ServedBundle;
-use crate::pki::tls_provider::tls_provider;
 
 /// Configuration of the server.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Port 0 selects a free one.
-    pub listen: SocketAddr,
-    /// PEM file: the server's certificate, and those between it and the CA. Read again when it is replaced.
-    pub certificate: PathBuf,
-    /// PEM file: its private key. Read again when it is replaced.
-    pub key: PathBuf,
+    /// Address and certificate.
+    pub listen: ListenConfig,
     /// The bundles. Only the directories of package formats are served, below [`ServedBundle::path`].
     pub bundles: Vec<ServedBundle>,
     /// A directory whose files take precedence over those of the bundles: indexes signed on this node
@@ -44,16 +36,14 @@ pub struct HttpConfig {
     pub overlay: PathBuf,
     /// The distribution registry on the loopback interface, which accepts no writes.
     pub registry: SocketAddr,
-    /// The present time, by which the end of the certificate is reported.
-    pub clock: fn() -> Timestamp,
 }
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// The certificate or its key.
-    #[error("cannot use the server's certificate")]
-    Certificate(#[from] CertificateError),
+    /// The address or the certificate.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The server's user cannot read the bundle.
     #[error("cannot read the bundle in {}", path.display())]
     Bundle {
@@ -62,23 +52,11 @@ pub enum HttpError {
         /// From the operating system.
         source: io::Error,
     },
-    /// No protocol version is available.
-    #[error("cannot configure TLS")]
-    Tls(#[source] rustls::Error),
-    /// The port is in use, or the address is not an address of this machine.
-    #[error("cannot listen on {address}")]
-    Listen {
-        address: SocketAddr,
-        /// From the operating system.
-        source: io::Error,
-    },
 }
 
 /// A server that is listening.
 pub struct HttpServer {
-    address: SocketAddr,
-    listener: TcpListener,
-    tls: ServerConfig,
+    listener: SecureListener,
     router: Router,
 }
 
@@ -91,21 +69,18 @@ impl HttpServer {
         for bundle in &config.bundles {
             check_bundle(&bundle.directory)?;
         }
-        let tls = tls(config)?;
-        let listen = |source| HttpError::Listen { address: config.listen, source };
-        let listener = TcpListener::bind(config.listen).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { address, listener, tls, router: router(config) })
+        let listener = SecureListener::bind(&config.listen).await?;
+        Ok(Self { listener, router: router(config) })
     }
 
     /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
-    /// Serves until `shutdown` is ready, within the limits of [`connections`]; responses in progress are completed.
+    /// Serves until `shutdown` is ready, within the limits of [`super::connections`]; responses in progress are completed.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) {
-        connections::serve(self.listener, self.tls, self.router, shutdown).await;
+        self.listener.serve(self.router, ConnectionLimit::new(PER_PEER, IN_ALL), shutdown).await;
     }
 }
 
@@ -122,17 +97,6 @@ fn check_bundle(bundle: &Path) -> Result<(), HttpError> {
         }
     }
     Ok(())
-}
-
-fn tls(config: &HttpConfig) -> Result<ServerConfig, HttpError> {
-    let certificate = ReloadingCertificate::load(&config.certificate, &config.key, config.clock)?;
-    let mut tls = ServerConfig::builder_with_provider(tls_provider())
-        .with_safe_default_protocol_versions()
-        .map_err(HttpError::Tls)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(certificate));
-    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(tls)
 }
 
 fn router(config: &HttpConfig) -> Router {
@@ -166,9 +130,13 @@ async fn read_only(request: Request, next: Next) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use tokio::net::TcpListener;
     use tokio::sync::oneshot;
+    use tokio_rustls::rustls;
 
     use super::*;
+    use crate::pki::tls_provider::tls_provider;
 
     /// A server with a bundle in a directory, and a client that trusts it.
     struct Fixture {
@@ -214,19 +182,17 @@ mod tests {
             let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
             fs::write(at("tls.crt"), made.cert.pem()).unwrap();
             fs::write(at("tls.key"), made.signing_key.serialize_pem()).unwrap();
-            let server = HttpServer::bind(&HttpConfig {
+            let listen = ListenConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 certificate: at("tls.crt"),
                 key: at("tls.key"),
-                bundles: [("1.35.4", "bundle"), ("1.34.4", "older")]
-                    .map(|(version, name)| served(version, &at(name)))
-                    .into(),
-                overlay: at("overlay"),
-                registry,
                 clock: || Timestamp::UNIX_EPOCH,
-            })
-            .await
-            .unwrap();
+            };
+            let bundles = [("1.35.4", "bundle"), ("1.34.4", "older")]
+                .map(|(version, name)| served(version, &at(name)))
+                .into();
+            let config = HttpConfig { listen, bundles, overlay: at("overlay"), registry };
+            let server = HttpServer::bind(&config).await.unwrap();
             let client = client(&made.cert);
             let base = format!("https://{}", server.address());
             let (stop, stopped) = oneshot::channel();

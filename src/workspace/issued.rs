@@ -134,15 +134,11 @@ impl Issued<'_> {
                 ca: Ca::Etcd,
                 leaf: leaf("metalform", Vec::new(), Usage::Client),
             }),
-            Artifact::Serve => {
-                let Subject { name, address, .. } = self.subject;
-                let names = vec![name.to_string(), address.to_string(), "127.0.0.1".to_owned()];
-                Some(Certificate {
-                    title: "the certificate of metalform serve",
-                    ca: Ca::Kubernetes,
-                    leaf: leaf("metalform-serve", names, Usage::Server),
-                })
-            }
+            Artifact::Serve => Some(Certificate {
+                title: "the certificate of metalform serve",
+                ca: Ca::Kubernetes,
+                leaf: leaf("metalform-serve", self.server_names(), Usage::Server),
+            }),
             Artifact::AdminConf => Some(Certificate {
                 title: "the certificate of the administrator",
                 ca: Ca::Kubernetes,
@@ -156,8 +152,19 @@ impl Issued<'_> {
                 ca: Ca::Kubernetes,
                 leaf: leaf(MACHINE_CONTROLLER, Vec::new(), Usage::Client),
             }),
+            Artifact::MachineMetrics => Some(Certificate {
+                title: "the certificate of the metrics of the machine controllers",
+                ca: Ca::Kubernetes,
+                leaf: leaf("metalform-machine-metrics", self.server_names(), Usage::Server),
+            }),
             _ => None,
         }
+    }
+
+    /// Of a server on this node.
+    fn server_names(&self) -> Vec<String> {
+        let Subject { name, address, .. } = self.subject;
+        vec![name.to_string(), address.to_string(), "127.0.0.1".to_owned()]
     }
 
     fn kubeconfig(&self, user: &str, LeafPair { certificate, key }: LeafPair) -> KubeconfigFile {

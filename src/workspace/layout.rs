@@ -96,6 +96,12 @@ impl Layout {
         self.path("etc/metalform/pki/machine-controller.conf")
     }
 
+    /// Certificate and key of the metrics of the machine controllers.
+    pub fn machine_metrics(&self) -> (PathBuf, PathBuf) {
+        let directory = self.path("etc/metalform/pki");
+        (directory.join("machine-metrics.crt"), directory.join("machine-metrics.key"))
+    }
+
     /// Certificate and key of metalform as a client of etcd.
     pub fn etcd_client(&self) -> (PathBuf, PathBuf) {
         (self.pki().join("etcd/metalform.crt"), self.pki().join("etcd/metalform.key"))

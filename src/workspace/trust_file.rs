@@ -63,6 +63,7 @@ pub(super) enum Artifact {
     Serve,
     AdminConf,
     MachineControllerConf,
+    MachineMetrics,
     SignedIndex(RepositoryIndex),
 }
 
@@ -80,6 +81,7 @@ impl Artifact {
             Self::Serve,
             Self::AdminConf,
             Self::MachineControllerConf,
+            Self::MachineMetrics,
         ];
         cas.chain(rest).chain(subject.indexes.iter().cloned().map(Self::SignedIndex)).collect()
     }
@@ -110,6 +112,7 @@ impl Artifact {
             }
             Self::AdminConf => vec![private(layout.admin_conf())],
             Self::MachineControllerConf => vec![private(layout.machine_controller_conf())],
+            Self::MachineMetrics => pair(layout.machine_metrics()),
             Self::SignedIndex(index) => vec![public(layout.signed_indexes().join(&index.signed_path))],
         }
     }
@@ -123,7 +126,9 @@ impl Artifact {
             | Self::RoutingKey
             | Self::SshKey => Issuer::Generated,
             Self::EtcdClient => Issuer::Ca(Ca::Etcd),
-            Self::Serve | Self::AdminConf | Self::MachineControllerConf => Issuer::Ca(Ca::Kubernetes),
+            Self::Serve | Self::AdminConf | Self::MachineControllerConf | Self::MachineMetrics => {
+                Issuer::Ca(Ca::Kubernetes)
+            }
             Self::SignedIndex(_) => Issuer::RepositoryKey,
         }
     }

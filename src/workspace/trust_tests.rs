@@ -144,6 +144,8 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     var/lib/metalform/serve/tls.key
     etc/kubernetes/admin.conf
     etc/metalform/pki/machine-controller.conf
+    etc/metalform/pki/machine-metrics.crt
+    etc/metalform/pki/machine-metrics.key
     var/lib/metalform/repository/apt/dists/debian-13/InRelease
     ");
     let pending: Vec<TrustFile> =
@@ -275,6 +277,8 @@ fn what_was_issued_by_a_replaced_ca_is_issued_again() {
             "var/lib/metalform/serve/tls.key: issued by another CA",
             "etc/kubernetes/admin.conf: has another server or CA",
             "etc/metalform/pki/machine-controller.conf: has another server or CA",
+            "etc/metalform/pki/machine-metrics.crt: issued by another CA",
+            "etc/metalform/pki/machine-metrics.key: issued by another CA",
         ]
     );
     let etcd_client = fs::read(node.layout.etcd_client().0).unwrap();
@@ -316,6 +320,8 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
             "etc/kubernetes/pki/etcd/metalform.crt",
             "etc/kubernetes/pki/etcd/metalform.key",
             "etc/metalform/pki/machine-controller.conf",
+            "etc/metalform/pki/machine-metrics.crt",
+            "etc/metalform/pki/machine-metrics.key",
             "var/lib/metalform/serve/tls.crt",
             "var/lib/metalform/serve/tls.key",
         ]
@@ -326,8 +332,8 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
     let moved = Subject { address: "192.0.2.2".parse().unwrap(), ..subject() };
     assert_eq!(
         missing(&node.layout, &moved, later).unwrap().len(),
-        2,
-        "certificate and key of metalform serve"
+        4,
+        "certificates and keys of metalform serve and of the metrics"
     );
 }
 

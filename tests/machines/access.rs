@@ -44,6 +44,29 @@ fn the_controllers_have_no_wildcard_and_change_no_access() {
 }
 
 #[test]
+fn the_metrics_are_a_right_of_their_own_without_a_binding() {
+    let documents = documents(ACCESS);
+    let role = documents
+        .iter()
+        .find(|document| document["metadata"]["name"] == "metalform:machine-metrics")
+        .unwrap();
+    assert_eq!(role["kind"], "ClusterRole");
+    assert_eq!(role["rules"], serde_json::json!([{ "nonResourceURLs": ["/metrics"], "verbs": ["get"] }]));
+    let bound = |document: &&Value| document["roleRef"]["name"] == role["metadata"]["name"];
+    assert_eq!(documents.iter().filter(bound).count(), 0);
+    let reviews = |resource: &str| {
+        let rules = documents.iter().filter_map(|document| document["rules"].as_array()).flatten();
+        let rules = rules.filter(|rule| strings(rule, "resources").contains(&resource));
+        rules.flat_map(|rule| strings(rule, "verbs")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The API server decides who may read them; a review shows of a token whose it is, and changes nothing.
+    assert_eq!(
+        (reviews("tokenreviews"), reviews("subjectaccessreviews")),
+        (vec!["create".into()], vec!["create".into()])
+    );
+}
+
+#[test]
 fn every_kind_of_ours_is_refused_to_the_same_identities_as_keys_of_nodes() {
     let policy = |template: &str| {
         let documents = documents(template);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use metalform::controller::controller_metrics::ControllerMetrics;
 use metalform::controller::job_performer::{JobContext, JobPerformer};
 use metalform::controller::leadership::lead;
 use metalform::controller::machine_controller::{ControllerSettings, control};
@@ -149,7 +150,17 @@ pub fn phases(api: &ScriptedApi) -> Vec<String> {
 
 /// Runs the controllers until `holds`, or for ten minutes.
 pub async fn until(api: &ScriptedApi, performer: &Arc<Performer>, holds: impl Fn() -> bool) {
-    let controllers = control(api.client(), performer.clone(), settings(), now);
+    until_measured(api, performer, &Arc::new(ControllerMetrics::new(now)), holds).await;
+}
+
+/// The same with metrics that outlast the run.
+pub async fn until_measured(
+    api: &ScriptedApi,
+    performer: &Arc<Performer>,
+    metrics: &Arc<ControllerMetrics>,
+    holds: impl Fn() -> bool,
+) {
+    let controllers = control(api.client(), performer.clone(), settings(), metrics.clone(), now);
     let looking = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -233,6 +244,49 @@ async fn a_rollout_is_reported_by_events_that_it_does_not_depend_on() {
     assert!(api.lock().store.all("events").is_empty());
 }
 
+/// Events about passes that failed: kind of the object, message, how often.
+fn errors(api: &ScriptedApi) -> Vec<(String, String, u64)> {
+    let server = api.lock();
+    let all = server.store.all("events").into_iter().filter(|event| event["reason"] == "ReconcileError");
+    all.map(|event| {
+        assert_eq!(event["type"], "Warning");
+        let kind = text(&event["involvedObject"]["kind"]);
+        (kind, text(&event["message"]), event["count"].as_u64().unwrap())
+    })
+    .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_fails_is_reported_by_one_event_and_a_conflict_by_none() {
+    let api = cluster(1);
+    {
+        let rules = &mut api.lock().rules;
+        rules.clear();
+        rules.add("patch hosts/rack-1/status", Fate::Status(403), Some(4));
+        rules.add("patch machinesets", Fate::Status(409), Some(2));
+        // No API server answers: no Event has that.
+        rules.add("patch hosts/rack-2/status", Fate::Refused, Some(3));
+        rules.add("patch ", Fate::Slow(Duration::from_millis(1)), None);
+    }
+    let performer = Arc::new(Performer::new(&api, "a"));
+    let metrics = Arc::new(ControllerMetrics::new(now));
+    until_measured(&api, &performer, &metrics, || {
+        phases(&api) == ["Running"]
+            && states(&api).values().filter(|state| *state == "Available").count() == 1
+    })
+    .await;
+    let message =
+        "cannot patch status of host/rack-1: forbidden: forbidden: cannot patch hosts/rack-1/status";
+    assert_eq!(errors(&api), [("Host".to_owned(), message.to_owned(), 4)]);
+    let text = metrics.text();
+    for (result, expected) in [("error", 7), ("conflict", 2)] {
+        let lines = text.lines().filter(|line| line.contains(&format!("result=\"{result}\"}} ")));
+        let counted: u64 = lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+        // Of jobs none failed.
+        assert_eq!(counted, expected, "{result}\n{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn controllers_at_rest_write_nothing() {
     let api = cluster(2);
@@ -254,7 +308,8 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
     let (client_a, client_b) = (api.client(), api.client());
     let (handle, cancel) = cancel::channel();
     let leads = |performer: Arc<Performer>, client: kube::Client| {
-        move || control(client.clone(), performer.clone(), settings(), now)
+        let metrics = Arc::new(ControllerMetrics::new(now));
+        move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
     };
     let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
     let a = lead(&client_a, "a/1", now, work_a, &cancel);

@@ -34,6 +34,21 @@ pub enum HostState {
 }
 
 impl HostState {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Unknown,
+        Self::Inspecting,
+        Self::Available,
+        Self::Claimed,
+        Self::Provisioning,
+        Self::InUse,
+        Self::Draining,
+        Self::Resetting,
+        Self::Quarantined,
+        Self::Unreachable,
+        Self::Lost,
+    ];
+
     /// Whether a Machine may claim it.
     pub fn is_free(self) -> bool {
         self == Self::Available

@@ -73,6 +73,12 @@ pub enum MachinePhase {
     Failed,
 }
 
+impl MachinePhase {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Provisioning, Self::Provisioned, Self::Running, Self::Deleting, Self::Failed];
+}
+
 /// Why a Machine will never become a node (machine-controller, `MachineStatusError`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]

@@ -5,6 +5,7 @@ mod discovery;
 pub mod merge;
 mod request;
 pub mod resource;
+mod reviews;
 pub mod rules;
 mod scale;
 pub mod store;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 
 use self::request::{Asked, selects};
 use self::resource::{Address, Target};
+use self::reviews::Reviews;
 use self::rules::{Fate, Rules};
 use self::store::{PatchType, Refused, Store, invalid};
 
@@ -37,6 +39,8 @@ pub type Passing = Box<dyn FnMut(&mut Store) -> Result<(), String> + Send>;
 pub struct ApiServer {
     pub store: Store,
     pub rules: Rules,
+    /// Who has which token, and who may read which path.
+    pub reviews: Reviews,
     /// Titles of all requests that changed something or tried to: `patch nodes/n1`.
     pub changes: Vec<String>,
     /// How many requests there were.
@@ -55,8 +59,9 @@ impl ScriptedApi {
     }
 
     pub fn with(passing: Passing) -> Self {
-        let (store, rules) = (Store::default(), Rules::default());
-        Self(Arc::new(Mutex::new(ApiServer { store, rules, changes: Vec::new(), requests: 0, passing })))
+        let (store, rules, reviews) = (Store::default(), Rules::default(), Reviews::default());
+        let (changes, requests) = (Vec::new(), 0);
+        Self(Arc::new(Mutex::new(ApiServer { store, rules, reviews, changes, requests, passing })))
     }
 
     pub fn lock(&self) -> MutexGuard<'_, ApiServer> {
@@ -89,6 +94,9 @@ impl ScriptedApi {
         };
         if asked.verb == "watch" {
             return Ok(watching::respond(self, &asked));
+        }
+        if let Some(reviewed) = self.lock().reviews.answer(&asked.title, &body) {
+            return Ok(success(&reviewed));
         }
         let answered = {
             let mut server = self.lock();

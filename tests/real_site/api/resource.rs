@@ -55,6 +55,8 @@ pub const KINDS: &[Kind] = &[
     kind("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false),
     kind("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false, false),
     kind("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false, false),
+    kind("authentication.k8s.io", "TokenReview", "tokenreviews", false, false),
+    kind("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", false, false),
     machine_kind("cluster.k8s.io", "MachineDeployment", "machinedeployments", true),
     machine_kind("cluster.k8s.io", "MachineSet", "machinesets", true),
     machine_kind("cluster.k8s.io", "Machine", "machines", true),

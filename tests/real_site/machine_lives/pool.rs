@@ -374,7 +374,13 @@ fn shown(event: &ObjectEvent) -> String {
 }
 
 fn nothing() -> MachinePass {
-    MachinePass { done: Vec::new(), events: Vec::new(), conflict: None, next: NextPass::OnChange }
+    MachinePass {
+        done: Vec::new(),
+        events: Vec::new(),
+        ready_after: None,
+        conflict: None,
+        next: NextPass::OnChange,
+    }
 }
 
 fn text(value: &Value) -> String {

@@ -6,7 +6,7 @@ import time
 
 import machine_pool as pool
 from checks import check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, POOL, apply, get, kubectl, metalform, shell
+from cluster import BOOTSTRAP, NODES, POOL, address, apply, get, kubectl, metalform, shell
 from sampling import SEED, count
 
 REPLICAS = 3
@@ -14,6 +14,15 @@ WORKLOAD = "scenario-machines"
 ALONE = "alone"
 # Of the pods of the workload, as many run at any time.
 BUDGET = 2
+# Service accounts: one that may read the metrics, and one that may not.
+READER, OTHER = "scenario-metrics-reader", "scenario-metrics-other"
+# Prints the response of the controllers' /metrics to a request with the token that is on the standard input.
+READ_METRICS = (
+    "token=$(cat); { printf 'GET /metrics HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n';"
+    " [ -z \"$token\" ] || printf 'Authorization: Bearer %s\\r\\n' \"$token\"; printf '\\r\\n'; } |"
+    ' openssl s_client -quiet -verify_quiet -verify_return_error -CAfile /etc/kubernetes/pki/ca.crt'
+    ' -verify_ip "$1" -connect "$1:8444" | tr -d "\\r"'
+)
 _INSTANTS = random.Random(f"{SEED} machines")
 
 
@@ -24,6 +33,8 @@ def set_up():
 
 def tear_down():
     kubectl("delete", "namespace", WORKLOAD, "--ignore-not-found", timeout=120)
+    kubectl("delete", "clusterrolebinding", READER, "--ignore-not-found")
+    kubectl("delete", "serviceaccount", READER, OTHER, "-n", pool.NAMESPACE, "--ignore-not-found")
     pool.end(POOL)
 
 
@@ -62,6 +73,23 @@ def shown():
         expect(part in text, f"{part} is not in:\n{text}")
     hosts = metalform("host", "list").stdout
     expect(hosts.count("InUse") == REPLICAS and hosts.count("Available") == len(POOL) - REPLICAS, hosts)
+
+
+@check("their metrics count the hosts, for a service account with the right to read them and for no other")
+def measured():
+    answers = {}
+    for account in (READER, OTHER):
+        kubectl("create", "serviceaccount", account, "-n", pool.NAMESPACE)
+    subject = f"--serviceaccount={pool.NAMESPACE}:{READER}"
+    kubectl("create", "clusterrolebinding", READER, "--clusterrole=metalform:machine-metrics", subject)
+    for account in (READER, OTHER):
+        token = kubectl("create", "token", account, "-n", pool.NAMESPACE, "--duration=10m").strip()
+        answers[account] = shell(BOOTSTRAP, READ_METRICS, address(BOOTSTRAP), stdin=token)
+    answers["no token"] = shell(BOOTSTRAP, READ_METRICS, address(BOOTSTRAP), stdin="")
+    codes = {account: answer.split(" ", 2)[1] for account, answer in answers.items()}
+    expect_equal("status codes", codes, {READER: "200", OTHER: "403", "no token": "401"})
+    for line in (f'metalform_hosts{{state="InUse"}} {REPLICAS}', "metalform_leader 1", f"metalform_machines_ready {REPLICAS}"):
+        expect(line in answers[READER].splitlines(), f"{line} is not in:\n{answers[READER]}")
 
 
 @check("a changed template rolls over all of them: three are available all the time, and a disruption budget is kept")
