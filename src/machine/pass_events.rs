@@ -16,7 +16,7 @@ use super::life_observation::MachineObjects;
 use super::lifecycle::MachineStep;
 use super::object_event::ObjectEvent;
 use super::object_write::{MachineWrite, ObjectWrite};
-use super::rollout_decision::{RolloutDecisionError, RolloutObjects};
+use super::rollout_decision::{RolloutDecisionError, RolloutObjects, unhealthy_cause};
 
 mod condition_table;
 
@@ -120,6 +120,9 @@ pub fn of_deployment(objects: &RolloutObjects, done: &[MachineWrite]) -> Vec<Obj
                 let message = format!("deleted machine set {name}");
                 events.push(ObjectEvent::normal(deployment, "SuccessfulDelete", message));
             }
+            MachineWrite::Machine(ObjectWrite::Delete { name, .. }) => {
+                events.extend(remediated(objects, name));
+            }
             MachineWrite::Deployment(ObjectWrite::PatchStatus { patch, .. }) => {
                 let before = deployment.status.as_ref().map(|status| &*status.conditions);
                 events.extend(changed_conditions(deployment, before.unwrap_or_default(), patch));
@@ -133,6 +136,19 @@ pub fn of_deployment(objects: &RolloutObjects, done: &[MachineWrite]) -> Vec<Obj
 /// Of a MachineDeployment for which nothing can be decided.
 pub fn of_undecided(deployment: &MachineDeployment, error: &RolloutDecisionError) -> ObjectEvent {
     ObjectEvent::warning(deployment, "RolloutFailed", error.to_string())
+}
+
+/// Of a Machine that is deleted because its node is unhealthy, which is reported of both.
+fn remediated(objects: &RolloutObjects, name: &str) -> Vec<ObjectEvent> {
+    let Some(machine) = objects.machines.iter().find(|machine| machine.name_any() == name) else {
+        return Vec::new();
+    };
+    let cause = unhealthy_cause(objects, machine).unwrap_or_else(|| "unhealthy".to_owned());
+    let message = format!("machine {name} is deleted and replaced: its node is unhealthy: {cause}");
+    vec![
+        ObjectEvent::warning(&**machine, "Unhealthy", message.clone()),
+        ObjectEvent::warning(&*objects.deployment, "Remediating", message),
+    ]
 }
 
 fn scaled(deployment: &MachineDeployment, set: &str, from: i64, to: i64) -> Option<ObjectEvent> {

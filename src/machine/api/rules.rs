@@ -44,6 +44,14 @@ pub fn unavailable() -> Value {
     )])
 }
 
+/// As [`unavailable`], and not 0.
+pub fn in_flight() -> Value {
+    json!([rule(
+        "string(self).matches('^([0-9]+|(100|[0-9]?[0-9])%)$') && !string(self).matches('^0+%?$')",
+        "expects an integer from 1, or a percentage from 1% to 100%"
+    )])
+}
+
 /// Of a rolling update: one of both must allow the first step (Kubernetes, `ValidateRollingUpdateDeployment`).
 pub fn rolling_update() -> Value {
     let zero = |field: &str| format!("string(self.{field}).matches('^0+%?$')");
@@ -161,6 +169,14 @@ pub fn duration() -> Value {
     json!([rule(
         r"self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",
         "expects a duration such as 2h or 30m; 0 is no limit"
+    )])
+}
+
+/// Of a time that must pass first: as [`duration`], and not 0.
+pub fn timeout() -> Value {
+    json!([rule(
+        "self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && !self.matches('^(0+([.]0+)?(ms|s|m|h))+$')",
+        "expects a duration above 0, such as 5m or 90s"
     )])
 }
 

@@ -102,6 +102,7 @@ fn of_rollout(kind: &str, reason: &str) -> Option<ConditionReport> {
         ("Progressing", "Paused") => normal("RolloutPaused"),
         ("Progressing", "WaitingForMachineSet") => normal("WaitingForMachineSet"),
         ("Progressing", "Deleting") => normal("Deleting"),
+        ("RemediationAllowed", "TooManyUnhealthy") => warning("TooManyUnhealthy"),
         ("RolloutBlocked", "NoHostAvailable") => warning("NoHostAvailable"),
         _ => return None,
     })

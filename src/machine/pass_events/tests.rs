@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -266,7 +266,8 @@ fn sets() -> (RolloutObjects, MachineSet) {
     let object = |name: &str| json!({ "metadata": { "name": name, "uid": name }, "spec": spec });
     let set: MachineSet = serde_json::from_value(object("s")).unwrap();
     let deployment = Arc::new(serde_json::from_value(object("d")).unwrap());
-    (RolloutObjects { deployment, sets: vec![Arc::new(set.clone())], machines: Vec::new() }, set)
+    let (sets, nodes) = (vec![Arc::new(set.clone())], BTreeMap::new());
+    (RolloutObjects { deployment, sets, machines: Vec::new(), nodes }, set)
 }
 
 #[test]
@@ -329,6 +330,8 @@ fn the_conditions_of_a_rollout_are_reported_so() {
         (("Progressing", "Paused"), "Normal RolloutPaused"),
         (("Progressing", "WaitingForMachineSet"), "Normal WaitingForMachineSet"),
         (("Progressing", "Deleting"), "Normal Deleting"),
+        (("RemediationAllowed", "RemediationAllowed"), "-"),
+        (("RemediationAllowed", "TooManyUnhealthy"), "Warning TooManyUnhealthy"),
         (("RolloutBlocked", "NotBlocked"), "-"),
         (("RolloutBlocked", "NoHostAvailable"), "Warning NoHostAvailable"),
     ];
