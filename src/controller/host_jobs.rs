@@ -10,6 +10,8 @@ mod deployment;
 mod fault;
 mod packages;
 mod ports;
+mod power_hook;
+mod power_off;
 mod ssh_keys;
 
 use std::sync::Arc;
@@ -75,7 +77,8 @@ impl JobPerformer for PoolPerformer {
         let Some(spec) = host.metadata.name.as_ref().and_then(|name| name.parse().ok()) else {
             return HostPresence::Silent;
         };
-        let Ok(spec) = self.spec(&spec, host) else { return HostPresence::Silent };
+        // A host that is not tried is not silent.
+        let Ok(spec) = self.spec(&spec, host) else { return HostPresence::Answers };
         let access = self.ports.ports(&spec, None, &Cancel::never()).host;
         let program = Program { script: ":\n".to_owned(), payload: Vec::new() };
         match tokio::time::timeout(PROBE, access.run(&program)).await {
@@ -88,18 +91,29 @@ impl JobPerformer for PoolPerformer {
 
 impl PoolPerformer {
     async fn attempt(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobFault> {
-        let spec = self.spec(&order.fence.host, &order.host)?;
-        let _turn = HostTurn::new(&self.workspace, &spec.name, LOCK_WAIT).take(&context.cancel).await?;
-        let job = Job { pool: self, order, context, spec };
+        let name = &order.fence.host;
+        let _turn = HostTurn::new(&self.workspace, name, LOCK_WAIT).take(&context.cancel).await?;
+        let job = || {
+            let spec = self.spec(name, &order.host)?;
+            Ok::<_, JobFault>(Job { pool: self, order, context, spec })
+        };
         let nothing = |()| HostFindings::default();
         match order.job {
-            HostJob::Inspect => job.inspect().await,
-            HostJob::Check => job.check().await,
-            HostJob::UpgradePackages => job.upgrade_packages().await.map(nothing),
-            HostJob::Deploy => job.deploy(job.node()?).await.map(nothing),
-            HostJob::RestartKubelet => job.restart_kubelet(job.node()?).await.map(nothing),
-            HostJob::StopKubelet => job.stop_kubelet().await.map(nothing),
-            HostJob::Reset => job.reset().await.map(nothing),
+            HostJob::Inspect => job()?.inspect().await,
+            HostJob::Check => job()?.check().await,
+            HostJob::UpgradePackages => job()?.upgrade_packages().await.map(nothing),
+            HostJob::Deploy => {
+                let job = job()?;
+                job.deploy(job.node()?).await.map(nothing)
+            }
+            HostJob::RestartKubelet => {
+                let job = job()?;
+                job.restart_kubelet(job.node()?).await.map(nothing)
+            }
+            HostJob::StopKubelet => job()?.stop_kubelet().await.map(nothing),
+            HostJob::Reset => job()?.reset().await.map(nothing),
+            // It does not log in.
+            HostJob::PowerOff => self.power_off(order, context).await.map(nothing),
         }
     }
 

@@ -47,6 +47,7 @@ pub mod pass_events;
 pub mod pool;
 pub mod pool_node;
 pub mod pool_offer;
+pub mod power_call;
 pub mod probe;
 mod resource_amount;
 pub mod revision_hash;

@@ -176,10 +176,12 @@ fn machine_status(machine: &Machine, patch: &Value) -> Vec<ObjectEvent> {
 fn host_status(host: &HostObject, patch: &Value) -> Vec<ObjectEvent> {
     let before = host.status.clone().unwrap_or_default();
     if patch["status"]["state"] == "Quarantined" && before.state != HostState::Quarantined {
-        let after = conditions(patch);
-        let available = after.into_iter().find(|condition| condition.type_ == "Available");
-        let message = available.map(|condition| condition.message).unwrap_or_default();
-        return vec![ObjectEvent::warning(host, "Quarantined", message)];
+        let (available, others): (Vec<Condition>, Vec<Condition>) =
+            conditions(patch).into_iter().partition(|condition| condition.type_ == "Available");
+        let message = available.into_iter().next().map(|condition| condition.message).unwrap_or_default();
+        let mut events = condition_events(host, &before.conditions, &others);
+        events.push(ObjectEvent::warning(host, "Quarantined", message));
+        return events;
     }
     changed_conditions(host, &before.conditions, patch)
 }
@@ -189,7 +191,15 @@ fn changed_conditions<K: Resource<DynamicType = ()>>(
     before: &[Condition],
     patch: &Value,
 ) -> Vec<ObjectEvent> {
-    let reports = condition_table::reports(before, &conditions(patch)).into_iter();
+    condition_events(object, before, &conditions(patch))
+}
+
+fn condition_events<K: Resource<DynamicType = ()>>(
+    object: &K,
+    before: &[Condition],
+    after: &[Condition],
+) -> Vec<ObjectEvent> {
+    let reports = condition_table::reports(before, after).into_iter();
     reports
         .map(|(report, message)| {
             let event = if report.warning { ObjectEvent::warning } else { ObjectEvent::normal };

@@ -140,6 +140,9 @@ pub const HOST_POWERED_OFF: &str = "metalform.dev/powered-off";
 /// Annotation of a Host by which an operator declares that it will not return: the reason.
 pub const HOST_LOST: &str = "metalform.dev/lost";
 
+/// Type of a Secret whose data a power hook is given.
+pub const POWER_SECRET: &str = "metalform.dev/power";
+
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";
 /// Finalizer of a Machine: its Node is deleted.

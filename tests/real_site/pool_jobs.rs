@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use base64::Engine as _;
 use metalform::controller::host_jobs::{PoolPerformer, PoolPorts};
 use metalform::controller::job_performer::{JobContext, JobPerformer};
 use metalform::engine::cancel::Cancel;
@@ -141,8 +142,18 @@ impl Rack {
         token: i64,
         node: Option<NodeOrder>,
     ) -> Result<HostFindings, JobError> {
+        self.perform_on(object(), job, token, node).await
+    }
+
+    async fn perform_on(
+        &self,
+        host: HostObject,
+        job: HostJob,
+        token: i64,
+        node: Option<NodeOrder>,
+    ) -> Result<HostFindings, JobError> {
         let fence = JobFence { host: POOL_HOST.parse().unwrap(), machine: None, token };
-        let order = JobOrder { job, fence, host: Arc::new(object()), node };
+        let order = JobOrder { job, fence, host: Arc::new(host), node };
         let phase = |phase: &str| self.phases.lock().unwrap().push(phase.to_owned());
         let context = JobContext { cancel: Cancel::never(), phase: &phase };
         self.performer.perform(&order, &context).await
@@ -164,6 +175,19 @@ fn user(name: &str) -> Observed {
 fn object() -> HostObject {
     let object = json!({ "metadata": { "name": POOL_HOST }, "spec": { "address": "192.0.2.12", "ssh": { "user": "ops" } } });
     serde_json::from_value(object).unwrap()
+}
+
+/// The Host with these fields of its `spec`.
+fn object_with(more: Value) -> HostObject {
+    let mut host = serde_json::to_value(object()).unwrap();
+    host["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(host).unwrap()
+}
+
+fn secret(name: &str, kind: &str, data: &[(&str, &str)]) -> Value {
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let data: BTreeMap<&str, String> = data.iter().map(|(key, value)| (*key, encode(value))).collect();
+    json!({ "metadata": { "name": name }, "type": kind, "data": data })
 }
 
 fn order(uid: &str) -> NodeOrder {
@@ -307,4 +331,56 @@ async fn packages_are_upgraded_once_under_a_token_with_the_reboot_that_they_requ
     rack.perform(HostJob::UpgradePackages, 2, Some(order("uid-2"))).await.unwrap();
     assert_eq!(boot_id(&rack), second, "these packages require no reboot");
     assert!(performed(&rack) > count, "another claim upgrades again");
+}
+
+/// What the hook does: it is on until it is switched off, which works the second time.
+const HOOK: &str = r#"#!/bin/sh
+state=${0%/*}/../state
+echo "$*" >>"$state.calls"
+grep -q '"secret":{"password":"hunter2"}' || { echo 'no password' >&2; exit 1; }
+case $1 in
+status) if test -e "$state.2"; then echo off; else echo on; fi ;;
+off) if test -e "$state.1"; then : >"$state.2"; else : >"$state.1"; fi ;;
+esac
+"#;
+
+#[tokio::test]
+async fn a_power_hook_switches_off_and_confirms() {
+    let rack = Rack::new().await;
+    let directory = rack.play.workspace.layout.power_hooks();
+    let host = || {
+        object_with(json!({
+            "power": { "hook": "ipmi", "secretRef": { "namespace": "kube-system", "name": "bmc" } },
+        }))
+    };
+    let perform = || rack.perform_on(host(), HostJob::PowerOff, 1, None);
+    let error = perform().await.unwrap_err();
+    assert!(error.message.contains("power.d/ipmi: No such file"), "{error}");
+    std::fs::create_dir_all(&directory).unwrap();
+    let (source, hook) = (directory.join("source"), directory.join("ipmi"));
+    std::fs::write(&source, HOOK).unwrap();
+    for program in [["cp", "source", "ipmi"], ["chmod", "755", "ipmi"]] {
+        let mut command = std::process::Command::new(program[0]);
+        assert!(command.args(&program[1..]).current_dir(&directory).status().unwrap().success());
+    }
+    assert!(hook.exists());
+    let error = perform().await.unwrap_err();
+    assert!(error.message.contains("cannot get secret/kube-system/bmc"), "{error}");
+    let add = |secret: Value| rack.play.stage.api.lock().store.insert("secrets", "kube-system", secret);
+    add(secret("bmc", "Opaque", &[("password", "hunter2")]));
+    let error = perform().await.unwrap_err();
+    let expected = "Secret kube-system/bmc has type \"Opaque\", expected \"metalform.dev/power\"";
+    assert_eq!(error.message, expected);
+    add(secret("bmc", "metalform.dev/power", &[("password", "hunter2")]));
+    let error = perform().await.unwrap_err();
+    assert_eq!(error.message, "power hook ipmi: the host is still on after off");
+    perform().await.unwrap();
+    let calls = std::fs::read_to_string(directory.join("../state.calls")).unwrap();
+    let expected = ["status", "off", "status", "status", "off", "status"];
+    let expected: String = expected.iter().map(|verb| format!("{verb} rack-1 192.0.2.12\n")).collect();
+    assert_eq!(calls, expected);
+    // No Host selects another program.
+    let other = object_with(json!({ "power": { "hook": "../source" } }));
+    let error = rack.perform_on(other, HostJob::PowerOff, 1, None).await.unwrap_err();
+    assert!(error.message.contains("expected a name of lowercase letters"), "{error}");
 }

@@ -1,10 +1,13 @@
 //! Why a job on a host failed.
 
+use super::power_hook::PowerHookError;
 use crate::engine::host::HostError;
 use crate::kube_api::client::ApiError;
+use crate::kube_api::secrets::SecretError;
 use crate::machine::api::host::HostSpecError;
 use crate::machine::host_job::HostJob;
 use crate::machine::job_outcome::{HostPresence, JobError};
+use crate::machine::power_call::PowerCallError;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
@@ -46,6 +49,25 @@ pub enum JobFault {
     /// The API.
     #[error(transparent)]
     Api(#[from] ApiError),
+    /// A Secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The power hook.
+    #[error(transparent)]
+    PowerHook(#[from] PowerHookError),
+    /// What the power hook answered.
+    #[error("power hook {hook}")]
+    Power {
+        /// Its name.
+        hook: String,
+        source: PowerCallError,
+    },
+    /// The Host has lost its power hook since the job was planned.
+    #[error("the Host has no spec.power")]
+    NoPowerHook,
+    /// The job was cancelled.
+    #[error("interrupted")]
+    Interrupted,
     /// The host is not fit to be a node.
     #[error("{}", .0.iter().map(|one| format!("{} ({})", one.what, one.hint)).collect::<Vec<_>>().join("; "))]
     Preflight(Vec<PreflightFailure>),

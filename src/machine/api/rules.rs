@@ -214,7 +214,7 @@ pub fn word() -> Value {
 pub fn hook() -> Value {
     json!([rule(
         r"self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",
-        "expects the name of a hook: lowercase letters, digits and '-'"
+        "expects the name of a program in /etc/metalform/power.d: lowercase letters, digits and '-'; no path, and no URL"
     )])
 }
 

@@ -77,6 +77,7 @@ fn the_conditions_of_a_machine_that_is_deleted_are_reported_so() {
     let ended = Reason::DrainEnded;
     let cleanup = |reason| Reason::HostCleanup(host(), reason);
     let reset_failed = HostReason::ResetFailed { attempts: 1, message: String::new() };
+    let power_failed = HostReason::PowerHookFailed { attempts: 1, message: String::new() };
     let table = [
         (Kind::Ready, Reason::Deleting, "Normal Deleting"),
         (Kind::Drained, Reason::InProgress(HostJob::Deploy, String::new()), "-"),
@@ -96,6 +97,8 @@ fn the_conditions_of_a_machine_that_is_deleted_are_reported_so() {
         (Kind::HostReleased, cleanup(HostReason::Resetting), "Normal ResettingHost"),
         (Kind::HostReleased, cleanup(reset_failed), "Warning HostResetFailed"),
         (Kind::HostReleased, cleanup(HostReason::ResetUnreachable), "Warning HostUnreachable"),
+        (Kind::HostReleased, cleanup(HostReason::PoweringOff), "Normal PoweringOffHost"),
+        (Kind::HostReleased, cleanup(power_failed), "Warning PowerHookFailed"),
         (Kind::HostReleased, Reason::HostQuarantined(host()), "Warning HostQuarantined"),
         (Kind::HostReleased, Reason::Released, "-"),
     ];
