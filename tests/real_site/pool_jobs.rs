@@ -384,3 +384,49 @@ async fn a_power_hook_switches_off_and_confirms() {
     let error = rack.perform_on(other, HostJob::PowerOff, 1, None).await.unwrap_err();
     assert!(error.message.contains("expected a name of lowercase letters"), "{error}");
 }
+
+fn private_key(passphrase: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("id");
+    let mut command = std::process::Command::new("ssh-keygen");
+    command.args(["-q", "-t", "ed25519", "-C", "", "-N", passphrase, "-f"]).arg(&path);
+    assert!(command.status().unwrap().success());
+    std::fs::read_to_string(&path).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_entered_with_the_key_of_its_secret_or_not_at_all() {
+    let rack = Rack::new().await;
+    let ssh = |key: &str| json!({ "user": "ops", "keySecretRef": { "namespace": "kube-system", "name": "ops", "key": key } });
+    let inspect = |key: &'static str| {
+        rack.perform_on(object_with(json!({ "ssh": ssh(key) })), HostJob::Inspect, 0, None)
+    };
+    let add = |kind: &str, key: &str| {
+        let secret = secret("ops", kind, &[("ssh-privatekey", key)]);
+        rack.play.stage.api.lock().store.insert("secrets", "kube-system", secret);
+    };
+    let auth = "kubernetes.io/ssh-auth";
+    let error = inspect("ssh-privatekey").await.unwrap_err();
+    assert!(error.message.contains("cannot get secret/kube-system/ops: not found"), "{error}");
+    assert_eq!(error.presence, HostPresence::Answers, "it was not tried");
+    for (kind, key, expected) in [
+        (
+            "Opaque",
+            private_key(""),
+            "Secret kube-system/ops has type \"Opaque\", expected \"kubernetes.io/ssh-auth\"",
+        ),
+        (
+            auth,
+            private_key("hunter2"),
+            "Secret kube-system/ops: the private key is encrypted; store it without a passphrase (ssh-keygen -p -N '')",
+        ),
+        (auth, KEY.to_owned(), "Secret kube-system/ops: this is no private key"),
+    ] {
+        add(kind, &key);
+        assert_eq!(inspect("ssh-privatekey").await.unwrap_err().message, expected);
+    }
+    add(auth, &private_key(""));
+    let error = inspect("id").await.unwrap_err();
+    assert_eq!(error.message, "Secret kube-system/ops has no key \"id\"");
+    inspect("ssh-privatekey").await.unwrap();
+}

@@ -17,6 +17,7 @@ use crate::operation::run::RunError;
 use crate::operation::site::EffectError;
 use crate::service::operation_failure::blocker_lines;
 use crate::transport::error::TransportError;
+use crate::transport::held_key::HeldKeyError;
 use crate::workspace::host_lock::HostLockError;
 
 /// Why a job on a host failed.
@@ -52,6 +53,13 @@ pub enum JobFault {
     /// A Secret.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The key of the Secret cannot be used.
+    #[error("Secret {name}")]
+    LoginKey {
+        /// `NAMESPACE/NAME`.
+        name: String,
+        source: HeldKeyError,
+    },
     /// The power hook.
     #[error(transparent)]
     PowerHook(#[from] PowerHookError),
