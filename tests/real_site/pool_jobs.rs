@@ -1,7 +1,7 @@
 //! Jobs on scripted hosts of the pool, in a cluster of the bootstrap node.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex as StdMutex};
 
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -23,6 +23,7 @@ use metalform::resource::contract::probe::{Answer, KeysState, Observed, PathStat
 use metalform::transport::error::{FenceRefusal, TransportError};
 use metalform::transport::{Output, Program};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::connections::StageRegistry;
 use crate::host::tree::of_root;
@@ -37,7 +38,7 @@ const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE
 /// Hosts of the stage, each of which compares tokens.
 struct StagePool {
     stage: Stage,
-    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
 
 /// As `engine/fence.sh` has it.
@@ -45,7 +46,7 @@ struct FencedHost {
     inner: Arc<dyn HostAccess>,
     name: String,
     token: u64,
-    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
 
 impl FencedHost {
@@ -105,15 +106,20 @@ impl PoolPorts for StagePool {
     }
 }
 
+/// One test at a time: a program that another one starts has, until it is executed, the locks of this process open.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 /// The bootstrap node, deployed, and one host of the pool.
 struct Rack {
+    _turn: MutexGuard<'static, ()>,
     play: Play,
     performer: PoolPerformer,
-    phases: Mutex<Vec<String>>,
+    phases: StdMutex<Vec<String>>,
 }
 
 impl Rack {
     async fn new() -> Self {
+        let turn = TURN.lock().await;
         let mut play = Play::new();
         for line in ["host bootstrap bootstrap master etcd infra", "deployed bootstrap"] {
             play.prepare(line).await.unwrap();
@@ -125,7 +131,7 @@ impl Rack {
         let client = play.stage.api.client();
         let ports = Arc::new(StagePool { stage: play.stage.clone(), largest: Arc::default() });
         let performer = PoolPerformer { workspace: play.workspace.clone(), client, ports };
-        Self { play, performer, phases: Mutex::default() }
+        Self { _turn: turn, play, performer, phases: StdMutex::default() }
     }
 
     fn host(&self, change: impl FnOnce(&mut ScriptedHost)) {

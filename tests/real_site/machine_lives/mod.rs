@@ -360,8 +360,8 @@ async fn a_power_hook_confirms_that_a_silent_host_is_off() {
     Machine m1 Normal PoweringOffHost: host h1: the host does not answer over SSH; its power hook is to confirm that it is off
     Host h1 Warning PowerHookFailed: the host does not answer over SSH, and is not confirmed to be off, attempts: 1: power hook ipmi status: exit status 1: no BMC
     Machine m1 Warning PowerHookFailed: host h1: the host does not answer over SSH, and is not confirmed to be off, attempts: 1: power hook ipmi status: exit status 1: no BMC
-    Host h1 Warning ConfirmedByPowerHook: power hook ipmi reports that the host is off
     Host h1 Warning PoweredOff: the host is off and was not reset; release it when it is on
+    Host h1 Warning ConfirmedByPowerHook: power hook ipmi reports that the host is off
     Host h1 Normal NodeDeleted: node h1 is deleted
     Machine m1 Normal NodeDeleted: node h1 is deleted
     ");
