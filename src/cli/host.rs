@@ -36,6 +36,8 @@ enum HostVerb {
     Release(HostReleaseArgs),
     /// Keep a host out of the pool until it is released: at once if it is free, else when its Machine is gone
     Quarantine(HostQuarantineArgs),
+    /// Declare that a host will not return: its Machine is replaced and its Node deleted, without a reset of the host
+    Lost(HostLostArgs),
 }
 
 #[derive(Debug, Args)]
@@ -103,6 +105,18 @@ struct HostQuarantineArgs {
     reason: String,
 }
 
+#[derive(Debug, Args)]
+struct HostLostArgs {
+    /// Name of the Host
+    name: HostName,
+    /// Why, for other operators
+    #[arg(long)]
+    reason: String,
+    /// Confirm that the host is off, and stays off until it is released or its Host deleted
+    #[arg(long, required = true)]
+    confirm_powered_off: bool,
+}
+
 fn label(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = pair.ok_or("expected NAME=VALUE")?;
@@ -139,6 +153,10 @@ impl HostArgs {
                 let request = HostRequest::Release { powered_off: arguments.confirm_powered_off };
                 change(&port, &arguments.name, &request).await?;
             }
+            HostVerb::Lost(arguments) => {
+                let request = HostRequest::Lost { reason: arguments.reason.clone() };
+                change(&port, &arguments.name, &request).await?;
+            }
             HostVerb::Quarantine(arguments) => {
                 let request = HostRequest::Quarantine { reason: arguments.reason.clone() };
                 change(&port, &arguments.name, &request).await?;
@@ -154,6 +172,7 @@ async fn change(port: &ApiPort, name: &HostName, request: &HostRequest) -> Resul
         HostRequest::Inspect => "inspection requested",
         HostRequest::Release { .. } => "release requested",
         HostRequest::Quarantine { .. } => "quarantine requested",
+        HostRequest::Lost { .. } => "declared lost",
     };
     let requested = if changed { requested } else { "unchanged" };
     print(&format!("host {name}: {requested}\n{}", host_table::details(&host)))

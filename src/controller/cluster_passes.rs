@@ -1,10 +1,12 @@
 //! The passes of the machine controllers over what the caches show.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::core::v1::{Node, ObjectReference};
+use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -19,6 +21,8 @@ use super::machine_pass::{MachinePass, MachinePassError, NextPass, pass_over_dep
 use super::pass_key::{ObjectKey, PassKey};
 use super::pass_loop::Passes;
 use crate::kube_api::client::ApiError;
+use crate::machine::api::machine::Machine;
+use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::life_rules::LifeRules;
 use crate::machine::object_event::ObjectEvent;
 use crate::machine::pass_events;
@@ -135,7 +139,8 @@ impl ClusterPasses {
                 let Some(deployment) = caches.deployments.find(|one| is(one, key)) else { return Ok(None) };
                 let sets = caches.sets.state_filter(|one| is_in(one, key));
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
-                let cached = RolloutObjects { deployment, sets, machines };
+                let nodes = judged_nodes(&deployment, &machines, caches);
+                let cached = RolloutObjects { deployment, sets, machines, nodes };
                 let pool = self.pool(&rules);
                 let max_pods = self.settings.max_pods;
                 let offers = move |deployment: &_| pool.offer(deployment, max_pods);
@@ -196,6 +201,20 @@ impl Passes for ClusterPasses {
             }
         }
     }
+}
+
+/// The Nodes of these Machines, if the MachineDeployment declares what is done with unhealthy ones.
+fn judged_nodes(
+    deployment: &MachineDeployment,
+    machines: &[Arc<Machine>],
+    caches: &MachineCaches,
+) -> BTreeMap<String, Arc<Node>> {
+    if deployment.spec.remediation.is_none() {
+        return BTreeMap::new();
+    }
+    let names =
+        machines.iter().filter_map(|machine| machine.status.as_ref()?.node_ref.as_ref()?.name.clone());
+    names.filter_map(|name| Some((name.clone(), caches.nodes.get(&ObjectRef::new(&name))?))).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

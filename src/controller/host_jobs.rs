@@ -8,8 +8,11 @@
 mod check;
 mod deployment;
 mod fault;
+mod login_key;
 mod packages;
 mod ports;
+mod power_hook;
+mod power_off;
 mod ssh_keys;
 
 use std::sync::Arc;
@@ -75,7 +78,8 @@ impl JobPerformer for PoolPerformer {
         let Some(spec) = host.metadata.name.as_ref().and_then(|name| name.parse().ok()) else {
             return HostPresence::Silent;
         };
-        let Ok(spec) = self.spec(&spec, host) else { return HostPresence::Silent };
+        // A host that is not tried is not silent.
+        let Ok(spec) = self.spec(&spec, host).await else { return HostPresence::Answers };
         let access = self.ports.ports(&spec, None, &Cancel::never()).host;
         let program = Program { script: ":\n".to_owned(), payload: Vec::new() };
         match tokio::time::timeout(PROBE, access.run(&program)).await {
@@ -88,27 +92,38 @@ impl JobPerformer for PoolPerformer {
 
 impl PoolPerformer {
     async fn attempt(&self, order: &JobOrder, context: &JobContext<'_>) -> Result<HostFindings, JobFault> {
-        let spec = self.spec(&order.fence.host, &order.host)?;
-        let _turn = HostTurn::new(&self.workspace, &spec.name, LOCK_WAIT).take(&context.cancel).await?;
-        let job = Job { pool: self, order, context, spec };
+        let name = &order.fence.host;
+        let _turn = HostTurn::new(&self.workspace, name, LOCK_WAIT).take(&context.cancel).await?;
+        let job = async || {
+            let spec = self.spec(name, &order.host).await?;
+            Ok::<_, JobFault>(Job { pool: self, order, context, spec })
+        };
         let nothing = |()| HostFindings::default();
         match order.job {
-            HostJob::Inspect => job.inspect().await,
-            HostJob::Check => job.check().await,
-            HostJob::UpgradePackages => job.upgrade_packages().await.map(nothing),
-            HostJob::Deploy => job.deploy(job.node()?).await.map(nothing),
-            HostJob::RestartKubelet => job.restart_kubelet(job.node()?).await.map(nothing),
-            HostJob::StopKubelet => job.stop_kubelet().await.map(nothing),
-            HostJob::Reset => job.reset().await.map(nothing),
+            HostJob::Inspect => job().await?.inspect().await,
+            HostJob::Check => job().await?.check().await,
+            HostJob::UpgradePackages => job().await?.upgrade_packages().await.map(nothing),
+            HostJob::Deploy => {
+                let job = job().await?;
+                job.deploy(job.node()?).await.map(nothing)
+            }
+            HostJob::RestartKubelet => {
+                let job = job().await?;
+                job.restart_kubelet(job.node()?).await.map(nothing)
+            }
+            HostJob::StopKubelet => job().await?.stop_kubelet().await.map(nothing),
+            HostJob::Reset => job().await?.reset().await.map(nothing),
+            // It does not log in.
+            HostJob::PowerOff => self.power_off(order, context).await.map(nothing),
         }
     }
 
     /// The node that a host would be, without what a Machine gives it.
-    fn spec(&self, name: &HostName, host: &HostObject) -> Result<NodeSpec, JobFault> {
+    async fn spec(&self, name: &HostName, host: &HostObject) -> Result<NodeSpec, JobFault> {
         if *name == self.workspace.subject.name {
             return Err(JobFault::BootstrapNode(name.clone()));
         }
-        let ssh = host.spec.ssh_target(None)?;
+        let ssh = host.spec.ssh_target(self.login_key(host).await?.as_deref())?;
         let spec = NodeSpec::parse(&pool_node::manifest(name, &host.spec))?;
         Ok(NodeSpec { ssh, ..spec })
     }

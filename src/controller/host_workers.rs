@@ -35,8 +35,7 @@ pub trait HostWorkers: Send + Sync {
     /// The status of the Host contains this outcome, or is not to contain it: it is dropped, if it is still the last one.
     fn recorded(&self, outcome: &JobOutcome);
 
-    /// Starts, in the background, to find out whether a host answers, unless that is being done; its power hook is called
-    /// if it does not.
+    /// Starts, in the background, to find out whether a host answers, unless that is being done.
     fn probe(&self, host: &Arc<HostObject>);
 
     /// What is last known of whether a host answers, from a probe or from the end of a job, and when. A process that gains

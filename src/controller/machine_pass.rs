@@ -103,7 +103,7 @@ pub async fn pass_over_deployment(
     {
         return Ok(MachinePass::resting(plan.wake));
     }
-    let Some(objects) = read_rollout(client, &cached.deployment).await? else {
+    let Some(objects) = read_rollout(client, cached, now).await? else {
         return Ok(MachinePass::resting(None));
     };
     let plan = decide(&objects)

@@ -1,9 +1,12 @@
 //! Reads the objects that a pass of the machine controllers is decided from, and carries out what was decided.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -12,10 +15,9 @@ use serde_json::Value;
 
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
-use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::api::machine_set::MachineSet;
 use crate::machine::object_write::{MachineWrite, ObjectWrite};
-use crate::machine::rollout_decision::RolloutObjects;
+use crate::machine::rollout_decision::{RolloutObjects, doubted_nodes};
 use crate::machine::set_decision::SetObjects;
 
 /// What was done of a list of writes.
@@ -28,16 +30,35 @@ pub struct CarriedOut {
 }
 
 /// The MachineDeployment as the API server has it now, its sets, and then the Machines, which thus are newer than the
-/// sets; `None` if it does not exist.
+/// sets; `None` if it does not exist. Of the Nodes, those for which a Machine would be deleted are as the API server has
+/// them, the others as cached.
 pub(super) async fn read_rollout(
     client: &Client,
-    observed: &MachineDeployment,
+    cached: &RolloutObjects,
+    now: Timestamp,
 ) -> Result<Option<RolloutObjects>, ApiError> {
-    let namespace = observed.namespace().unwrap_or_default();
-    let Some(deployment) = get(client, observed).await? else { return Ok(None) };
+    let namespace = cached.deployment.namespace().unwrap_or_default();
+    let Some(deployment) = get(client, &*cached.deployment).await? else { return Ok(None) };
     let sets = list(client, &namespace).await?;
     let machines = list(client, &namespace).await?;
-    Ok(Some(RolloutObjects { deployment: Arc::new(deployment), sets, machines }))
+    let (deployment, nodes) = (Arc::new(deployment), cached.nodes.clone());
+    let mut objects = RolloutObjects { deployment, sets, machines, nodes };
+    let mut read = BTreeSet::new();
+    // Another Machine may be next where a Node has recovered.
+    loop {
+        let doubted = doubted_nodes(&objects, now);
+        let unread: Vec<String> = doubted.into_iter().filter(|name| !read.contains(name)).collect();
+        if unread.is_empty() {
+            return Ok(Some(objects));
+        }
+        for name in unread {
+            match get_named(&Api::<Node>::all(client.clone()), &name).await? {
+                Some(node) => objects.nodes.insert(name.clone(), Arc::new(node)),
+                None => objects.nodes.remove(&name),
+            };
+            read.insert(name);
+        }
+    }
 }
 
 /// The MachineSet as the API server has it now, and then the Machines; `None` if it does not exist.

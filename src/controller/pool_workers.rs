@@ -182,12 +182,11 @@ impl Shared {
             Ok(_) => tracing::info!(%host, job = %order.job, "job succeeded"),
             Err(error) => tracing::warn!(%host, job = %order.job, %error, "job failed"),
         }
-        let presence = result.as_ref().err().map_or(HostPresence::Answers, |error| error.presence);
         let (fence, ended) = (order.fence.clone(), (self.clock)());
         let outcome = JobOutcome { job: order.job, fence, ended, result };
         {
             let mut hosts = self.hosts();
-            hosts.presences.insert(host.clone(), (presence, ended));
+            hosts.presences.insert(host.clone(), (outcome.presence(), ended));
             if let Some(running) = hosts.jobs.get_mut(host) {
                 running.outcome = Some(outcome);
             }

@@ -9,7 +9,7 @@
 //! | Machine that waits for a host and is deleted | the other waiting Machines: a host may be theirs |
 //! | Host | the Machine in its claim, those that have noted it, every MachineDeployment (free hosts limit a rollout) |
 //! | Host that is free | also every Machine that waits for a host, the oldest first |
-//! | Node | the Machine that it is of, and the Host of its name |
+//! | Node | the Machine that it is of, the Host of its name, MachineDeployments that declare when a node is unhealthy |
 //! | job or probe on a host | the Host of its name, and the Machines that have noted it |
 
 use std::sync::Arc;
@@ -127,7 +127,17 @@ impl WakeView {
         };
         let host = self.hosts.iter().any(|host| host.name_any() == name);
         let host = host.then(|| PassKey::Host(name.clone()));
-        self.machines_that(is_its).into_iter().chain(host).collect()
+        let judging = self.machines.iter().filter(|one| is_its(one)).flat_map(|one| self.judging(one));
+        self.machines_that(is_its).into_iter().chain(host).chain(judging).collect()
+    }
+
+    /// The MachineDeployments of its namespace that declare when a node is unhealthy.
+    fn judging(&self, machine: &Machine) -> Vec<PassKey> {
+        let judges = |one: &&Arc<MachineDeployment>| {
+            one.spec.remediation.is_some() && one.namespace() == machine.namespace()
+        };
+        let judging = self.deployments.iter().filter(judges);
+        judging.map(|one| PassKey::Deployment(ObjectKey::of(&**one))).collect()
     }
 
     /// Its MachineDeployment; without an owner all of its namespace.

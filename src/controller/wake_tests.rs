@@ -166,3 +166,19 @@ fn at_first_everything_is_due() {
         ]
     );
 }
+
+#[test]
+fn a_node_wakes_the_deployments_that_judge_it() {
+    let mut view = view();
+    let unhealthy = json!([{ "type": "Ready", "status": "Unknown", "timeout": "5m" }]);
+    for (at, name) in [(0, "d1"), (2, "d3")] {
+        let mut judging = deployment(if at == 2 { "b" } else { "a" }, name);
+        judging.spec.remediation = of(json!({ "unhealthyConditions": unhealthy }));
+        view.deployments[at] = Arc::new(judging);
+    }
+    let woken = view.woken_by(&ObjectChange::Node(node("r1", json!({}))));
+    let deployments: Vec<&PassKey> =
+        woken.iter().filter(|key| matches!(key, PassKey::Deployment(_))).collect();
+    let expected = PassKey::Deployment(ObjectKey { namespace: "a".to_owned(), name: "d1".to_owned() });
+    assert_eq!(deployments, [&expected]);
+}

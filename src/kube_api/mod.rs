@@ -15,6 +15,7 @@ pub mod node_policy;
 pub mod nodes;
 pub mod operation_records;
 pub mod pods;
+pub mod secrets;
 pub mod token_access;
 pub mod tokens;
 

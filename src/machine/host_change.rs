@@ -22,6 +22,11 @@ pub enum HostRequest {
         /// The operator has verified that it is off: what runs on it has ended.
         powered_off: bool,
     },
+    /// To declare that it will not return: its Machine is replaced, and its Node deleted.
+    Lost {
+        /// For people.
+        reason: String,
+    },
     /// To keep it out of the pool: at once if it is free, else when its Machine is gone.
     Quarantine {
         /// For people.
@@ -34,9 +39,9 @@ pub enum HostRequest {
 pub enum ClaimantStatus {
     /// The Machine exists.
     Exists,
-    /// The Machine is gone, and the Node of the Host is Ready.
+    /// The Node of the Host is Ready; to release it, the Machine is gone.
     NodeReady,
-    /// The Machine is gone, and no Node of the Host is Ready.
+    /// No Node of the Host is Ready; to release it, the Machine is gone.
     Gone,
 }
 
@@ -60,6 +65,12 @@ pub enum HostRefusal {
     /// Its Machine is gone, but its Node is Ready.
     #[error("Machine {namespace}/{name} no longer exists, but its Node is Ready", namespace = machine.namespace, name = machine.name)]
     NodeRuns {
+        /// Of the claim.
+        machine: MachineReference,
+    },
+    /// It runs: it is not lost.
+    #[error("it runs the Node of Machine {namespace}/{name}, which is Ready", namespace = machine.namespace, name = machine.name)]
+    NodeReady {
         /// Of the claim.
         machine: MachineReference,
     },
@@ -102,11 +113,19 @@ pub fn annotations(
         (HostRequest::Quarantine { reason }, _) => {
             Ok(BTreeMap::from([(HOST_QUARANTINE, Some(reason.clone())), (HOST_RELEASE, None)]))
         }
+        (HostRequest::Lost { .. }, Some(machine)) if claimant == ClaimantStatus::NodeReady => {
+            Err(HostRefusal::NodeReady { machine: machine.clone() })
+        }
+        (HostRequest::Lost { reason }, _) => Ok(BTreeMap::from([(HOST_LOST, Some(reason.clone()))])),
         (HostRequest::Release { .. }, _) if state == HostState::Lost => {
             Ok(BTreeMap::from([(HOST_LOST, None), (HOST_QUARANTINE, None), (HOST_RELEASE, at())]))
         }
         (HostRequest::Release { .. }, _) if is_held => {
             Ok(BTreeMap::from([(HOST_QUARANTINE, None), (HOST_RELEASE, at())]))
+        }
+        // It was declared lost, and answers.
+        (HostRequest::Release { .. }, _) if present.contains_key(HOST_LOST) => {
+            Ok(BTreeMap::from([(HOST_LOST, None)]))
         }
         (HostRequest::Release { .. }, None) => match present.contains_key(HOST_QUARANTINE) {
             true => Ok(BTreeMap::from([(HOST_QUARANTINE, None)])),

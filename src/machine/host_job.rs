@@ -33,6 +33,9 @@ pub enum HostJob {
     StopKubelet,
     /// Removes all that a node has on its host, and verifies that the host is clean.
     Reset,
+    /// Calls the power hook of a host that does not answer: it confirms that the host is off, and switches it off first
+    /// where it is on.
+    PowerOff,
 }
 
 impl HostJob {
@@ -119,6 +122,7 @@ impl fmt::Display for HostJob {
             Self::RestartKubelet => "restart of the kubelet",
             Self::StopKubelet => "stop of the kubelet",
             Self::Reset => "reset",
+            Self::PowerOff => "power-off",
         })
     }
 }

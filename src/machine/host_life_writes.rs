@@ -19,6 +19,8 @@ use crate::model::api_contract::CLAIM_RELEASED_FINALIZER;
 
 /// The type of the condition of a Host: True while it is free, else why it is not.
 const AVAILABLE: &str = "Available";
+/// The type of the condition of a Host that its power hook has confirmed to be off.
+const POWERED_OFF: &str = "PoweredOff";
 
 /// What is written after a plan.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -136,6 +138,20 @@ fn entered(status: &mut HostStatus, host: &HostObject, reason: &HostReason, now:
         };
         status.conditions = condition::set(&status.conditions, [available], generation, now);
     }
+    let powered_off = powered_off(status, host);
+    status.conditions.retain(|one| one.type_ != POWERED_OFF || powered_off.is_some());
+    status.conditions = condition::set(&status.conditions, powered_off, generation, now);
+}
+
+/// While a power hook has confirmed that it is off.
+fn powered_off(status: &HostStatus, host: &HostObject) -> Option<NewCondition> {
+    let hook = host.spec.power.as_ref().map(|power| power.hook.as_str()).unwrap_or_default();
+    status.powered_off.then(|| NewCondition {
+        kind: POWERED_OFF,
+        status: Some(true),
+        reason: "ConfirmedByPowerHook",
+        message: format!("power hook {hook} reports that the host is off"),
+    })
 }
 
 /// Those of others stay.

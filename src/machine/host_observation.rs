@@ -56,6 +56,7 @@ pub(super) fn view_with(host: &HostObject, status: &HostStatus) -> Option<HostVi
         residue: status.residue.clone(),
         silent_since: status.silent_since.as_ref().map(|time| time.0),
         orders: orders(host, status),
+        has_power_hook: host.spec.power.is_some(),
         hook_reports_off: status.powered_off,
     })
 }

@@ -27,11 +27,10 @@ pub fn recorded(
             Err(error) => failed(&mut status, outcome, &error.message),
         }
     }
-    let by_job = outcome.map(|outcome| match &outcome.result {
-        Ok(_) => (HostPresence::Answers, outcome.ended),
-        Err(error) => (error.presence, outcome.ended),
-    });
-    if let Some((presence, at)) = [by_job, presence].into_iter().flatten().max_by_key(|(_, at)| *at) {
+    let by_job = outcome.map(|outcome| (outcome.presence(), outcome.ended));
+    let mut known: Vec<(HostPresence, Timestamp)> = [by_job, presence].into_iter().flatten().collect();
+    known.sort_by_key(|(_, at)| *at);
+    for (presence, at) in known {
         answered(&mut status, presence, whole_seconds(at));
     }
     status
@@ -83,7 +82,12 @@ fn answered(status: &mut HostStatus, presence: HostPresence, at: Timestamp) {
         HostPresence::Answers => None,
         HostPresence::Silent | HostPresence::Off => Some(Time(since.unwrap_or(at))),
     };
-    status.powered_off = presence == HostPresence::Off;
+    // A host that is off does not answer: that it still does not changes nothing.
+    status.powered_off = match presence {
+        HostPresence::Answers => false,
+        HostPresence::Silent => status.powered_off,
+        HostPresence::Off => true,
+    };
 }
 
 fn shortened(text: &str, longest: usize) -> String {

@@ -5,6 +5,7 @@
 //! - A host keeps its claim until it is clean and the Node of that claim is deleted: it never serves two Machines.
 //! - A Node is deleted only when the stop of its kubelet was verified, or the host does not answer and is confirmed to
 //!   be off or lost.
+//! - A host is switched off only where it was to be reset for a Machine that is drained or gone, and is unreachable.
 //! - A host that is not metalform's to clean is quarantined, not reset: one that was not clean when it was first
 //!   inspected. An operator releases it, and thereby has it reset.
 //!
@@ -20,6 +21,7 @@
 mod claimed;
 mod cleanup;
 mod observed;
+mod power;
 mod reason;
 mod step;
 mod unclaimed;

@@ -18,6 +18,18 @@ pub struct JobOutcome {
     pub result: Result<HostFindings, JobError>,
 }
 
+impl JobOutcome {
+    /// Whether the host answered. A power hook does not ask the host.
+    pub fn presence(&self) -> HostPresence {
+        match (self.job, &self.result) {
+            (HostJob::PowerOff, Ok(_)) => HostPresence::Off,
+            (HostJob::PowerOff, Err(_)) => HostPresence::Silent,
+            (_, Ok(_)) => HostPresence::Answers,
+            (_, Err(error)) => error.presence,
+        }
+    }
+}
+
 /// What a job that succeeded has found on its host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostFindings {

@@ -48,6 +48,7 @@ pub mod pool;
 pub mod pool_census;
 pub mod pool_node;
 pub mod pool_offer;
+pub mod power_call;
 pub mod probe;
 mod resource_amount;
 pub mod revision_hash;

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 use kube::ResourceExt;
 
+use super::health::NodeStatusCondition;
 use super::lifecycle::MachineNode;
 use crate::model::node::Taint;
 
@@ -57,6 +58,19 @@ fn taint(taint: &k8s_openapi::api::core::v1::Taint) -> Taint {
 
 fn is_unschedulable(node: &Node) -> bool {
     node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default()
+}
+
+/// Its conditions; those without a transition time, which the API server requires of none, are left out.
+pub(super) fn conditions(node: &Node) -> Vec<NodeStatusCondition> {
+    let conditions = node.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
+    let observed = conditions.filter_map(|condition| {
+        Some(NodeStatusCondition {
+            kind: condition.type_.clone(),
+            status: condition.status.clone(),
+            since: condition.last_transition_time.as_ref()?.0,
+        })
+    });
+    observed.collect()
 }
 
 fn condition<'a>(node: &'a Node, kind: &str) -> Option<&'a NodeCondition> {

@@ -17,7 +17,7 @@ use super::life_observation::MachineObjects;
 use super::lifecycle::MachineStep;
 use super::object_event::ObjectEvent;
 use super::object_write::{MachineWrite, ObjectWrite};
-use super::rollout_decision::{RolloutDecisionError, RolloutObjects};
+use super::rollout_decision::{RolloutDecisionError, RolloutObjects, unhealthy_cause};
 
 mod condition_table;
 
@@ -121,6 +121,9 @@ pub fn of_deployment(objects: &RolloutObjects, done: &[MachineWrite]) -> Vec<Obj
                 let message = format!("deleted machine set {name}");
                 events.push(ObjectEvent::normal(deployment, "SuccessfulDelete", message));
             }
+            MachineWrite::Machine(ObjectWrite::Delete { name, .. }) => {
+                events.extend(remediated(objects, name));
+            }
             MachineWrite::Deployment(ObjectWrite::PatchStatus { patch, .. }) => {
                 let before = deployment.status.as_ref().map(|status| &*status.conditions);
                 events.extend(changed_conditions(deployment, before.unwrap_or_default(), patch));
@@ -139,6 +142,19 @@ pub fn of_undecided(deployment: &MachineDeployment, error: &RolloutDecisionError
 /// Of a pass over this object that failed.
 pub fn of_failed(object: ObjectReference, error: String) -> ObjectEvent {
     ObjectEvent { object, warning: true, reason: "ReconcileError".to_owned(), message: error }
+}
+
+/// Of a Machine that is deleted because its node is unhealthy, which is reported of both.
+fn remediated(objects: &RolloutObjects, name: &str) -> Vec<ObjectEvent> {
+    let Some(machine) = objects.machines.iter().find(|machine| machine.name_any() == name) else {
+        return Vec::new();
+    };
+    let cause = unhealthy_cause(objects, machine).unwrap_or_else(|| "unhealthy".to_owned());
+    let message = format!("machine {name} is deleted and replaced: its node is unhealthy: {cause}");
+    vec![
+        ObjectEvent::warning(&**machine, "Unhealthy", message.clone()),
+        ObjectEvent::warning(&*objects.deployment, "Remediating", message),
+    ]
 }
 
 fn scaled(deployment: &MachineDeployment, set: &str, from: i64, to: i64) -> Option<ObjectEvent> {
@@ -166,10 +182,12 @@ fn machine_status(machine: &Machine, patch: &Value) -> Vec<ObjectEvent> {
 fn host_status(host: &HostObject, patch: &Value) -> Vec<ObjectEvent> {
     let before = host.status.clone().unwrap_or_default();
     if patch["status"]["state"] == "Quarantined" && before.state != HostState::Quarantined {
-        let after = conditions(patch);
-        let available = after.into_iter().find(|condition| condition.type_ == "Available");
-        let message = available.map(|condition| condition.message).unwrap_or_default();
-        return vec![ObjectEvent::warning(host, "Quarantined", message)];
+        let (available, others): (Vec<Condition>, Vec<Condition>) =
+            conditions(patch).into_iter().partition(|condition| condition.type_ == "Available");
+        let message = available.into_iter().next().map(|condition| condition.message).unwrap_or_default();
+        let mut events = condition_events(host, &before.conditions, &others);
+        events.push(ObjectEvent::warning(host, "Quarantined", message));
+        return events;
     }
     changed_conditions(host, &before.conditions, patch)
 }
@@ -179,7 +197,15 @@ fn changed_conditions<K: Resource<DynamicType = ()>>(
     before: &[Condition],
     patch: &Value,
 ) -> Vec<ObjectEvent> {
-    let reports = condition_table::reports(before, &conditions(patch)).into_iter();
+    condition_events(object, before, &conditions(patch))
+}
+
+fn condition_events<K: Resource<DynamicType = ()>>(
+    object: &K,
+    before: &[Condition],
+    after: &[Condition],
+) -> Vec<ObjectEvent> {
+    let reports = condition_table::reports(before, after).into_iter();
     reports
         .map(|(report, message)| {
             let event = if report.warning { ObjectEvent::warning } else { ObjectEvent::normal };

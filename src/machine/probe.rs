@@ -74,6 +74,7 @@ mod tests {
                 residue: Vec::new(),
                 silent_since: has("silent").then(|| at(50)),
                 orders: HostOrders { lost: has("lost"), powered_off: has("off"), ..HostOrders::default() },
+                has_power_hook: false,
                 hook_reports_off: false,
             };
             let found = next_probe(&host, node_ready, last.map(at), at(100));

@@ -1,13 +1,16 @@
 //! What is written for a MachineDeployment: its MachineSets, its annotations and its status.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
 use super::api::machine_set::MachineSet;
+use super::api::remediation::RemediationError;
 use super::api::rolling_update::RollingUpdateError;
 use super::object_write::{MachineWrite, ObjectWrite};
 use super::ownership::{self, Lifecycle, Ownership};
@@ -17,7 +20,10 @@ use super::write_plan::WritePlan;
 
 mod deployment_writes;
 mod observation;
+mod remediation;
 mod set_writes;
+
+pub(super) use self::remediation::cause as unhealthy_cause;
 
 /// A MachineDeployment, and the MachineSets and Machines of its namespace.
 #[derive(Debug, Clone)]
@@ -28,6 +34,8 @@ pub struct RolloutObjects {
     pub sets: Vec<Arc<MachineSet>>,
     /// The Machines of the namespace, listed after the sets.
     pub machines: Vec<Arc<Machine>>,
+    /// The Nodes of these Machines by name, where the MachineDeployment declares a remediation.
+    pub nodes: BTreeMap<String, Arc<Node>>,
 }
 
 /// Why nothing can be decided for a MachineDeployment.
@@ -36,6 +44,9 @@ pub enum RolloutDecisionError {
     /// Its strategy is invalid.
     #[error("strategy.rollingUpdate: {0}")]
     Strategy(#[from] RollingUpdateError),
+    /// What it declares of unhealthy nodes is invalid.
+    #[error("remediation: {0}")]
+    Remediation(#[from] RemediationError),
     /// A MachineSet has the name of the one to create, and is not one of its own.
     #[error("MachineSet {name} exists and has another owner or another template")]
     NameTaken {
@@ -78,6 +89,7 @@ pub fn decide(
     let goal = observation::goal(deployment, deleting)?;
     let world = observation::world(deployment, &own, &objects.machines, offer.free_hosts);
     let plan = rollout::plan(&goal, &world, now);
+    let health = remediation::plan(objects, &goal, &own, now)?;
 
     if plan.finished {
         let released = MachineWrite::Deployment(ownership::release(deployment));
@@ -96,15 +108,34 @@ pub fn decide(
     let find = |name: &String| own.iter().find(|set| set.name_any() == *name);
     let deleted = plan.delete.iter().filter_map(find).map(|set| ObjectWrite::delete(*set));
     writes.extend(deleted.map(MachineWrite::Set));
+    writes.extend(health.iter().flat_map(|health| remediation::deletions(objects, health)));
     let expected = (!deleting).then_some(&offer.node);
     if let Some(annotated) = deployment_writes::annotations(deployment, plan.revision, expected) {
         writes.push(MachineWrite::Deployment(annotated));
         return Ok(WritePlan::first(writes));
     }
-    let status = deployment_writes::status(deployment, &plan, now);
+    let health_condition = health.as_ref().map(remediation::condition);
+    let status = deployment_writes::status(deployment, &plan, health_condition, now);
     let status = ObjectWrite::status(deployment, deployment.status.as_ref(), &status);
     writes.extend(status.map(MachineWrite::Deployment));
-    Ok(WritePlan { writes, wake: plan.wake, again: false })
+    let wake = plan.wake.into_iter().chain(health.and_then(|health| health.wake)).min();
+    Ok(WritePlan { writes, wake, again: false })
+}
+
+/// The names of the Nodes of those Machines that a decision on these objects deletes because they are unhealthy: caches
+/// may show what a Node was.
+pub fn doubted_nodes(objects: &RolloutObjects, now: Timestamp) -> BTreeSet<String> {
+    let deployment = &*objects.deployment;
+    let uid = deployment.uid().unwrap_or_default();
+    let is_own =
+        |set: &&MachineSet| ownership::ownership(*set, &uid, &deployment.spec.selector) == Ownership::Own;
+    let own: Vec<&MachineSet> = objects.sets.iter().map(|set| &**set).filter(is_own).collect();
+    let deleting = deployment.metadata.deletion_timestamp.is_some();
+    let Ok(goal) = observation::goal(deployment, deleting) else { return BTreeSet::new() };
+    let plan = remediation::plan(objects, &goal, &own, now).ok().flatten().unwrap_or_default();
+    let is_replaced = |machine: &&Arc<Machine>| plan.replace.contains(&machine.name_any());
+    let replaced = objects.machines.iter().filter(is_replaced);
+    replaced.filter_map(|machine| remediation::node_of(machine).cloned()).collect()
 }
 
 /// The sets that the plan changes, in its order, then those that differ from the MachineDeployment otherwise.

@@ -108,6 +108,8 @@ pub const OWNED_BY: &str = "machine-controller/owned-by";
 pub const NODE_MACHINE: &str = "cluster.k8s.io/machine";
 /// Annotation of a Machine: it is the first to be deleted when its MachineSet is scaled down, whatever the value.
 pub const DELETE_MACHINE: &str = "cluster.k8s.io/delete-machine";
+/// Annotation of a Machine: it is not replaced when its node is unhealthy, whatever the value.
+pub const SKIP_REMEDIATION: &str = "cluster.k8s.io/skip-remediation";
 /// Annotation of a MachineDeployment: the lower bound of cluster-autoscaler.
 pub const NODE_GROUP_MIN_SIZE: &str = "cluster.k8s.io/cluster-api-autoscaler-node-group-min-size";
 /// Annotation of a MachineDeployment: the upper bound of cluster-autoscaler.
@@ -137,6 +139,9 @@ pub const HOST_RELEASE: &str = "metalform.dev/release";
 pub const HOST_POWERED_OFF: &str = "metalform.dev/powered-off";
 /// Annotation of a Host by which an operator declares that it will not return: the reason.
 pub const HOST_LOST: &str = "metalform.dev/lost";
+
+/// Type of a Secret whose data a power hook is given.
+pub const POWER_SECRET: &str = "metalform.dev/power";
 
 /// Finalizer of a Machine: its Host is reset and free again, or quarantined.
 pub const HOST_RELEASED_FINALIZER: &str = "metalform.dev/host-released";

@@ -15,7 +15,8 @@ pub struct SshTarget {
     /// Login user; root by default.
     pub user: String,
     /// Private keys to offer, in this order; `~/` is the home directory of the user who runs metalform. A public key, or
-    /// one without its private key, selects that key of the agent.
+    /// one without its private key, selects that key of the agent. A key that is held in memory has a path that is no
+    /// file's.
     pub identity_files: Vec<PathBuf>,
     /// Whether only the keys of `identity_files` are offered, from files or the agent (`IdentitiesOnly`).
     pub identities_only: bool,

@@ -1,4 +1,4 @@
-//! `host inspect`, `release` and `quarantine`: requests to the controllers, decided on what the API has now.
+//! `host inspect`, `release`, `quarantine` and `lost`: requests to the controllers, decided on what the API has now.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -74,6 +74,10 @@ fn hint(name: &HostName, refusal: &HostRefusal) -> Option<String> {
         HostRefusal::NodeRuns { .. } => Some(format!(
             "switch the host off, verify that it is off, and run `metalform host release {name} --confirm-powered-off`"
         )),
+        HostRefusal::NodeReady { .. } => Some(format!(
+            "switch the host off, wait until its Node is NotReady, and run \
+             `metalform host lost {name} --reason REASON --confirm-powered-off`"
+        )),
         HostRefusal::Held(_) => Some(format!("run `metalform host release {name}`")),
         HostRefusal::NothingToRelease(_) => None,
     }
@@ -96,6 +100,7 @@ pub async fn change(
     let status = host.status.clone().unwrap_or_default();
     let claimant = match (&status.claim, request) {
         (Some(claim), HostRequest::Release { .. }) => claimant(&client, name, &claim.machine).await?,
+        (Some(claim), HostRequest::Lost { .. }) => node_status(&client, name, &claim.machine).await?,
         _ => ClaimantStatus::Gone,
     };
     let annotations = host_change::annotations(&status, host.annotations(), request, claimant, now)
@@ -126,6 +131,15 @@ async fn claimant(
         Ok(_) | Err(MachineApiError::NotFound(_)) => {}
         Err(error) => return Err(error),
     }
+    node_status(client, host, machine).await
+}
+
+/// Of its Node alone.
+async fn node_status(
+    client: &Client,
+    host: &HostName,
+    machine: &MachineReference,
+) -> Result<ClaimantStatus, MachineApiError> {
     let nodes = nodes::list(client).await?;
     let ready = nodes.iter().any(|node| is_node_of(node, host, machine) && is_ready(node));
     Ok(if ready { ClaimantStatus::NodeReady } else { ClaimantStatus::Gone })

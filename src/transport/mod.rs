@@ -5,6 +5,7 @@
 pub mod capture;
 pub mod error;
 pub mod fake;
+pub mod held_key;
 pub mod host_keys;
 pub mod known_hosts;
 pub mod local;

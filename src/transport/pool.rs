@@ -1,11 +1,14 @@
 //! The connections of one run.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Transport;
+use super::held_key::HeldKeyError;
 use super::host_keys::AcceptedHostKey;
 use super::local::LocalTransport;
+use super::secret::Secret;
 use super::ssh::{SshClient, SshTransport};
 use crate::model::name::HostName;
 use crate::model::ssh_target::SshTarget;
@@ -40,6 +43,15 @@ impl ConnectionPool {
         let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(SshTransport::of(Arc::clone(&self.client), target.clone()));
         Arc::clone(remote.entry(target.clone()).or_insert_with(new))
+    }
+
+    /// Holds a private key in memory, for targets whose `identity_files` contain the path that this returns: that of no file.
+    /// `name` is for messages.
+    ///
+    /// # Errors
+    /// When it is no private key, or is encrypted.
+    pub fn hold_key(&self, name: &str, key: &Secret) -> Result<PathBuf, HeldKeyError> {
+        self.client.hold_key(name, key)
     }
 
     /// The keys that this run has accepted of a host and its bastions, the host's first; none of the machine that

@@ -86,6 +86,11 @@ impl Layout {
         self.path("etc/metalform/pki/ssh")
     }
 
+    /// Directory of the power hooks: programs that a Host can name.
+    pub fn power_hooks(&self) -> PathBuf {
+        self.path("etc/metalform/power.d")
+    }
+
     /// Kubeconfig of the administrator.
     pub fn admin_conf(&self) -> PathBuf {
         self.path("etc/kubernetes/admin.conf")

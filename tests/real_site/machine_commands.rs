@@ -187,6 +187,28 @@ async fn a_host_is_released_when_nothing_runs_on_it() {
 }
 
 #[tokio::test]
+async fn a_host_is_declared_lost_when_its_node_is_not_ready() {
+    let (api, port) = cluster();
+    in_use(&api, true);
+    let (rack_1, lost) = (name("rack-1"), HostRequest::Lost { reason: "stolen".to_owned() });
+    let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+    api.lock().store.insert("nodes", "", json!({ "metadata": { "name": "rack-1" }, "status": ready }));
+    let error = host_state_change::change(&port, &rack_1, &lost, now()).await.unwrap_err();
+    let expected = "host rack-1: it runs the Node of Machine kube-system/m-1, which is Ready";
+    assert_eq!((error.to_string().as_str(), error.class()), (expected, ErrorClass::Refused));
+    assert!(error.hints()[0].contains("`metalform host lost rack-1 --reason REASON --confirm-powered-off`"));
+    assert_eq!(annotations_of(&api, "rack-1"), Value::Null);
+    api.lock().store.change("nodes", "", "rack-1", |node| {
+        node["status"]["conditions"][0]["status"] = json!("Unknown");
+    });
+    let (_, changed) = host_state_change::change(&port, &rack_1, &lost, now()).await.unwrap();
+    assert!(changed);
+    assert_eq!(annotations_of(&api, "rack-1"), json!({ "metalform.dev/lost": "stolen" }));
+    let (_, changed) = host_state_change::change(&port, &rack_1, &lost, now()).await.unwrap();
+    assert!(!changed, "it is declared already");
+}
+
+#[tokio::test]
 async fn a_host_in_quarantine_is_inspected_only_after_its_release() {
     let (api, port) = cluster();
     add(&port, "rack-1", "10.0.0.3").await.unwrap();

@@ -1,8 +1,11 @@
 //! Passes of the machine controllers over the scripted API, with hosts that take no time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
 use metalform::controller::machine_pass::{
     MachinePass, MachinePassError, NextPass, pass_over_deployment, pass_over_set,
@@ -66,7 +69,12 @@ impl Pool {
             deployment,
             sets: self.parsed("machinesets"),
             machines: self.parsed("machines"),
+            nodes: self.nodes(),
         })
+    }
+
+    fn nodes(&self) -> BTreeMap<String, Arc<Node>> {
+        self.parsed::<Node>("nodes").into_iter().map(|node| (node.name_any(), node)).collect()
     }
 
     async fn pass(&self, cached: &RolloutObjects) -> Result<MachinePass, MachinePassError> {
@@ -319,4 +327,74 @@ async fn what_is_expected_of_a_node_is_written_once_and_replaces_none() {
         let of_node = |key: &&String| key.contains("capacity");
         assert_eq!(annotations.keys().filter(of_node).count(), 0, "{annotations:?}");
     }
+}
+
+/// The Node of a Machine, Ready since or not since that time.
+fn node(machine: &str, ready: &str, since: &str) -> Value {
+    json!({
+        "metadata": { "name": machine }, "spec": { "providerID": format!("metalform://{machine}/u") },
+        "status": { "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": since }] },
+    })
+}
+
+#[tokio::test]
+async fn a_machine_is_replaced_when_the_api_server_too_shows_its_node_unhealthy_for_too_long() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    pool.api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |deployment| {
+        let unhealthy = json!([{ "type": "Ready", "status": "Unknown", "timeout": "5m" }]);
+        deployment["spec"]["remediation"] = json!({ "unhealthyConditions": unhealthy, "maxUnhealthy": 1 });
+    });
+    let names: Vec<String> =
+        pool.all("machines").iter().map(|one| one["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+    for name in &names {
+        pool.api.lock().store.change("machines", NAMESPACE, name, |machine| {
+            machine["spec"]["providerID"] = json!(format!("metalform://{name}/u"));
+            machine["status"]["nodeRef"]["name"] = json!(name);
+        });
+        pool.api.lock().store.insert("nodes", "", node(name, "True", "2026-01-01T00:00:00Z"));
+    }
+    let report = |name: &str, ready: &str, since: &str| {
+        let status = node(name, ready, since)["status"].clone();
+        pool.api.lock().store.change("nodes", "", name, |node| node["status"] = status);
+    };
+    // The declaration alone replaces nothing.
+    pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    assert_eq!((pool.all("machinesets").len(), pool.count("delete machines/")), (1, 0));
+    // Unknown for 4 min 59 s: the next pass is due when 5 min have passed.
+    report(&names[0], "Unknown", "2026-01-02T23:55:01Z");
+    let pass = pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    assert_eq!(pass.next, NextPass::At("2026-01-03T00:00:01Z".parse().unwrap()));
+    // A cache that is old: the API server shows that it is Ready again.
+    report(&names[0], "Unknown", "2026-01-02T23:55:00Z");
+    let old = pool.rollout().unwrap();
+    report(&names[0], "True", "2026-01-02T23:59:59Z");
+    pool.pass(&old).await.unwrap();
+    assert_eq!(pool.count("delete machines/"), 0);
+    // Two of three, where one may be.
+    report(&names[0], "Unknown", "2026-01-02T23:55:00Z");
+    report(&names[1], "Unknown", "2026-01-02T23:00:00Z");
+    pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    let conditions = pool.status()["conditions"].as_array().unwrap().clone();
+    let condition = conditions.iter().find(|one| one["type"] == "RemediationAllowed").unwrap();
+    let expected = "remediation is held back: 2 of 3 machines are unhealthy, at most 1 allowed";
+    assert_eq!((&condition["status"], &condition["message"]), (&json!("False"), &json!(expected)));
+    assert_eq!(pool.count("delete machines/"), 0);
+    report(&names[1], "True", "2026-01-03T00:00:00Z");
+    let pass = pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    let deleted =
+        pool.all("machines").into_iter().filter(|one| !one["metadata"]["deletionTimestamp"].is_null());
+    let deleted: Vec<Value> = deleted.map(|machine| machine["metadata"]["name"].clone()).collect();
+    assert_eq!(deleted, [json!(names[0])]);
+    let events: Vec<String> =
+        pass.events.iter().map(|event| format!("{}: {}", event.reason, event.message)).collect();
+    let message = format!(
+        "machine {} is deleted and replaced: its node is unhealthy: Ready=Unknown since 2026-01-02T23:55:00Z",
+        names[0]
+    );
+    assert_eq!(events, [format!("Unhealthy: {message}"), format!("Remediating: {message}")]);
+    // Its set creates another, and it is not deleted again.
+    pool.pass_over_sets().await.unwrap();
+    pool.pass(&pool.rollout().unwrap()).await.unwrap();
+    assert_eq!((pool.all("machines").len(), pool.count("delete machines/")), (4, 1));
 }

@@ -1,9 +1,10 @@
 //! Jobs on scripted hosts of the pool, in a cluster of the bootstrap node.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex as StdMutex};
 
 use async_trait::async_trait;
+use base64::Engine as _;
 use metalform::controller::host_jobs::{PoolPerformer, PoolPorts};
 use metalform::controller::job_performer::{JobContext, JobPerformer};
 use metalform::engine::cancel::Cancel;
@@ -22,6 +23,7 @@ use metalform::resource::contract::probe::{Answer, KeysState, Observed, PathStat
 use metalform::transport::error::{FenceRefusal, TransportError};
 use metalform::transport::{Output, Program};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::connections::StageRegistry;
 use crate::host::tree::of_root;
@@ -36,7 +38,7 @@ const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE
 /// Hosts of the stage, each of which compares tokens.
 struct StagePool {
     stage: Stage,
-    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
 
 /// As `engine/fence.sh` has it.
@@ -44,7 +46,7 @@ struct FencedHost {
     inner: Arc<dyn HostAccess>,
     name: String,
     token: u64,
-    largest: Arc<Mutex<BTreeMap<String, u64>>>,
+    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
 
 impl FencedHost {
@@ -104,15 +106,20 @@ impl PoolPorts for StagePool {
     }
 }
 
+/// One test at a time: a program that another one starts has, until it is executed, the locks of this process open.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 /// The bootstrap node, deployed, and one host of the pool.
 struct Rack {
+    _turn: MutexGuard<'static, ()>,
     play: Play,
     performer: PoolPerformer,
-    phases: Mutex<Vec<String>>,
+    phases: StdMutex<Vec<String>>,
 }
 
 impl Rack {
     async fn new() -> Self {
+        let turn = TURN.lock().await;
         let mut play = Play::new();
         for line in ["host bootstrap bootstrap master etcd infra", "deployed bootstrap"] {
             play.prepare(line).await.unwrap();
@@ -124,7 +131,7 @@ impl Rack {
         let client = play.stage.api.client();
         let ports = Arc::new(StagePool { stage: play.stage.clone(), largest: Arc::default() });
         let performer = PoolPerformer { workspace: play.workspace.clone(), client, ports };
-        Self { play, performer, phases: Mutex::default() }
+        Self { _turn: turn, play, performer, phases: StdMutex::default() }
     }
 
     fn host(&self, change: impl FnOnce(&mut ScriptedHost)) {
@@ -141,8 +148,18 @@ impl Rack {
         token: i64,
         node: Option<NodeOrder>,
     ) -> Result<HostFindings, JobError> {
+        self.perform_on(object(), job, token, node).await
+    }
+
+    async fn perform_on(
+        &self,
+        host: HostObject,
+        job: HostJob,
+        token: i64,
+        node: Option<NodeOrder>,
+    ) -> Result<HostFindings, JobError> {
         let fence = JobFence { host: POOL_HOST.parse().unwrap(), machine: None, token };
-        let order = JobOrder { job, fence, host: Arc::new(object()), node };
+        let order = JobOrder { job, fence, host: Arc::new(host), node };
         let phase = |phase: &str| self.phases.lock().unwrap().push(phase.to_owned());
         let context = JobContext { cancel: Cancel::never(), phase: &phase };
         self.performer.perform(&order, &context).await
@@ -164,6 +181,19 @@ fn user(name: &str) -> Observed {
 fn object() -> HostObject {
     let object = json!({ "metadata": { "name": POOL_HOST }, "spec": { "address": "192.0.2.12", "ssh": { "user": "ops" } } });
     serde_json::from_value(object).unwrap()
+}
+
+/// The Host with these fields of its `spec`.
+fn object_with(more: Value) -> HostObject {
+    let mut host = serde_json::to_value(object()).unwrap();
+    host["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    serde_json::from_value(host).unwrap()
+}
+
+fn secret(name: &str, kind: &str, data: &[(&str, &str)]) -> Value {
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let data: BTreeMap<&str, String> = data.iter().map(|(key, value)| (*key, encode(value))).collect();
+    json!({ "metadata": { "name": name }, "type": kind, "data": data })
 }
 
 fn order(uid: &str) -> NodeOrder {
@@ -307,4 +337,102 @@ async fn packages_are_upgraded_once_under_a_token_with_the_reboot_that_they_requ
     rack.perform(HostJob::UpgradePackages, 2, Some(order("uid-2"))).await.unwrap();
     assert_eq!(boot_id(&rack), second, "these packages require no reboot");
     assert!(performed(&rack) > count, "another claim upgrades again");
+}
+
+/// What the hook does: it is on until it is switched off, which works the second time.
+const HOOK: &str = r#"#!/bin/sh
+state=${0%/*}/../state
+echo "$*" >>"$state.calls"
+grep -q '"secret":{"password":"hunter2"}' || { echo 'no password' >&2; exit 1; }
+case $1 in
+status) if test -e "$state.2"; then echo off; else echo on; fi ;;
+off) if test -e "$state.1"; then : >"$state.2"; else : >"$state.1"; fi ;;
+esac
+"#;
+
+#[tokio::test]
+async fn a_power_hook_switches_off_and_confirms() {
+    let rack = Rack::new().await;
+    let directory = rack.play.workspace.layout.power_hooks();
+    let host = || {
+        object_with(json!({
+            "power": { "hook": "ipmi", "secretRef": { "namespace": "kube-system", "name": "bmc" } },
+        }))
+    };
+    let perform = || rack.perform_on(host(), HostJob::PowerOff, 1, None);
+    let error = perform().await.unwrap_err();
+    assert!(error.message.contains("power.d/ipmi: No such file"), "{error}");
+    std::fs::create_dir_all(&directory).unwrap();
+    let (source, hook) = (directory.join("source"), directory.join("ipmi"));
+    std::fs::write(&source, HOOK).unwrap();
+    for program in [["cp", "source", "ipmi"], ["chmod", "755", "ipmi"]] {
+        let mut command = std::process::Command::new(program[0]);
+        assert!(command.args(&program[1..]).current_dir(&directory).status().unwrap().success());
+    }
+    assert!(hook.exists());
+    let error = perform().await.unwrap_err();
+    assert!(error.message.contains("cannot get secret/kube-system/bmc"), "{error}");
+    let add = |secret: Value| rack.play.stage.api.lock().store.insert("secrets", "kube-system", secret);
+    add(secret("bmc", "Opaque", &[("password", "hunter2")]));
+    let error = perform().await.unwrap_err();
+    let expected = "Secret kube-system/bmc has type \"Opaque\", expected \"metalform.dev/power\"";
+    assert_eq!(error.message, expected);
+    add(secret("bmc", "metalform.dev/power", &[("password", "hunter2")]));
+    let error = perform().await.unwrap_err();
+    assert_eq!(error.message, "power hook ipmi: the host is still on after off");
+    perform().await.unwrap();
+    let calls = std::fs::read_to_string(directory.join("../state.calls")).unwrap();
+    let expected = ["status", "off", "status", "status", "off", "status"];
+    let expected: String = expected.iter().map(|verb| format!("{verb} rack-1 192.0.2.12\n")).collect();
+    assert_eq!(calls, expected);
+    // No Host selects another program.
+    let other = object_with(json!({ "power": { "hook": "../source" } }));
+    let error = rack.perform_on(other, HostJob::PowerOff, 1, None).await.unwrap_err();
+    assert!(error.message.contains("expected a name of lowercase letters"), "{error}");
+}
+
+fn private_key(passphrase: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("id");
+    let mut command = std::process::Command::new("ssh-keygen");
+    command.args(["-q", "-t", "ed25519", "-C", "", "-N", passphrase, "-f"]).arg(&path);
+    assert!(command.status().unwrap().success());
+    std::fs::read_to_string(&path).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_entered_with_the_key_of_its_secret_or_not_at_all() {
+    let rack = Rack::new().await;
+    let ssh = |key: &str| json!({ "user": "ops", "keySecretRef": { "namespace": "kube-system", "name": "ops", "key": key } });
+    let inspect = |key: &'static str| {
+        rack.perform_on(object_with(json!({ "ssh": ssh(key) })), HostJob::Inspect, 0, None)
+    };
+    let add = |kind: &str, key: &str| {
+        let secret = secret("ops", kind, &[("ssh-privatekey", key)]);
+        rack.play.stage.api.lock().store.insert("secrets", "kube-system", secret);
+    };
+    let auth = "kubernetes.io/ssh-auth";
+    let error = inspect("ssh-privatekey").await.unwrap_err();
+    assert!(error.message.contains("cannot get secret/kube-system/ops: not found"), "{error}");
+    assert_eq!(error.presence, HostPresence::Answers, "it was not tried");
+    for (kind, key, expected) in [
+        (
+            "Opaque",
+            private_key(""),
+            "Secret kube-system/ops has type \"Opaque\", expected \"kubernetes.io/ssh-auth\"",
+        ),
+        (
+            auth,
+            private_key("hunter2"),
+            "Secret kube-system/ops: the private key is encrypted; store it without a passphrase (ssh-keygen -p -N '')",
+        ),
+        (auth, KEY.to_owned(), "Secret kube-system/ops: this is no private key"),
+    ] {
+        add(kind, &key);
+        assert_eq!(inspect("ssh-privatekey").await.unwrap_err().message, expected);
+    }
+    add(auth, &private_key(""));
+    let error = inspect("id").await.unwrap_err();
+    assert_eq!(error.message, "Secret kube-system/ops has no key \"id\"");
+    inspect("ssh-privatekey").await.unwrap();
 }

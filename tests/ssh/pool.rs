@@ -7,6 +7,7 @@ use metalform::model::ssh_target::SshTarget;
 use metalform::transport::Transport;
 use metalform::transport::error::TransportError;
 use metalform::transport::pool::ConnectionPool;
+use metalform::transport::secret::Secret;
 
 use crate::server::{Behaviour, RESOLVED_BY_BASTION, Server};
 use crate::site::Site;
@@ -57,6 +58,25 @@ async fn a_key_that_was_seen_for_the_first_time_is_reported_once() {
         assert_eq!((keys[0].address.as_str(), keys[0].new), (target.address().as_str(), new));
         assert!(keys[0].key.starts_with("ssh-ed25519 SHA256:"), "{keys:?}");
     }
+}
+
+#[tokio::test]
+async fn a_key_in_memory_logs_in_to_the_target_that_names_it() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let pool = ConnectionPool::new(site.client(), None);
+    let text = Secret::new(std::fs::read_to_string(&site.identity).unwrap());
+    std::fs::remove_file(&site.identity).unwrap();
+    let key = pool.hold_key("Secret kube-system/ops", &text).unwrap();
+    let target = SshTarget { identity_files: vec![key], ..site.target(server.port) };
+    assert_eq!(printed(run(&pool.ssh(&target), "echo in").await), "in\n");
+    // Neither another target of this pool, nor another pool.
+    let error = run(&pool.ssh(&site.target(server.port)), "true").await.unwrap_err();
+    assert!(matches!(error, TransportError::IdentityUnreadable { .. }), "{error}");
+    let other = ConnectionPool::new(site.client(), None);
+    let error = run(&other.ssh(&target), "true").await.unwrap_err();
+    assert!(error.to_string().contains("Secret kube-system/ops (SHA256:"), "{error}");
+    assert!(!format!("{:?}", text).contains("OPENSSH"), "it is not printed");
 }
 
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! Why a job on a host failed.
 
+use super::power_hook::PowerHookError;
 use crate::engine::host::HostError;
 use crate::kube_api::client::ApiError;
+use crate::kube_api::secrets::SecretError;
 use crate::machine::api::host::HostSpecError;
 use crate::machine::host_job::HostJob;
 use crate::machine::job_outcome::{HostPresence, JobError};
+use crate::machine::power_call::PowerCallError;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
@@ -14,6 +17,7 @@ use crate::operation::run::RunError;
 use crate::operation::site::EffectError;
 use crate::service::operation_failure::blocker_lines;
 use crate::transport::error::TransportError;
+use crate::transport::held_key::HeldKeyError;
 use crate::workspace::host_lock::HostLockError;
 
 /// Why a job on a host failed.
@@ -46,6 +50,32 @@ pub enum JobFault {
     /// The API.
     #[error(transparent)]
     Api(#[from] ApiError),
+    /// A Secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The key of the Secret cannot be used.
+    #[error("Secret {name}")]
+    LoginKey {
+        /// `NAMESPACE/NAME`.
+        name: String,
+        source: HeldKeyError,
+    },
+    /// The power hook.
+    #[error(transparent)]
+    PowerHook(#[from] PowerHookError),
+    /// What the power hook answered.
+    #[error("power hook {hook}")]
+    Power {
+        /// Its name.
+        hook: String,
+        source: PowerCallError,
+    },
+    /// The Host has lost its power hook since the job was planned.
+    #[error("the Host has no spec.power")]
+    NoPowerHook,
+    /// The job was cancelled.
+    #[error("interrupted")]
+    Interrupted,
     /// The host is not fit to be a node.
     #[error("{}", .0.iter().map(|one| format!("{} ({})", one.what, one.hint)).collect::<Vec<_>>().join("; "))]
     Preflight(Vec<PreflightFailure>),

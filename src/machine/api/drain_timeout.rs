@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use super::go_duration;
 
 /// A string is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,13 +24,7 @@ impl DrainTimeout {
     /// # Errors
     /// When it has another form, or is negative.
     pub fn parse(text: &str) -> Result<Self, DrainTimeoutError> {
-        let wrong = || DrainTimeoutError(text.to_owned());
-        let spoken = text.contains(|c: char| !(c.is_ascii_digit() || ".hms".contains(c)));
-        if text == "0" {
-            return Ok(Self::Never);
-        }
-        let duration: SignedDuration = text.parse().ok().filter(|_| !spoken).ok_or_else(wrong)?;
-        match Duration::try_from(duration).map_err(|_| wrong())? {
+        match go_duration::parse(text).ok_or_else(|| DrainTimeoutError(text.to_owned()))? {
             Duration::ZERO => Ok(Self::Never),
             duration => Ok(Self::After(duration)),
         }

@@ -70,7 +70,7 @@ pub enum HostSpecError {
 }
 
 impl HostSpec {
-    /// The SSH settings. `key` is the file with the private key of `ssh.keySecretRef`, if it has one.
+    /// The SSH settings. `key` is the path by which the private key of `ssh.keySecretRef` is held, if it has one.
     ///
     /// # Errors
     /// The first problem.

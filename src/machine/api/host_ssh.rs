@@ -24,7 +24,9 @@ pub struct HostSsh {
     pub user: String,
     /// Whether programs run with sudo.
     pub sudo: bool,
-    /// The private key; by default that of the bootstrap node.
+    /// The private key, in a Secret of type kubernetes.io/ssh-auth; by default that of the bootstrap node. The controllers
+    /// may read Secrets of kube-system. The key is not encrypted, and is used for the controllers' connections to this Host
+    /// and its jump hosts alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_secret_ref: Option<SecretKeyReference>,
     /// The fingerprint of the host key, as ssh-keygen -l prints it; by default the key must be known on the bootstrap
@@ -97,7 +99,7 @@ impl Default for HostSsh {
 }
 
 impl HostSsh {
-    /// With the address of the Host, and the file with its private key.
+    /// With the address of the Host, and the path of its private key.
     pub(super) fn target(&self, address: &str, key: Option<&Path>) -> Result<SshTarget, HostSshError> {
         let port = u16::try_from(self.port).ok().filter(|port| *port != 0);
         if self.user.is_empty() || self.user.contains(char::is_whitespace) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::drain_timeout::{DrainTimeout, DrainTimeoutError};
 use super::label_selector::LabelSelector;
 use super::machine_template::MachineTemplate;
+use super::remediation::Remediation;
 use super::rolling_update::RolloutStrategy;
 use super::rollout_record::RolloutRecord;
 use super::{rules, schema};
@@ -73,6 +74,10 @@ pub struct MachineDeploymentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(max = 32), extend("x-kubernetes-validations" = rules::duration()))]
     pub node_drain_timeout: Option<String>,
+    /// Which Machines are replaced because their nodes are unhealthy; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Remediation")]
+    pub remediation: Option<Remediation>,
 }
 
 /// `status` of a MachineDeployment.

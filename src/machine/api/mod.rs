@@ -14,6 +14,7 @@
 pub mod conflict;
 pub mod definitions;
 pub mod drain_timeout;
+mod go_duration;
 pub mod host;
 pub mod host_claim;
 pub mod host_facts;
@@ -30,6 +31,7 @@ pub mod machine_status;
 pub mod machine_template;
 pub mod provider_id;
 pub mod provider_spec;
+pub mod remediation;
 pub mod rolling_update;
 pub mod rollout_record;
 pub mod rules;

@@ -101,7 +101,7 @@ impl RollingUpdate {
     }
 }
 
-fn quota(field: &'static str, value: &IntOrString) -> Result<CountOrPercent, RollingUpdateError> {
+pub(super) fn quota(field: &'static str, value: &IntOrString) -> Result<CountOrPercent, RollingUpdateError> {
     let written = match value {
         IntOrString::Int(number) => number.to_string(),
         IntOrString::String(text) => text.clone(),

@@ -44,6 +44,14 @@ pub fn unavailable() -> Value {
     )])
 }
 
+/// As [`unavailable`], and not 0.
+pub fn in_flight() -> Value {
+    json!([rule(
+        "string(self).matches('^([0-9]+|(100|[0-9]?[0-9])%)$') && !string(self).matches('^0+%?$')",
+        "expects an integer from 1, or a percentage from 1% to 100%"
+    )])
+}
+
 /// Of a rolling update: one of both must allow the first step (Kubernetes, `ValidateRollingUpdateDeployment`).
 pub fn rolling_update() -> Value {
     let zero = |field: &str| format!("string(self.{field}).matches('^0+%?$')");
@@ -164,6 +172,14 @@ pub fn duration() -> Value {
     )])
 }
 
+/// Of a time that must pass first: as [`duration`], and not 0.
+pub fn timeout() -> Value {
+    json!([rule(
+        "self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && !self.matches('^(0+([.]0+)?(ms|s|m|h))+$')",
+        "expects a duration above 0, such as 5m or 90s"
+    )])
+}
+
 /// Of a stored Machine. A Machine is replaced, never changed: `providerID` alone is set once.
 pub fn machine_is_immutable() -> String {
     let same = |field: &&str| {
@@ -198,7 +214,7 @@ pub fn word() -> Value {
 pub fn hook() -> Value {
     json!([rule(
         r"self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')",
-        "expects the name of a hook: lowercase letters, digits and '-'"
+        "expects the name of a program in /etc/metalform/power.d: lowercase letters, digits and '-'; no path, and no URL"
     )])
 }
 

@@ -37,6 +37,7 @@ fn every_request_is_decided_by_state_and_claim() {
     let release = HostRequest::Release { powered_off: false };
     let off = HostRequest::Release { powered_off: true };
     let quarantine = HostRequest::Quarantine { reason: "smoke".into() };
+    let lost = HostRequest::Lost { reason: "stolen".into() };
     let (exists, ready, gone) = (ClaimantStatus::Exists, ClaimantStatus::NodeReady, ClaimantStatus::Gone);
     let runs = "Machine kube-system/m-1 exists and may run its node";
     let node_runs = "Machine kube-system/m-1 no longer exists, but its Node is Ready";
@@ -55,6 +56,11 @@ fn every_request_is_decided_by_state_and_claim() {
         (&quarantine, "Quarantined", false, gone, "+quarantine -release"),
         (&quarantine, "Resetting", true, exists, "+quarantine -release"),
         (&quarantine, "InUse", true, exists, "+quarantine -release"),
+        (&lost, "Available", false, gone, "+lost"),
+        (&lost, "Unreachable", true, gone, "+lost"),
+        (&lost, "Quarantined", true, gone, "+lost"),
+        (&lost, "Lost", true, gone, "+lost"),
+        (&lost, "InUse", true, ready, "it runs the Node of Machine kube-system/m-1, which is Ready"),
         (&release, "Quarantined", false, gone, "-quarantine +release"),
         (&release, "Lost", false, gone, "-lost -quarantine +release"),
         (&release, "Quarantined", true, exists, "-quarantine +release"),
@@ -87,6 +93,9 @@ fn a_quarantine_that_has_not_begun_is_withdrawn() {
         ("Available", &[HOST_QUARANTINE][..], "-quarantine"),
         ("Available", &[HOST_RELEASE], "its state is Available, and it has no claim"),
         ("Quarantined", &[HOST_QUARANTINE], "-quarantine +release"),
+        // It was declared lost, and answers.
+        ("Available", &[HOST_LOST], "-lost"),
+        ("Lost", &[HOST_LOST], "-lost -quarantine +release"),
     ] {
         let found = decided(state, false, present, &release, ClaimantStatus::Gone);
         assert_eq!(found, expected, "{state} {present:?}");

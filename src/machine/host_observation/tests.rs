@@ -53,6 +53,7 @@ fn a_host_is_what_its_status_contains() {
         residue: vec!["/etc/kubernetes".to_owned()],
         silent_since: Some(at(180)),
         orders: crate::machine::host_state::HostOrders { quarantine: true, ..Default::default() },
+        has_power_hook: false,
         hook_reports_off: true,
     };
     assert_eq!(found, expected);

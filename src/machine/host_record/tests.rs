@@ -78,7 +78,7 @@ fn whether_a_host_answers_is_what_is_known_last() {
         (silent, None, Some((Off, at(60))), "[] silent 40 off"),
         (silent, None, Some((Answers, at(60))), "[]"),
         (silent, None, Some((Answers, at(30))), "[] silent 40"),
-        (off, None, Some((Silent, at(60))), "[] silent 40"),
+        (off, None, Some((Silent, at(60))), "[] silent 40 off"),
         (off, None, Some((Answers, at(60))), "[]"),
         (off, None, None, "[] silent 40 off"),
         // The job ended at 100.
@@ -88,6 +88,23 @@ fn whether_a_host_answers_is_what_is_known_last() {
     ] {
         let outcome = job.map(|result| outcome(HostJob::Check, 1, result));
         let found = recorded(&status(yaml), outcome.as_ref(), probe);
+        assert_eq!(shown(&found), expected, "{yaml} {outcome:?} {probe:?}");
+    }
+}
+
+#[test]
+fn a_power_hook_confirms_and_never_shows_that_the_host_answers() {
+    let silent = "CLAIM, silentSince: '1970-01-01T00:00:40Z'";
+    let off = "CLAIM, silentSince: '1970-01-01T00:00:40Z', poweredOff: true";
+    for (yaml, result, probe, expected) in [
+        (silent, ok(), None, "[PowerOff] silent 40 off"),
+        (silent, ok(), Some((HostPresence::Silent, at(120))), "[PowerOff] silent 40 off"),
+        (silent, ok(), Some((HostPresence::Answers, at(120))), "[PowerOff]"),
+        (silent, error(HostPresence::Answers), None, "[] failed PowerOff 1 at 100 silent 40"),
+        (off, error(HostPresence::Answers), None, "[] failed PowerOff 1 at 100 silent 40 off"),
+    ] {
+        let outcome = outcome(HostJob::PowerOff, 8, result);
+        let found = recorded(&status(yaml), Some(&outcome), probe);
         assert_eq!(shown(&found), expected, "{yaml} {outcome:?} {probe:?}");
     }
 }

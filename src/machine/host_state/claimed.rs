@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::HostScene;
 use super::cleanup;
 use super::observed::{ClaimView, Claimant};
+use super::power;
 use super::reason::HostReason;
 use super::step::{HostLifePlan, HostStep};
 use crate::machine::api::host_state::HostState;
@@ -16,7 +17,7 @@ pub(super) fn plan(scene: &HostScene, claim: &ClaimView, now: Timestamp) -> Host
         return lost(scene, claim);
     }
     if host.state == HostState::Quarantined {
-        return quarantined(scene, claim);
+        return quarantined(scene, claim, now);
     }
     let must_be_clean = match scene.claimant {
         Claimant::Gone => true,
@@ -67,17 +68,22 @@ fn ended(scene: &HostScene, claim: &ClaimView, plan: HostLifePlan) -> HostLifePl
     if is_over { plan.step(HostStep::RemoveFinalizer) } else { plan }
 }
 
-fn quarantined(scene: &HostScene, claim: &ClaimView) -> HostLifePlan {
+fn quarantined(scene: &HostScene, claim: &ClaimView, now: Timestamp) -> HostLifePlan {
     let host = &scene.host;
     if host.orders.release && host.silent_since.is_none() {
         return cleanup::begin(scene);
     }
     let reason = match &host.failure {
         _ if host.is_off() => HostReason::PoweredOff,
-        Some(failure) => {
+        Some(failure) if failure.job != HostJob::PowerOff => {
             HostReason::ResetFailed { attempts: failure.attempts, message: failure.message.clone() }
         }
-        None => HostReason::ResetUnreachable,
+        _ => HostReason::ResetUnreachable,
     };
-    ended(scene, claim, HostLifePlan::of(HostState::Quarantined, reason))
+    let plan = ended(scene, claim, HostLifePlan::of(HostState::Quarantined, reason));
+    if host.is_unreachable(now) && !host.is_kubelet_stopped() {
+        // Its Node stays until it is confirmed to be off.
+        return power::confirm_off(scene, claim, plan, now);
+    }
+    plan
 }

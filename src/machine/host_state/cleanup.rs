@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::observed::{ClaimView, Claimant};
+use super::power;
 use super::reason::HostReason;
 use super::step::{HostLifePlan, HostStep};
 use super::{HostScene, RESET_ATTEMPTS, UNREACHABLE_TIMEOUT};
@@ -60,10 +61,12 @@ fn silent(scene: &HostScene, claim: Option<&ClaimView>, now: Timestamp) -> HostL
         let quarantined = HostLifePlan::of(HostState::Quarantined, HostReason::ResetUnreachable);
         return quarantined.step(HostStep::Quarantine);
     }
-    let plan = if host.is_unreachable(now) && claim.is_some() {
-        HostLifePlan::of(HostState::Unreachable, HostReason::NoAnswer).entered_from(host.state)
-    } else {
-        HostLifePlan::of(host.state, HostReason::NoAnswer)
+    let plan = match claim {
+        Some(claim) if host.is_unreachable(now) => {
+            let plan = HostLifePlan::of(HostState::Unreachable, HostReason::NoAnswer);
+            power::confirm_off(scene, claim, plan.entered_from(host.state), now)
+        }
+        _ => HostLifePlan::of(host.state, HostReason::NoAnswer),
     };
     plan.until(deadline)
 }

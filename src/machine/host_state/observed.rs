@@ -38,7 +38,9 @@ pub struct HostView {
     pub silent_since: Option<Timestamp>,
     /// What an operator has ordered.
     pub orders: HostOrders,
-    /// The power hook reports that it is off.
+    /// It has a power hook.
+    pub has_power_hook: bool,
+    /// The power hook has confirmed that it is off, and it has not answered since.
     pub hook_reports_off: bool,
 }
 

@@ -44,6 +44,15 @@ pub enum HostReason {
     NoAnswer,
     /// It was to be reset, and does not answer.
     ResetUnreachable,
+    /// It was to be reset, does not answer, and its power hook is called.
+    PoweringOff,
+    /// It was to be reset, does not answer, and its power hook is called again, after this error.
+    PowerHookFailed {
+        /// How often.
+        attempts: u32,
+        /// The last error.
+        message: String,
+    },
     /// By an operator.
     DeclaredLost,
 }
@@ -69,6 +78,8 @@ impl HostReason {
             Self::PoweredOff => "PoweredOff",
             Self::NoAnswer => "NoAnswer",
             Self::ResetUnreachable => "ResetUnreachable",
+            Self::PoweringOff => "PoweringOff",
+            Self::PowerHookFailed { .. } => "PowerHookFailed",
             Self::DeclaredLost => "DeclaredLost",
         }
     }
@@ -101,6 +112,13 @@ impl fmt::Display for HostReason {
             Self::NoAnswer => f.write_str("the host does not answer over SSH; its node may still run"),
             Self::ResetUnreachable => f.write_str(
                 "the host does not answer over SSH and was not reset; its Node stays until the host is confirmed off",
+            ),
+            Self::PoweringOff => {
+                f.write_str("the host does not answer over SSH; its power hook is to confirm that it is off")
+            }
+            Self::PowerHookFailed { attempts, message } => write!(
+                f,
+                "the host does not answer over SSH, and is not confirmed to be off, attempts: {attempts}: {message}"
             ),
             Self::DeclaredLost => f.write_str("declared lost by an operator"),
         }

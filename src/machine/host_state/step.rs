@@ -80,7 +80,9 @@ impl HostLifePlan {
         Self { step: Some(step), ..self }
     }
 
+    /// At the latest.
     pub(super) fn until(self, wake: Timestamp) -> Self {
+        let wake = self.wake.map_or(wake, |present| present.min(wake));
         Self { wake: Some(wake), ..self }
     }
 

@@ -21,6 +21,7 @@ fn job(text: &str) -> HostJob {
         "deploy" => HostJob::Deploy,
         "stop" => HostJob::StopKubelet,
         "reset" => HostJob::Reset,
+        "power" => HostJob::PowerOff,
         other => panic!("{other}"),
     }
 }
@@ -77,6 +78,7 @@ fn scene(text: &str) -> HostScene {
                 release: has("order-release"),
                 inspect: has("order-inspect"),
             },
+            has_power_hook: has("hook"),
             hook_reports_off: has("hook-off"),
         },
         claimant: if has("gone") { Claimant::Gone } else { present_claimant },
@@ -261,6 +263,66 @@ fn the_node_of_a_host_that_does_not_answer_stays_until_the_host_is_confirmed_off
 }
 
 #[test]
+fn a_power_hook_is_called_for_a_host_that_cannot_be_reset() {
+    let deleting = "claim joined deleting drained node hook";
+    let with = |text: &str| text.replace("DELETING", deleting);
+    let cases = [
+        // Not before it is unreachable, and that is written.
+        ("Draining DELETING silent=30", "Draining NoAnswer, in 3570 s"),
+        ("Draining DELETING silent=61", "Unreachable NoAnswer, enter Unreachable, in 3539 s"),
+        ("Unreachable DELETING silent=61", "Unreachable PoweringOff, power-off 7, in 3539 s"),
+        ("Unreachable DELETING silent=61 runs=power@7", "Unreachable PoweringOff, in 3539 s"),
+        (
+            "Unreachable DELETING silent=61 runs=power@6",
+            "Unreachable PoweringOff, cancel power-off, in 3539 s",
+        ),
+        ("Unreachable DELETING silent=61 runs=reset@7", "Unreachable PoweringOff, cancel reset, in 3539 s"),
+        ("Unreachable DELETING silent=61 failed=power:1:5", "Unreachable PowerHookFailed, in 10 s"),
+        (
+            "Unreachable DELETING silent=99 failed=power:1:15",
+            "Unreachable PowerHookFailed, power-off 7, in 3501 s",
+        ),
+        ("Unreachable DELETING silent=99 failed=power:9:99", "Unreachable PowerHookFailed, in 381 s"),
+        (
+            "Unreachable DELETING silent=99 failed=reset:1:5",
+            "Unreachable PoweringOff, power-off 7, in 3501 s",
+        ),
+        ("Unreachable gone node hook silent=61", "Unreachable PoweringOff, power-off 7, in 3539 s"),
+        // Its Machine may still run on it.
+        ("Unreachable claim joined node hook silent=9000", "Unreachable NoAnswer"),
+        ("Unreachable claim joined deleting node hook silent=9000", "Unreachable NoAnswer"),
+        ("Draining claim joined deleting node hook", "Draining Draining"),
+        ("Unreachable hook silent=9000", "Unreachable NoAnswer"),
+        // Confirmed: as by an operator.
+        (
+            "Unreachable DELETING silent=99 hook-off done=power",
+            "Unreachable PoweredOff, delete metalform://h1/u-1",
+        ),
+        ("Unreachable gone hook silent=99 hook-off", "Quarantined PoweredOff, quarantine"),
+        ("Unreachable DELETING silent=99 order-off", "Unreachable PoweredOff, delete metalform://h1/u-1"),
+        // It answers again: it is reset as any other.
+        ("Unreachable DELETING done=power", "Resetting Resetting, begin reset 8"),
+        ("Resetting DELETING runs=power@7", "Resetting Resetting, cancel power-off"),
+        // In quarantine, until it is confirmed to be off.
+        ("Unreachable DELETING silent=3600 failed=power:9:99", "Quarantined ResetUnreachable, quarantine"),
+        ("Quarantined DELETING silent=3600", "Quarantined PoweringOff, power-off 7"),
+        ("Quarantined DELETING silent=3600 failed=power:9:99", "Quarantined PowerHookFailed, in 381 s"),
+        ("Quarantined DELETING silent=3600 hook-off", "Quarantined PoweredOff, delete metalform://h1/u-1"),
+        ("Quarantined gone hook silent=3600 hook-off", "Quarantined PoweredOff"),
+        (
+            "Quarantined gone node hook silent=3600 done=stop",
+            "Quarantined ResetUnreachable, delete metalform://h1/u-1",
+        ),
+        ("Quarantined gone hook silent=3600 done=stop", "Quarantined ResetUnreachable"),
+        ("Quarantined gone node hook silent=60", "Quarantined ResetUnreachable"),
+        ("Quarantined hook silent=3600", "Quarantined QuarantineOrdered"),
+    ];
+    let cases = cases.map(|(text, expected)| (with(text), expected));
+    let cases: Vec<(&str, &str)> = cases.iter().map(|(text, expected)| (text.as_str(), *expected)).collect();
+    check(&cases);
+}
+
+#[test]
 fn messages_are_sentences_of_their_own() {
     for (text, expected) in [
         ("Inspecting failed=inspect:1:5", "the inspection failed and is repeated: broken"),
@@ -273,6 +335,10 @@ fn messages_are_sentences_of_their_own() {
         (
             "Quarantined gone node silent=9000",
             "the host does not answer over SSH and was not reset; its Node stays until the host is confirmed off",
+        ),
+        (
+            "Unreachable gone node hook silent=99 failed=power:2:1",
+            "the host does not answer over SSH, and is not confirmed to be off, attempts: 2: broken",
         ),
     ] {
         assert_eq!(next(&scene(text), at(NOW)).reason.to_string(), expected, "{text}");

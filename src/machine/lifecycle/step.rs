@@ -94,8 +94,8 @@ pub struct MachineLifePlan {
     /// For the status, in the order of the life. Their transition times are the caller's. Conditions of other types that
     /// the status contains stay as they are.
     pub conditions: Vec<MachineCondition>,
-    /// Its host or its Node is gone for good: it is to be replaced
-    /// ([`crate::machine::health::HealthTarget::lost`]).
+    /// Its host or its Node is gone for good: it is to be replaced, whatever the brake of a remediation
+    /// ([`crate::machine::health`]).
     pub lost: bool,
     /// When to plan again if nothing changes.
     pub wake: Option<Timestamp>,

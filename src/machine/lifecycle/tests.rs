@@ -99,6 +99,7 @@ impl<'a> Words<'a> {
                 powered_off: self.has("off"),
                 ..HostOrders::default()
             },
+            has_power_hook: false,
             hook_reports_off: false,
         })
     }

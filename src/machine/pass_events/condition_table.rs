@@ -61,6 +61,8 @@ fn of_deletion(kind: &str, reason: &str) -> Option<ConditionReport> {
         ("HostReleased", "Resetting") => normal("ResettingHost"),
         ("HostReleased", "ResetFailed") => warning("HostResetFailed"),
         ("HostReleased", "ResetUnreachable") => warning("HostUnreachable"),
+        ("HostReleased", "PoweringOff") => normal("PoweringOffHost"),
+        ("HostReleased", "PowerHookFailed") => warning("PowerHookFailed"),
         ("HostReleased", "HostQuarantined") => warning("HostQuarantined"),
         (_, "HostUnreachable") => warning("HostUnreachable"),
         (_, "HostLost") => warning("HostLost"),
@@ -69,6 +71,9 @@ fn of_deletion(kind: &str, reason: &str) -> Option<ConditionReport> {
 }
 
 fn of_host(kind: &str, reason: &str) -> Option<ConditionReport> {
+    if (kind, reason) == ("PoweredOff", "ConfirmedByPowerHook") {
+        return Some(warning("ConfirmedByPowerHook"));
+    }
     if kind != "Available" {
         return None;
     }
@@ -88,6 +93,8 @@ fn of_host(kind: &str, reason: &str) -> Option<ConditionReport> {
         "PoweredOff" => warning("PoweredOff"),
         "NoAnswer" => warning("NoAnswer"),
         "ResetUnreachable" => warning("ResetUnreachable"),
+        "PoweringOff" => normal("PoweringOff"),
+        "PowerHookFailed" => warning("PowerHookFailed"),
         "DeclaredLost" => warning("DeclaredLost"),
         _ => return None,
     })
@@ -102,6 +109,7 @@ fn of_rollout(kind: &str, reason: &str) -> Option<ConditionReport> {
         ("Progressing", "Paused") => normal("RolloutPaused"),
         ("Progressing", "WaitingForMachineSet") => normal("WaitingForMachineSet"),
         ("Progressing", "Deleting") => normal("Deleting"),
+        ("RemediationAllowed", "TooManyUnhealthy") => warning("TooManyUnhealthy"),
         ("RolloutBlocked", "NoHostAvailable") => warning("NoHostAvailable"),
         _ => return None,
     })

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -77,6 +77,7 @@ fn the_conditions_of_a_machine_that_is_deleted_are_reported_so() {
     let ended = Reason::DrainEnded;
     let cleanup = |reason| Reason::HostCleanup(host(), reason);
     let reset_failed = HostReason::ResetFailed { attempts: 1, message: String::new() };
+    let power_failed = HostReason::PowerHookFailed { attempts: 1, message: String::new() };
     let table = [
         (Kind::Ready, Reason::Deleting, "Normal Deleting"),
         (Kind::Drained, Reason::InProgress(HostJob::Deploy, String::new()), "-"),
@@ -96,6 +97,8 @@ fn the_conditions_of_a_machine_that_is_deleted_are_reported_so() {
         (Kind::HostReleased, cleanup(HostReason::Resetting), "Normal ResettingHost"),
         (Kind::HostReleased, cleanup(reset_failed), "Warning HostResetFailed"),
         (Kind::HostReleased, cleanup(HostReason::ResetUnreachable), "Warning HostUnreachable"),
+        (Kind::HostReleased, cleanup(HostReason::PoweringOff), "Normal PoweringOffHost"),
+        (Kind::HostReleased, cleanup(power_failed), "Warning PowerHookFailed"),
         (Kind::HostReleased, Reason::HostQuarantined(host()), "Warning HostQuarantined"),
         (Kind::HostReleased, Reason::Released, "-"),
     ];
@@ -266,7 +269,8 @@ fn sets() -> (RolloutObjects, MachineSet) {
     let object = |name: &str| json!({ "metadata": { "name": name, "uid": name }, "spec": spec });
     let set: MachineSet = serde_json::from_value(object("s")).unwrap();
     let deployment = Arc::new(serde_json::from_value(object("d")).unwrap());
-    (RolloutObjects { deployment, sets: vec![Arc::new(set.clone())], machines: Vec::new() }, set)
+    let (sets, nodes) = (vec![Arc::new(set.clone())], BTreeMap::new());
+    (RolloutObjects { deployment, sets, machines: Vec::new(), nodes }, set)
 }
 
 #[test]
@@ -329,6 +333,8 @@ fn the_conditions_of_a_rollout_are_reported_so() {
         (("Progressing", "Paused"), "Normal RolloutPaused"),
         (("Progressing", "WaitingForMachineSet"), "Normal WaitingForMachineSet"),
         (("Progressing", "Deleting"), "Normal Deleting"),
+        (("RemediationAllowed", "RemediationAllowed"), "-"),
+        (("RemediationAllowed", "TooManyUnhealthy"), "Warning TooManyUnhealthy"),
         (("RolloutBlocked", "NotBlocked"), "-"),
         (("RolloutBlocked", "NoHostAvailable"), "Warning NoHostAvailable"),
     ];

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::{Map, json};
 
+use super::remediation::REMEDIATION_ALLOWED;
 use crate::machine::api::machine_deployment::{MachineDeployment, MachineDeploymentStatus};
 use crate::machine::api::rollout_record::RolloutRecord;
 use crate::machine::condition::{self, NewCondition, whole_seconds};
@@ -33,15 +34,18 @@ pub(super) fn annotations(
     Some(ObjectWrite::patch(deployment, Map::from_iter([annotations]), Map::new()))
 }
 
-/// The status after the plan. Conditions of types that are not of a rollout stay.
+/// The status after the plan. `health` is the condition of a declared remediation, which goes with it. Conditions of other
+/// types stay.
 pub(super) fn status(
     deployment: &MachineDeployment,
     plan: &RolloutPlan,
+    health: Option<NewCondition>,
     now: Timestamp,
 ) -> MachineDeploymentStatus {
     let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
     let generation = deployment.metadata.generation.unwrap_or_default();
-    let before = deployment.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+    let mut before = deployment.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+    before.retain(|condition| condition.type_ != REMEDIATION_ALLOWED || health.is_some());
     let mut progress = plan.progress.clone();
     progress.since = whole_seconds(progress.since);
     let own = plan.conditions.iter().map(|one| NewCondition {
@@ -58,7 +62,7 @@ pub(super) fn status(
         ready_replicas: count(plan.counts.ready),
         available_replicas: count(plan.counts.available),
         unavailable_replicas: count(plan.counts.unavailable),
-        conditions: condition::set(&before, own, generation, now),
+        conditions: condition::set(&before, own.chain(health), generation, now),
         rollout: Some(RolloutRecord::of(&progress)),
     }
 }

@@ -83,7 +83,12 @@ fn machine(name: &str, set_uid: &str) -> Value {
 fn objects(deployment: MachineDeployment, sets: &[Value], machines: &[Value]) -> RolloutObjects {
     let sets = sets.iter().map(|set| Arc::new(serde_json::from_value(set.clone()).unwrap()));
     let machines = machines.iter().map(|one| Arc::new(serde_json::from_value(one.clone()).unwrap()));
-    RolloutObjects { deployment: Arc::new(deployment), sets: sets.collect(), machines: machines.collect() }
+    RolloutObjects {
+        deployment: Arc::new(deployment),
+        sets: sets.collect(),
+        machines: machines.collect(),
+        nodes: BTreeMap::new(),
+    }
 }
 
 /// One free host.
@@ -242,4 +247,97 @@ fn a_deletion_empties_the_sets_then_deletes_them_then_ends() {
     let orphaning = json!({ "deletionTimestamp": "2026-01-02T00:00:00Z", "finalizers": ["orphan"] });
     let plan = decided(&objects(deployment(orphaning, json!({})), &[set(&hash(), 2, "s")], &[]));
     assert_eq!(plan, WritePlan::default());
+}
+
+/// A Machine of the set, and its Node with these conditions, `Ready=False@2026-01-01T00:00:00Z`.
+fn judged(name: &str, set_uid: &str, conditions: &[&str]) -> (Value, (String, Arc<Node>)) {
+    let mut machine = machine(name, set_uid);
+    machine["spec"]["providerID"] = json!(format!("metalform://{name}/u"));
+    let conditions = conditions.iter().map(|text| {
+        let (condition, since) = text.split_once('@').unwrap();
+        let (kind, status) = condition.split_once('=').unwrap();
+        json!({ "type": kind, "status": status, "lastTransitionTime": since })
+    });
+    let node = json!({
+        "metadata": { "name": name }, "spec": { "providerID": format!("metalform://{name}/u") },
+        "status": { "conditions": conditions.collect::<Vec<_>>() },
+    });
+    (machine, (name.to_owned(), Arc::new(serde_json::from_value(node).unwrap())))
+}
+
+/// Not Ready for more than the timeout.
+const ILL: &str = "Ready=False@2026-01-01T23:54:00Z";
+
+/// The Machines that are deleted, and the reason of the condition.
+fn remediated(spec: Value, machines: Vec<(Value, (String, Arc<Node>))>) -> (Vec<String>, Option<String>) {
+    let unhealthy = json!([{ "type": "Ready", "status": "False", "timeout": "5m" }]);
+    let declared = json!({ "unhealthyConditions": unhealthy, "maxInFlight": 9 });
+    let mut more = json!({ "replicas": machines.len(), "remediation": declared });
+    more.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    let (machines, nodes): (Vec<Value>, Vec<_>) = machines.into_iter().unzip();
+    let count = u32::try_from(machines.len()).unwrap();
+    let mut own = set(&hash(), count, "s");
+    own["metadata"]["annotations"][DESIRED_REPLICAS] = json!(count.to_string());
+    let mut old = set("0000000000", 0, "old");
+    old["metadata"]["annotations"][REVISION] = json!("0");
+    let sets = [own, old];
+    let mut objects = objects(deployment(json!({}), more), &sets, &machines);
+    objects.nodes = nodes.into_iter().collect();
+    let plan = decided(&objects);
+    let deleted = plan.writes.iter().filter_map(|write| match write {
+        MachineWrite::Machine(ObjectWrite::Delete { name, .. }) => Some(name.clone()),
+        _ => None,
+    });
+    let status = plan.writes.iter().find_map(|write| match write {
+        MachineWrite::Deployment(ObjectWrite::PatchStatus { patch, .. }) => Some(patch["status"].clone()),
+        _ => None,
+    });
+    let conditions = status.unwrap()["conditions"].as_array().unwrap().clone();
+    let condition = conditions.into_iter().find(|one| one["type"] == "RemediationAllowed");
+    let reason = condition.map(|one| one["reason"].as_str().unwrap().to_owned());
+    (deleted.collect(), reason)
+}
+
+#[test]
+fn machines_of_the_present_template_with_unhealthy_nodes_are_deleted() {
+    let all = || vec![judged("m1", "s", &[ILL]), judged("m2", "s", &["Ready=True@2026-01-01T00:00:00Z"])];
+    let allowed = || Some("RemediationAllowed".to_owned());
+    assert_eq!(remediated(json!({}), all()), (vec!["m1".to_owned()], allowed()));
+    assert_eq!(remediated(json!({ "remediation": null }), all()), (vec![], None));
+    let more = json!({ "paused": true });
+    assert_eq!(remediated(more, all()), (vec!["m1".to_owned()], allowed()), "a pause holds rollouts only");
+    // Its Node is that of another Machine.
+    let mut foreign = all();
+    foreign[0].0["spec"]["providerID"] = json!("metalform://m1/other");
+    assert_eq!(remediated(json!({}), foreign), (vec![], allowed()));
+    let mut excluded = all();
+    excluded[0].0["metadata"]["annotations"] = json!({ "cluster.k8s.io/skip-remediation": "" });
+    assert_eq!(remediated(json!({}), excluded), (vec![], allowed()));
+    let mut leaving = all();
+    leaving[0].0["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+    assert_eq!(remediated(json!({}), leaving), (vec![], allowed()));
+    // An old template: the rollout replaces it, unless that is paused.
+    let old = || vec![judged("m1", "old", &[ILL])];
+    assert_eq!(remediated(json!({}), old()), (vec![], allowed()));
+    assert_eq!(remediated(json!({ "paused": true }), old()), (vec!["m1".to_owned()], allowed()));
+}
+
+#[test]
+fn the_condition_of_a_remediation_goes_with_it() {
+    let sets = [set(&hash(), 2, "s")];
+    let machines = [machine("m1", "s"), machine("m2", "s")];
+    let mut own = deployment(json!({}), json!({}));
+    let stale = json!([{
+        "type": "RemediationAllowed", "status": "True", "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }, {
+        "type": "Foreign", "status": "True", "reason": "R", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]);
+    own.status = serde_json::from_value(json!({ "conditions": stale })).unwrap();
+    let plan = decided(&objects(own, &sets, &machines));
+    let MachineWrite::Deployment(ObjectWrite::PatchStatus { patch, .. }) = &plan.writes[0] else { panic!() };
+    let conditions = patch["status"]["conditions"].as_array().unwrap();
+    let kinds: Vec<&str> = conditions.iter().map(|one| one["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["Foreign", "Available", "Progressing", "RolloutBlocked"]);
 }

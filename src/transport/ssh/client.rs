@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::bastion::Bastions;
 use super::key_file::KeyFiles;
+use crate::transport::held_key::HeldKeyError;
 use crate::transport::host_keys::HostKeys;
 use crate::transport::secret::{NoPrompter, Prompter, Secret};
 use crate::transport::sudo::SudoPassword;
@@ -93,6 +94,11 @@ impl SshClient {
     /// Sets the password for sudo; without one, a sudo that prompts is an error.
     pub fn with_sudo_password(self, password: Option<Secret>) -> Self {
         Self { sudo: password.map(SudoPassword::new), ..self }
+    }
+
+    /// As [`crate::transport::pool::ConnectionPool::hold_key`].
+    pub(in crate::transport) fn hold_key(&self, name: &str, key: &Secret) -> Result<PathBuf, HeldKeyError> {
+        self.keys.hold(name, key)
     }
 
     /// Replaces [`CONNECT_DEADLINE`].

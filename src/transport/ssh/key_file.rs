@@ -1,14 +1,15 @@
-//! Private key files, with the `KEY.pub` and `KEY-cert.pub` beside them.
+//! Private key files, with the `KEY.pub` and `KEY-cert.pub` beside them, and keys that are held in memory alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use russh::keys::{Certificate, Error, PrivateKey, PublicKey, decode_secret_key};
+use russh::keys::{Certificate, Error, HashAlg, PrivateKey, PublicKey, decode_secret_key};
 use tokio::sync::OnceCell;
 
 use super::offer::NamedIdentity;
 use crate::transport::error::TransportError;
+use crate::transport::held_key::HeldKeyError;
 use crate::transport::secret::{Prompter, Secret};
 
 /// One identity, as far as it is known without a passphrase.
@@ -114,6 +115,26 @@ impl KeyFiles {
             _ => path.to_owned(),
         };
         cell.get_or_init(|| async { read(path, &at).await.map(Arc::new) }).await.clone()
+    }
+
+    /// Holds a private key under a path that is no file's; the path, which contains the fingerprint of the key, so that
+    /// another key of the same name is another one.
+    ///
+    /// # Errors
+    /// When it is no private key, or is encrypted: nothing prompts for the passphrase of a key that is in no file.
+    pub(super) fn hold(&self, name: &str, text: &Secret) -> Result<PathBuf, HeldKeyError> {
+        let (public, private) = parse(text).map_err(HeldKeyError::Invalid)?;
+        let public = match (public, &private) {
+            (Some(public), Private::Ready(_)) => public,
+            (_, Private::Locked(_)) => return Err(HeldKeyError::Encrypted),
+            _ => return Err(HeldKeyError::NotPrivate),
+        };
+        let path = PathBuf::from(format!("{name} ({})", public.fingerprint(HashAlg::Sha256)));
+        let (public, unlocked) = (Some(public), OnceCell::new());
+        let key = KeyFile { path: path.clone(), public, certificate: None, private, unlocked };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.insert(path.clone(), Arc::new(OnceCell::new_with(Some(Ok(Arc::new(key))))));
+        Ok(path)
     }
 }
 
@@ -224,6 +245,29 @@ mod tests {
         let key = file.unlock(&FixedPrompter(Secret::new("secret"))).await.unwrap();
         assert_eq!(Some(key.public_key().key_data()), file.public.as_ref().map(PublicKey::key_data));
         assert!(file.ready().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_key_in_memory_has_its_fingerprint_in_its_name_and_needs_no_passphrase() {
+        let directory = tempfile::tempdir().unwrap();
+        let key = |name: &str, passphrase: &str| {
+            let path = directory.path().join(name);
+            keygen(&path, passphrase);
+            let read = |path: &Path| Secret::new(std::fs::read_to_string(path).unwrap());
+            (read(&path), read(&path.with_extension("pub")))
+        };
+        let (files, (first, public), (second, _), (locked, _)) =
+            (KeyFiles::default(), key("a", ""), key("b", ""), key("c", "secret"));
+        let paths = [&first, &second].map(|text| files.hold("Secret kube-system/ops", text).unwrap());
+        assert_ne!(paths[0], paths[1]);
+        for path in &paths {
+            assert!(path.to_string_lossy().starts_with("Secret kube-system/ops (SHA256:"), "{path:?}");
+            assert!(files.get(path, None).await.unwrap().ready().is_some());
+        }
+        assert_eq!(files.hold("Secret kube-system/ops", &first), Ok(paths[0].clone()));
+        assert_eq!(files.hold("k", &locked), Err(HeldKeyError::Encrypted));
+        assert_eq!(files.hold("k", &public), Err(HeldKeyError::NotPrivate));
+        assert!(matches!(files.hold("k", &Secret::new("no key")), Err(HeldKeyError::Invalid(_))));
     }
 
     struct Counting(AtomicUsize);

@@ -332,6 +332,52 @@ async fn a_host_that_is_silent_keeps_its_node_until_it_is_confirmed_off() {
 }
 
 #[tokio::test]
+async fn a_power_hook_confirms_that_a_silent_host_is_off() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.change("hosts", "", "h1", |host| host["spec"]["power"] = json!({ "hook": "ipmi" }));
+    pool.add_machine("m1");
+    pool.settle().await;
+    pool.workers.cut_off("h1", true);
+    pool.advance(600).await;
+    assert_eq!(pool.shown(), "h1 Unreachable m1, m1 Running on h1", "its Machine may still run on it");
+    pool.workers.fail("h1", HostJob::PowerOff, 2);
+    pool.events.clear();
+    pool.delete_machine("m1").await;
+    pool.advance(40).await;
+    let host = pool.one("hosts", "h1");
+    assert_eq!(host["status"]["failedJob"]["attempts"], json!(2), "15 s lie between both, and 30 s follow");
+    assert_eq!((pool.state("h1"), pool.nodes()), ("Unreachable".to_owned(), 1));
+    pool.advance(60).await;
+    assert_eq!((pool.shown(), pool.nodes()), ("h1 Quarantined m1".to_owned(), 0));
+    let host = pool.one("hosts", "h1");
+    let conditions = host["status"]["conditions"].as_array().unwrap();
+    let condition = conditions.iter().find(|one| one["type"] == "PoweredOff").unwrap();
+    assert_eq!(condition["message"], json!("power hook ipmi reports that the host is off"));
+    let events = std::mem::take(&mut pool.events);
+    let of_power = |event: &&String| event.contains("Power") || event.contains("NodeDeleted");
+    insta::assert_snapshot!(events.iter().filter(of_power).cloned().collect::<Vec<_>>().join("\n"), @"
+    Host h1 Normal PoweringOff: the host does not answer over SSH; its power hook is to confirm that it is off
+    Machine m1 Normal PoweringOffHost: host h1: the host does not answer over SSH; its power hook is to confirm that it is off
+    Host h1 Warning PowerHookFailed: the host does not answer over SSH, and is not confirmed to be off, attempts: 1: power hook ipmi status: exit status 1: no BMC
+    Machine m1 Warning PowerHookFailed: host h1: the host does not answer over SSH, and is not confirmed to be off, attempts: 1: power hook ipmi status: exit status 1: no BMC
+    Host h1 Warning PoweredOff: the host is off and was not reset; release it when it is on
+    Host h1 Warning ConfirmedByPowerHook: power hook ipmi reports that the host is off
+    Host h1 Normal NodeDeleted: node h1 is deleted
+    Machine m1 Normal NodeDeleted: node h1 is deleted
+    ");
+    // It is on again: what was confirmed does not hold for the next time.
+    pool.workers.cut_off("h1", false);
+    pool.advance(60).await;
+    let status = pool.one("hosts", "h1")["status"].clone();
+    assert_eq!((&status["poweredOff"], &status["conditions"][1]), (&Value::Null, &Value::Null));
+    pool.change("hosts", "", "h1", |host| {
+        host["metadata"]["annotations"] = json!({ "metalform.dev/release": "2026-01-02T00:00:00Z" });
+    });
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 Available -");
+}
+
+#[tokio::test]
 async fn a_machine_that_can_never_be_a_node_takes_no_host() {
     let mut pool = ScriptedPool::new(&["h1"]);
     pool.add_machine("m1");

@@ -109,8 +109,9 @@ impl ScriptedWorkers {
             if let Some(order) = slot.running.take() {
                 let (job, fence) = (order.job, order.fence.clone());
                 let result = metal.perform(order);
-                slot.presence = Some((presence, now));
-                slot.outcome = Some(JobOutcome { job, fence, ended: now, result });
+                let outcome = JobOutcome { job, fence, ended: now, result };
+                slot.presence = Some((outcome.presence(), now));
+                slot.outcome = Some(outcome);
             }
         }
         any
@@ -124,6 +125,14 @@ fn named(host: &str) -> HostName {
 impl Metal {
     fn perform(&mut self, order: JobOrder) -> Result<HostFindings, JobError> {
         let error = |message: &str, presence| JobError { message: message.to_owned(), presence };
+        if order.job == HostJob::PowerOff {
+            if let Some(left) = self.fails.get_mut(&order.job).filter(|left| **left > 0) {
+                *left -= 1;
+                return Err(error("power hook ipmi status: exit status 1: no BMC", HostPresence::Silent));
+            }
+            self.kubelet = None;
+            return Ok(HostFindings::default());
+        }
         if self.cut_off {
             return Err(error("no answer", HostPresence::Silent));
         }
@@ -155,7 +164,7 @@ impl Metal {
                 assert!(self.kubelet.is_none(), "its kubelet is stopped first");
                 self.dirty = false;
             }
-            HostJob::UpgradePackages | HostJob::RestartKubelet => {}
+            HostJob::UpgradePackages | HostJob::RestartKubelet | HostJob::PowerOff => {}
         }
         Ok(findings)
     }

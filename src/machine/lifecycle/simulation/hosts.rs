@@ -88,7 +88,7 @@ impl Metals {
                 }
                 if metal.dirty { Err("not clean") } else { Ok(()) }
             }
-            HostJob::UpgradePackages => Ok(()),
+            HostJob::UpgradePackages | HostJob::PowerOff => Ok(()),
             HostJob::Deploy => {
                 if metal.kubelet.is_some() && metal.kubelet != worker.fence.machine {
                     return Err(format!("{host} serves two machines"));

@@ -316,6 +316,7 @@ fn host(name: HostName) -> HostView {
         residue: Vec::new(),
         silent_since: None,
         orders: HostOrders::default(),
+        has_power_hook: false,
         hook_reports_off: false,
     }
 }
