@@ -40,7 +40,7 @@ pub enum HostJob {
 
 impl HostJob {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Inspect,
         Self::Check,
         Self::UpgradePackages,
@@ -48,6 +48,7 @@ impl HostJob {
         Self::RestartKubelet,
         Self::StopKubelet,
         Self::Reset,
+        Self::PowerOff,
     ];
 
     /// As in the API.
@@ -60,6 +61,7 @@ impl HostJob {
             Self::RestartKubelet => "RestartKubelet",
             Self::StopKubelet => "StopKubelet",
             Self::Reset => "Reset",
+            Self::PowerOff => "PowerOff",
         }
     }
 }
