@@ -176,12 +176,12 @@ def _until_available(count=1):
 
 
 def _machine():
-    (machine,) = [one for one in pool.machines() if "deletionTimestamp" not in one["metadata"]]
+    (machine,) = pool.staying()
     return machine
 
 
 def _of_host(host):
-    return next(one for one in pool.machines() if one.get("status", {}).get("host") == host and "deletionTimestamp" not in one["metadata"])
+    return next(one for one in pool.staying() if one.get("status", {}).get("host") == host)
 
 
 def _deploying():

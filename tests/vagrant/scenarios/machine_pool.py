@@ -94,6 +94,11 @@ def machines():
     return get("machines.cluster.k8s.io", "-n", NAMESPACE)["items"]
 
 
+def staying():
+    """Those that are not being deleted."""
+    return [machine for machine in machines() if "deletionTimestamp" not in machine["metadata"]]
+
+
 def conditions(machine):
     """Type → condition."""
     return {condition["type"]: condition for condition in machine.get("status", {}).get("conditions", [])}

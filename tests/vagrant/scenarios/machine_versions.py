@@ -99,5 +99,5 @@ def _kubelet(node):
 
 
 def _expect_kubelets(version):
-    found = {_kubelet(machine["status"]["nodeRef"]["name"]) for machine in pool.machines()}
+    found = {_kubelet(machine["status"]["nodeRef"]["name"]) for machine in pool.staying()}
     expect_equal("kubelets", found, {f"v{version}"})

@@ -118,7 +118,7 @@ def killed():
         time.sleep(_INSTANTS.uniform(0.5, 12))
         shell(BOOTSTRAP, 'systemctl kill --signal=KILL "$1"; systemctl reset-failed "$1"; systemctl start "$1"', pool.UNIT)
     until("all are of the new template", pool.ROLLED, pool.is_rolled)
-    nodes = [get("node", machine["status"]["nodeRef"]["name"]) for machine in pool.machines()]
+    nodes = [get("node", machine["status"]["nodeRef"]["name"]) for machine in pool.staying()]
     expect_equal("the label", [node["metadata"]["labels"].get("round") for node in nodes], ["second"] * REPLICAS)
 
 
