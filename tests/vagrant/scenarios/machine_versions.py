@@ -29,7 +29,8 @@ def absent():
     pool.create(1, ABSENT)
     message = until("the reason is there", pool.DEPLOYED, _refusal)
     expect(ABSENT in message and pool.version() in message, message)
-    kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE, "--wait=false")
+    kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE)
+    until("no Machine is left", pool.ROLLED, lambda: not pool.machines())
     until("the hosts are free", pool.ROLLED, lambda: pool.states() == dict.fromkeys([FIRST, SECOND], "Available"))
 
 
@@ -99,5 +100,7 @@ def _kubelet(node):
 
 
 def _expect_kubelets(version):
-    found = {_kubelet(machine["status"]["nodeRef"]["name"]) for machine in pool.staying()}
-    expect_equal("kubelets", found, {f"v{version}"})
+    machines = pool.staying()
+    nodes = [machine.get("status", {}).get("nodeRef", {}).get("name") for machine in machines]
+    expect(all(nodes), f"without a node: {machines}")
+    expect_equal("kubelets", {_kubelet(node) for node in nodes}, {f"v{version}"})
