@@ -17,7 +17,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit simulation real-etcd deny fresh vagrant-check bundle lab-up lab-down \
+.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server deny fresh vagrant-check bundle lab-up lab-down \
     scenarios adversity bench-engines bench-expansion bench-down prerequisites clean
 
 help:
@@ -62,6 +62,10 @@ unit:
 # On a new machine `unit` has found no etcd: the first bundle brings it.
 real-etcd:
 	METALFORM_REQUIRE_ETCD=1 cargo test --locked --test real_site etcd::
+
+# The same for kube-apiserver.
+real-api-server:
+	METALFORM_REQUIRE_KUBE_APISERVER=1 cargo test --locked --test admission
 
 # With optimization of metalform alone, so that the dependencies are shared with all other tests.
 simulation:
