@@ -17,8 +17,8 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit simulation real-etcd deny fresh vagrant-check bundle lab-up lab-down \
-    scenarios adversity bench-engines bench-expansion bench-down prerequisites clean
+.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server deny fresh vagrant-check \
+    bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-down prerequisites clean
 
 help:
 	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
@@ -31,6 +31,7 @@ help:
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
 	@echo 'make bench-engines  compare with salt-ssh, ansible and pyinfra: half an hour (root); see benches/engines/README.md'
 	@echo 'make bench-expansion  expansions of the demo cluster beside what they take by hand: an hour (root), REPS=5'
+	@echo 'make bench-machines  the machine controllers against kube-apiserver, over simulated hosts: ten minutes, ROW=...'
 	@echo 'make bundle         only build the packages and images of a cluster (root)'
 	@echo 'make lab-up         only start the hosts (root)'
 	@echo 'make lab-down       stop them and restore the machine (root)'
@@ -62,6 +63,10 @@ unit:
 # On a new machine `unit` has found no etcd: the first bundle brings it.
 real-etcd:
 	METALFORM_REQUIRE_ETCD=1 cargo test --locked --test real_site etcd::
+
+# The same for kube-apiserver.
+real-api-server:
+	METALFORM_REQUIRE_KUBE_APISERVER=1 cargo test --locked --test admission
 
 # With optimization of metalform alone, so that the dependencies are shared with all other tests.
 simulation:
@@ -97,6 +102,11 @@ bench-engines:
 
 bench-expansion:
 	@benches/expansion/bench $(if $(REPS),--repetitions $(REPS))
+
+# Takes kube-apiserver and etcd from a bundle, as the tests do.
+bench-machines:
+	@$(LAB)/prerequisites build
+	cargo bench --locked --bench machines -- $(if $(ROW),--only $(ROW))
 
 bench-down:
 	@benches/engines/bench --down

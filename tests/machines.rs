@@ -6,6 +6,8 @@
 mod access;
 #[path = "machines/admission.rs"]
 mod admission;
+#[path = "machines/cases.rs"]
+mod cases;
 #[path = "machines/definition.rs"]
 mod definition;
 #[path = "machines/seeds.rs"]

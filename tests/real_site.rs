@@ -18,6 +18,8 @@ mod autoscaler;
 mod case;
 #[path = "kinds/certificates.rs"]
 mod certificates;
+#[path = "support/component_binary.rs"]
+mod component_binary;
 #[path = "real_site/connections.rs"]
 mod connections;
 #[path = "real_site/etcd/mod.rs"]

@@ -2,23 +2,13 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
+use super::bound::{Bound, table};
 use super::client::Run;
 
 /// How much more than linear passes for linear: other work on the machine, and caches that overflow.
 const TOLERANCE: f64 = 1.25;
 /// MB.
 const MEMORY: f64 = 200.0;
-
-/// One bound; the fields are those of the other bounds of `make bench-engines`.
-#[derive(Debug, Serialize)]
-pub struct Bound {
-    pub about: &'static str,
-    pub limit: String,
-    pub measured: String,
-    pub met: bool,
-}
 
 /// Pure.
 pub fn bounds(runs: &[Run]) -> Vec<Bound> {
@@ -64,10 +54,7 @@ pub fn markdown(runs: &[Run], bounds: &[Bound]) -> String {
         writeln!(text, "| {hosts} | {resources} | {seconds:.2} | {hosts_per_second:.0} | {peak_mb:.0} |")
             .unwrap();
     }
-    text.push_str("\n| bound | limit | measured | |\n| --- | --- | --- | --- |\n");
-    for Bound { about, limit, measured, met } in bounds {
-        let met = if *met { "met" } else { "NOT MET" };
-        writeln!(text, "| {about} | {limit} | {measured} | {met} |").unwrap();
-    }
+    text.push('\n');
+    text.push_str(&table(bounds));
     text
 }

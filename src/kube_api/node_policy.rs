@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn the_policy_has_the_name_and_the_prefixes_of_the_contract() {
-        use crate::model::api_contract::{ALIAS_PREFIX, PREFIX};
+        use crate::model::api_contract::{RESERVED_NODE_PREFIXES, ROLE_LABEL_PREFIX};
         let template = include_str!("../../templates/cluster/node-policy.yaml.j2");
         assert_eq!(template.matches(&format!("metadata: {{ name: {NAME} }}")).count(), 2);
         assert!(template.contains(&format!("policyName: {NAME}\n")));
-        for prefix in [PREFIX, ALIAS_PREFIX] {
-            assert_eq!(template.matches(&format!("key.startsWith('{prefix}')")).count(), 4);
-        }
+        let reserved = RESERVED_NODE_PREFIXES.iter().filter(|prefix| **prefix != ROLE_LABEL_PREFIX);
+        let reserved: Vec<String> = reserved.map(|prefix| format!("'{prefix}'")).collect();
+        assert!(template.contains(&format!("\"[{}]\"", reserved.join(", "))), "{reserved:?}");
     }
 }

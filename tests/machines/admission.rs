@@ -1,50 +1,10 @@
 //! The cases of `admission/`, played with the rules of the definitions. See `admission/README.md`.
 
-use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cases::{Case, Cases, patched};
 use crate::definition::Definition;
 use crate::sources::{files, read};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cases {
-    base: Value,
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    name: String,
-    object: Value,
-    stored: Option<Value>,
-    expected: String,
-    /// Refused by the schema, which is not played here.
-    #[serde(default)]
-    schema: bool,
-    /// Allowed because the invalid value is the stored one, which is not played here.
-    #[serde(default)]
-    ratcheted: bool,
-    /// A field that is not in the schema, and is stored.
-    kept: Option<String>,
-}
-
-/// A JSON merge patch (RFC 7386).
-fn patched(base: &Value, patch: &Value) -> Value {
-    let Value::Object(fields) = patch else { return patch.clone() };
-    let mut object = base.as_object().cloned().unwrap_or_default();
-    for (name, value) in fields {
-        match value {
-            Value::Null => object.remove(name),
-            value => {
-                let before = object.get(name).cloned().unwrap_or_default();
-                object.insert(name.clone(), patched(&before, value))
-            }
-        };
-    }
-    object.into()
-}
 
 fn play(file: &str, base: &Value, case: &Case, wrong: &mut Vec<String>) {
     let object = patched(base, &case.object);

@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// How many hosts the pool has, and why each is not the one. Displays as the message of a condition:
-/// `0 of 12 hosts are free: 9 in use, 2 quarantined, 1 with another distribution`.
+/// `no host is free: some in use, some with another distribution`. It has no numbers: with them, each change of a host would
+/// be a write of every Machine that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostShortage {
     /// All hosts of the pool.
@@ -27,7 +28,7 @@ impl fmt::Display for HostShortage {
         if self.hosts == 0 {
             return f.write_str("the pool has no hosts");
         }
-        write!(f, "0 of {} hosts are free", self.hosts)?;
+        f.write_str("no host is free")?;
         let reasons = [
             (self.in_use, "in use"),
             (self.quarantined, "quarantined"),
@@ -38,7 +39,8 @@ impl fmt::Display for HostShortage {
         ];
         let reasons = reasons.iter().filter(|(count, _)| *count > 0);
         for (index, (count, reason)) in reasons.enumerate() {
-            write!(f, "{}{count} {reason}", if index == 0 { ": " } else { ", " })?;
+            let share = if *count == self.hosts { "all" } else { "some" };
+            write!(f, "{}{share} {reason}", if index == 0 { ": " } else { ", " })?;
         }
         Ok(())
     }

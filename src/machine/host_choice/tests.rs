@@ -150,16 +150,16 @@ fn hosts_are_chosen_deterministically() {
 }
 
 #[test]
-fn a_shortage_names_every_host() {
+fn a_shortage_names_every_reason() {
     for (requirement, hosts, expected) in [
         ("m0", "", "the pool has no hosts"),
-        ("m0", "h1", "0 of 1 hosts are free: 1 in use"),
+        ("m0", "h1", "no host is free: all in use"),
         (
             "m0 rack=a os=ubuntu arch=arm64",
             "h1 rack=b, h2 rack=a os=debian, h3 rack=a os=ubuntu arch=amd64, h4 rack=a os=ubuntu arch=arm64 busy, \
              h5 rack=a os=ubuntu arch=arm64 quarantined, h6",
-            "0 of 6 hosts are free: 1 in use, 1 quarantined, 2 with labels that the selector does not match, 1 with \
-             another distribution, 1 with another architecture",
+            "no host is free: some in use, some quarantined, some with labels that the selector does not match, some with \
+             another distribution, some with another architecture",
         ),
     ] {
         let hosts = all(hosts, host);

@@ -215,7 +215,7 @@ fn the_conditions_tell_the_story_and_are_written_once() {
     let status = &patch["status"];
     assert_eq!(status["phase"], json!("Pending"));
     assert_eq!(status["lastUpdated"], json!("1970-01-01T00:01:40Z"));
-    assert_eq!(status["lastOperation"]["description"], json!("0 of 2 hosts are free: 2 in use"));
+    assert_eq!(status["lastOperation"]["description"], json!("no host is free: all in use"));
     assert_eq!(status["lastOperation"]["type"], json!("Create"));
     let conditions = status["conditions"].as_array().unwrap().iter();
     let shown: Vec<String> = conditions
@@ -226,6 +226,9 @@ fn the_conditions_tell_the_story_and_are_written_once() {
     written["status"] = status.clone();
     waiting.machine = Arc::new(serde_json::from_value(written).unwrap());
     assert_eq!(decided(&waiting, 200), LifeWrites::default());
+    let more = HostShortage { hosts: 5_000, in_use: 5_000, ..HostShortage::default() };
+    waiting.choice = Some(HostChoice::None(more));
+    assert_eq!(decided(&waiting, 300), LifeWrites::default(), "it waits for the same reason");
 }
 
 #[test]

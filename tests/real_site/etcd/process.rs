@@ -3,70 +3,15 @@
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use metalform::etcd::client::{DEADLINE, EtcdAccess};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use super::certificates::{EtcdCa, Pair};
-
-/// Where an etcd binary is, or why there is none: `METALFORM_ETCD`, else `etcd` on PATH, else that of a bundle in the
-/// cache, which is unpacked to `directory`.
-pub fn binary(directory: &Path) -> Result<PathBuf, String> {
-    if let Some(path) = std::env::var_os("METALFORM_ETCD") {
-        return Ok(path.into());
-    }
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    if let Some(found) =
-        std::env::split_paths(&paths).map(|path| path.join("etcd")).find(|path| path.is_file())
-    {
-        return Ok(found);
-    }
-    let cache = std::env::var_os("METALFORM_CACHE").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/metalform"),
-        PathBuf::from,
-    );
-    let caches = [cache, PathBuf::from("/var/cache/metalform")];
-    caches.iter().find_map(|cache| of_bundle(&cache.join("bundle"), directory)).ok_or_else(|| {
-        "no etcd: METALFORM_ETCD is not set, PATH has none, and no bundle is in the cache".to_owned()
-    })
-}
-
-/// Unpacks `usr/local/bin/etcd` of the etcd image of a bundle's entry.
-fn of_bundle(bundle: &Path, directory: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(bundle).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    entries.into_iter().find_map(|entry| {
-        let read = |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).ok()?).ok();
-        let images = read(&entry.join("entry.json"))?;
-        let images = images["images"].as_object()?;
-        let (_, digest) = images.iter().find(|(reference, _)| reference.contains("/etcd:"))?;
-        let blob = |digest: &str| {
-            entry.join("content/images/blobs/sha256").join(digest.trim_start_matches("sha256:"))
-        };
-        let manifest = read(&blob(digest.as_str()?))?;
-        let layer = File::open(blob(manifest["layers"][0]["digest"].as_str()?)).ok()?;
-        let mut archive = tar::Archive::new(zstd::Decoder::new(layer).ok()?);
-        for file in archive.entries().ok()? {
-            let mut file = file.ok()?;
-            if file.path().ok()?.ends_with("bin/etcd") {
-                let unpacked = directory.join("etcd.unpacked");
-                file.unpack(&unpacked).ok()?;
-                return copied(&unpacked, &directory.join("etcd"));
-            }
-        }
-        None
-    })
-}
-
-/// A copy that this process has never had open for writing. A process that another test starts meanwhile inherits what
-/// is open, and until that one has called execve(2), no one can execute the file: `Text file busy`.
-fn copied(from: &Path, to: &Path) -> Option<PathBuf> {
-    let copied = Command::new("cp").arg(from).arg(to).status().ok()?;
-    copied.success().then(|| to.to_owned())
-}
+use crate::component_binary;
 
 /// A cluster of its own.
 pub struct EtcdProcesses {
@@ -81,9 +26,9 @@ pub struct EtcdProcesses {
 impl EtcdProcesses {
     /// None where there is no binary, as before the first bundle of a machine; `make real-etcd` requires one.
     pub fn find() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        match binary(directory.path()) {
+        match component_binary::find("etcd") {
             Ok(binary) => {
+                let directory = tempfile::tempdir().unwrap();
                 Some(Self { binary, directory, ca: EtcdCa::new(), running: Vec::new(), quota: None })
             }
             Err(reason) => {

@@ -92,7 +92,7 @@ async fn events_tell_a_whole_life() {
     pool.settle().await;
     insta::assert_snapshot!(std::mem::take(&mut pool.events).join("\n"), @"
     Host h1 Normal Inspecting: the host is inspected
-    Machine m1 Warning NoHostAvailable: 0 of 1 hosts are free: 1 with another distribution
+    Machine m1 Warning NoHostAvailable: no host is free: all with another distribution
     Host h1 Normal Clean: the host is clean and free
     Host h1 Normal Claimed: claimed by machine a/m1
     Machine m1 Normal HostClaimed: host h1 is claimed
@@ -156,7 +156,7 @@ async fn one_of_two_machines_gets_the_only_host_and_the_other_waits() {
     assert_eq!(pool.shown(), "h1 InUse m1, m1 Running Ready on h1, m2 Pending");
     let waits = pool.condition("m2", "HostClaimed");
     assert_eq!(waits["reason"], json!("NoHostAvailable"));
-    assert_eq!(waits["message"], json!("0 of 1 hosts are free: 1 in use"));
+    assert_eq!(waits["message"], json!("no host is free: all in use"));
     pool.add_host("h2");
     pool.settle().await;
     assert_eq!(pool.shown(), "h1 InUse m1, h2 InUse m2, m1 Running Ready on h1, m2 Running Ready on h2");
