@@ -136,9 +136,9 @@ async fn a_signed_bundle_is_one_that_nobody_else_has_made() {
     };
     let unsigned = read();
     assert!(unsigned.ends_with("bundle.yaml.minisig does not exist: the bundle is not signed"), "{unsigned}");
-    signature::sign(&run.output(), &other, "").unwrap();
+    signature::sign(&run.output().join("bundle.yaml"), &other, "").unwrap();
     assert!(read().contains("bundle.yaml.minisig: signed with the key "), "{}", read());
-    signature::sign(&run.output(), &own, "").unwrap();
+    signature::sign(&run.output().join("bundle.yaml"), &own, "").unwrap();
     assert_eq!(read(), "");
     // The signature is part of no list.
     assert_eq!(run.verify(TOOL), Vec::<String>::new());

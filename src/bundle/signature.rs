@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::manifest;
 use crate::model::bundle_key::BundleKey;
 use crate::pki::bundle_signature::{self, BundleSignatureError, BundleSigningKey};
 
@@ -56,17 +55,17 @@ pub fn check(directory: &Path, manifest: &str, key: &BundleKey) -> Result<(), Si
         .map_err(|error| SignatureFileError::Signature { path, error })
 }
 
-/// Signs the manifest of the bundle in `directory`, in place of an earlier signature.
+/// Signs the manifest at this path, in place of an earlier signature beside it.
 ///
 /// # Errors
 /// When a file cannot be read or written.
-pub fn sign(directory: &Path, key: &BundleSigningKey, comment: &str) -> Result<(), SignatureFileError> {
+pub fn sign(manifest: &Path, key: &BundleSigningKey, comment: &str) -> Result<(), SignatureFileError> {
     let access = |path: &Path| {
         let path = path.display().to_string();
         move |source| SignatureFileError::Access { path, source }
     };
-    let (signed, file) = (directory.join(manifest::FILE_NAME), directory.join(FILE_NAME));
-    let content = fs::read(&signed).map_err(access(&signed))?;
+    let file = manifest.with_file_name(FILE_NAME);
+    let content = fs::read(manifest).map_err(access(manifest))?;
     let failed = |error| SignatureFileError::Signature { path: file.display().to_string(), error };
     let signature = key.sign(&content, comment).map_err(failed)?;
     fs::write(&file, signature).map_err(access(&file))

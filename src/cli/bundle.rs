@@ -12,7 +12,7 @@ use crate::bundle::build::{BuildRequest, build};
 use crate::bundle::component::ComponentList;
 use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
-use crate::bundle::manifest::Bundle;
+use crate::bundle::manifest::{self, Bundle};
 use crate::bundle::signature;
 use crate::bundle::verify::verify;
 use crate::model::bundle_key::BundleKey;
@@ -192,7 +192,7 @@ fn sign(arguments: &Sign) -> Result<ExitCode, Failure> {
     let bundle = Bundle::read(&arguments.directory)
         .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     let comment = format!("Kubernetes {}", bundle.kubernetes_version().unwrap_or("none"));
-    signature::sign(&arguments.directory, &key, &comment)
+    signature::sign(&arguments.directory.join(manifest::FILE_NAME), &key, &comment)
         .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     print(&format!("{}: signed\n", arguments.directory.display()))?;
     Ok(ExitCode::SUCCESS)
