@@ -8,7 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "an error ends the benchmark")]
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
-#[path = "bound.rs"]
+#[path = "fleet/bound.rs"]
 mod bound;
 #[path = "fleet/client.rs"]
 mod client;

@@ -12,7 +12,7 @@ mod api_requests;
 #[expect(dead_code, reason = "tests/admission.rs uses the rest")]
 #[path = "../tests/api_server/mod.rs"]
 mod api_server;
-#[path = "bound.rs"]
+#[path = "fleet/bound.rs"]
 mod bound;
 #[path = "machines/cluster.rs"]
 mod cluster;

@@ -11,6 +11,7 @@ use kube::{Client, Resource, ResourceExt};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 
+use super::chosen_hosts::ChosenHosts;
 use super::controller_metrics::{ControllerMetrics, PassResult};
 use super::host_life_pass::pass_over_host;
 use super::host_workers::HostWorkers;
@@ -23,6 +24,8 @@ use super::pass_loop::Passes;
 use crate::kube_api::client::ApiError;
 use crate::machine::api::machine::Machine;
 use crate::machine::api::machine_deployment::MachineDeployment;
+use crate::machine::host_choice::HostChoice;
+use crate::machine::life_observation::MachineObjects;
 use crate::machine::life_rules::LifeRules;
 use crate::machine::object_event::ObjectEvent;
 use crate::machine::pass_events;
@@ -55,6 +58,7 @@ pub struct ClusterPasses {
     rules: Mutex<Arc<LifeRules>>,
     rules_since: Mutex<Option<Timestamp>>,
     pool: Mutex<Option<KnownPool>>,
+    chosen: Mutex<ChosenHosts>,
 }
 
 /// The pool at a version of the caches, under these rules.
@@ -74,8 +78,8 @@ impl ClusterPasses {
         settings: PassSettings,
     ) -> Self {
         let rules = Mutex::new(Arc::new(LifeRules::DEFAULT));
-        let (rules_since, pool) = (Mutex::default(), Mutex::default());
-        Self { client, caches, workers, clock, settings, rules, rules_since, pool }
+        let (rules_since, pool, chosen) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { client, caches, workers, clock, settings, rules, rules_since, pool, chosen }
     }
 
     /// With the version of an API server, which is not asked for every pass.
@@ -96,10 +100,13 @@ impl ClusterPasses {
         Ok(lock(&self.rules).clone())
     }
 
-    /// Made again only after a change.
     fn pool(&self, rules: &Arc<LifeRules>) -> Arc<Pool> {
+        self.renewed(&mut lock(&self.pool), rules)
+    }
+
+    /// Made again only after a change.
+    fn renewed(&self, known: &mut Option<KnownPool>, rules: &Arc<LifeRules>) -> Arc<Pool> {
         let version = self.caches.version();
-        let mut known = lock(&self.pool);
         if let Some(known) = &*known
             && known.version == version
             && Arc::ptr_eq(&known.rules, rules)
@@ -107,10 +114,25 @@ impl ClusterPasses {
             return known.pool.clone();
         }
         let caches = &self.caches;
-        let pool = Pool::new(caches.machines.state(), caches.hosts.state(), caches.nodes.state(), rules);
+        let (now, mut chosen) = ((self.clock)(), lock(&self.chosen));
+        let machines = caches.machines.state().into_iter().map(|machine| chosen.shown(machine, now));
+        let pool = Pool::new(machines, caches.hosts.state(), caches.nodes.state(), rules);
         let pool = Arc::new(pool);
         *known = Some(KnownPool { version, rules: rules.clone(), pool: pool.clone() });
         pool
+    }
+
+    /// What a pass over a Machine needs, and whether it begins with a new choice of a host, which no pool that is made from
+    /// now on gives to another Machine.
+    fn machine(&self, rules: &Arc<LifeRules>, uid: &str) -> Option<(MachineObjects, bool)> {
+        let mut known = lock(&self.pool);
+        let objects = self.renewed(&mut known, rules).machine(uid)?;
+        let noted = objects.machine.status.as_ref().is_some_and(|status| status.host.is_some());
+        let chose = match &objects.choice {
+            Some(HostChoice::Host(host)) if !noted => lock(&self.chosen).choose(uid, host, (self.clock)()),
+            _ => false,
+        };
+        Some((objects, chose))
     }
 
     fn report(&self, event: ObjectEvent) {
@@ -158,8 +180,11 @@ impl ClusterPasses {
             PassKey::Machine(key) => {
                 let uid = caches.machines.find(|one| is(one, key)).and_then(|machine| machine.uid());
                 let Some(uid) = uid else { return Ok(None) };
-                let Some(cached) = self.pool(&rules).machine(&uid) else { return Ok(None) };
-                pass_over_machine(context, &cached, now).await.map(Some)
+                let Some((cached, chose)) = self.machine(&rules, &uid) else { return Ok(None) };
+                let pass = pass_over_machine(context, &cached, now).await;
+                let done = pass.as_ref().map_or(&[][..], |pass| &pass.done);
+                lock(&self.chosen).end(&uid, chose, done);
+                pass.map(Some)
             }
             PassKey::Host(name) => {
                 let Some(cached) = self.pool(&rules).host(name) else { return Ok(None) };

@@ -1,6 +1,7 @@
 //! Controllers that run in services: the signer of `metalform sign`, and the passes of the machine controllers.
 
 pub mod certificate_requests;
+mod chosen_hosts;
 pub mod cluster_passes;
 pub mod controller_metrics;
 pub mod csr_verdict;

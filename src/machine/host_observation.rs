@@ -63,7 +63,10 @@ pub(super) fn view_with(host: &HostObject, status: &HostStatus) -> Option<HostVi
 
 /// What the planners know of a Host.
 pub fn view(host: &HostObject) -> Option<HostView> {
-    view_with(host, &host.status.clone().unwrap_or_default())
+    match &host.status {
+        Some(status) => view_with(host, status),
+        None => view_with(host, &HostStatus::default()),
+    }
 }
 
 /// What is known of a Host with this status.

@@ -1,4 +1,4 @@
-//! One bound of a benchmark; the fields are those of `bound.py`.
+//! One bound of a benchmark; the fields are those of `benches/bound.py`.
 
 use std::fmt::Write as _;
 
