@@ -8,6 +8,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use metalform::cli::clock;
+use metalform::controller::controller_metrics::ControllerMetrics;
 use metalform::controller::machine_controller::{ControllerSettings, control};
 use metalform::machine::api::host::HostObject;
 use metalform::machine::api::host_state::HostState;
@@ -139,8 +140,9 @@ pub async fn run_controllers<T>(
 ) -> T {
     let provisionings = NonZeroUsize::new(provisionings).unwrap();
     let settings = ControllerSettings { provisionings, max_pods: 110 };
+    let metrics = Arc::new(ControllerMetrics::new(clock::now));
     tokio::select! {
-        () = control(client.clone(), hosts, settings, clock::now) => panic!("the controllers ended"),
+        () = control(client.clone(), hosts, settings, metrics, clock::now) => panic!("the controllers ended"),
         result = work => result,
     }
 }

@@ -172,8 +172,9 @@ mod tests {
 
     #[test]
     fn bundles_of_different_versions_are_used_together_and_others_are_refused() {
+        type Expected<'a> = Result<&'a [&'a str], &'a str>;
         type Given<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)]);
-        let cases: [(&[Given<'_>], Result<&[&str], &str>); 6] = [
+        let cases: [(&[Given<'_>], Expected<'_>); 6] = [
             (&[("/a", Some("1.35.4"), &[])], Ok(&["1.35.4"])),
             (
                 &[
