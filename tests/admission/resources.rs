@@ -21,7 +21,10 @@ async fn clients_discover_the_kinds_and_their_columns() {
     let (mut served, mut columns) = (String::new(), String::new());
     for group in ["cluster.k8s.io", "metalform.dev"] {
         let found = get(&client, &format!("/apis/{group}/v1alpha1"), "application/json").await;
-        for resource in found["resources"].as_array().unwrap() {
+        // The API server lists the kinds in the order in which it has seen them.
+        let mut resources: Vec<&Value> = found["resources"].as_array().unwrap().iter().collect();
+        resources.sort_by_key(|resource| resource["name"].as_str());
+        for resource in resources {
             let text = |field: &str| resource[field].as_str().unwrap_or_default();
             let short = resource.get("shortNames").map(|names| format!(" {names}")).unwrap_or_default();
             writeln!(served, "{} {}{short}", text("name"), text("kind")).unwrap();
@@ -37,20 +40,20 @@ async fn clients_discover_the_kinds_and_their_columns() {
     }
     insta::assert_snapshot!(served, @r#"
     machinedeployments MachineDeployment ["md"]
-    machinedeployments/status MachineDeployment
     machinedeployments/scale Scale
-    machinesets MachineSet ["ms"]
-    machinesets/status MachineSet
-    machinesets/scale Scale
+    machinedeployments/status MachineDeployment
     machines Machine ["ma"]
     machines/status Machine
+    machinesets MachineSet ["ms"]
+    machinesets/scale Scale
+    machinesets/status MachineSet
     hosts Host
     hosts/status Host
     "#);
     insta::assert_snapshot!(columns, @r"
     machinedeployments: Name Desired Current Ready Available Up-to-date Paused Age Version
-    machinesets: Name Desired Current Ready Available Age Version
     machines: Name Node Host Ready Phase Age Version ProviderID Internal-IP
+    machinesets: Name Desired Current Ready Available Age Version
     hosts: Name Address State Machine OS Failure-Domain Age
     ");
 }
