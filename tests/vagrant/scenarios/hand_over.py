@@ -20,10 +20,15 @@ def hand_over(host):
     source = os.path.join(CACHE, "demo", f"bundle-{digest}")
     if not os.path.isdir(source):
         raise Failed(f"there is no bundle at {source}: run tests/vagrant/demo --only bundle first")
-    succeed(host, "mkdir", "-p", _BUNDLE)
+    copy_directory(source, host, _BUNDLE)
+
+
+def copy_directory(source, host, target):
+    """A directory of this machine, with what is in it."""
+    succeed(host, "mkdir", "-p", target)
     reading = subprocess.Popen(["tar", "-C", source, "-cf", "-", "."], stdout=subprocess.PIPE)
-    unpacking = [LAB, "exec", host, "--", "tar", "--no-same-owner", "-C", _BUNDLE, "-xf", "-"]
+    unpacking = [LAB, "exec", host, "--", "tar", "--no-same-owner", "-C", target, "-xf", "-"]
     done = subprocess.run(unpacking, stdin=reading.stdout, capture_output=True, text=True, check=False, timeout=300)
     reading.stdout.close()
     if reading.wait() != 0 or done.returncode != 0:
-        raise Failed(f"the bundle was not copied to {host}: {done.stderr.strip()}")
+        raise Failed(f"{source} was not copied to {host}: {done.stderr.strip()}")

@@ -6,8 +6,9 @@ import subprocess
 import tempfile
 
 from checks import Failed
-from cluster import BOOTSTRAP, CACHE, LAB, LAB_DIRECTORY, shell, succeed
+from cluster import BOOTSTRAP, CACHE, LAB_DIRECTORY, shell
 from engine import METALFORM
+from hand_over import copy_directory
 
 VERSION = "1.34.4"
 DIRECTORY = "/srv/metalform/bundle-older"
@@ -32,13 +33,7 @@ def bring():
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_BUILD)
     if done.returncode != 0:
         raise Failed(f"bundle build: exit {done.returncode}: {done.stderr.strip()}")
-    succeed(BOOTSTRAP, "mkdir", "-p", DIRECTORY)
-    reading = subprocess.Popen(["tar", "-C", source, "-cf", "-", "."], stdout=subprocess.PIPE)
-    unpacking = [LAB, "exec", BOOTSTRAP, "--", "tar", "--no-same-owner", "-C", DIRECTORY, "-xf", "-"]
-    done = subprocess.run(unpacking, stdin=reading.stdout, capture_output=True, text=True, check=False, timeout=300)
-    reading.stdout.close()
-    if reading.wait() != 0 or done.returncode != 0:
-        raise Failed(f"the bundle was not copied: {done.stderr.strip()}")
+    copy_directory(source, BOOTSTRAP, DIRECTORY)
 
 
 def configure():
