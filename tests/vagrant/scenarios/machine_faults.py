@@ -10,7 +10,9 @@ from sampling import sample
 
 FIRST, SECOND, LATE = SPARES[:3]
 # Seconds. A silent host is unreachable after one minute; a missing Node is created again after one.
-SILENT, MISSING, RESET = 150, 240, 240
+SILENT, MISSING, RESET, UNHEALTHY = 150, 240, 240, 120
+_HOOK = "/etc/metalform/power.d/scenario"
+_ALWAYS_OFF = '#!/bin/sh\n[ "$1" != status ] || echo off\n'
 # A mount below what a reset removes: it cannot be removed while this is there.
 _MOUNT = 'mkdir -p "$1"; mount -t tmpfs scenario "$1"'
 _MOUNT_POINT = "/etc/kubernetes/scenario"
@@ -93,6 +95,40 @@ def _reset_fails():
     until("it is available", RESET, lambda: pool.states()[host] == "Available")
 
 
+def _node_is_unhealthy():
+    machine = _machine()
+    conditions = [{"type": "Ready", "status": status, "timeout": "5s"} for status in ("False", "Unknown")]
+    pool.patch({"remediation": {"unhealthyConditions": conditions}})
+    shell(machine["status"]["host"], "systemctl stop kubelet.service")
+    until("another Machine has taken its place", UNHEALTHY, lambda: machine["metadata"]["uid"] not in _uids(pool.staying()))
+    _until_available()
+    until("its host is free again", RESET, lambda: pool.states()[machine["status"]["host"]] == "Available")
+    pool.patch({"remediation": None})
+
+
+def _hook_confirms():
+    machine = _machine()
+    host = machine["status"]["host"]
+    shell(BOOTSTRAP, 'mkdir -p "$(dirname "$1")" && printf "%s" "$2" > "$1" && chmod 0755 "$1"', _HOOK, _ALWAYS_OFF)
+    kubectl("patch", "hosts.metalform.dev", host, "--type=merge", "-p", json.dumps({"spec": {"power": {"hook": "scenario"}}}))
+    lab("power-off", host)
+    kubectl("delete", "machine", machine["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")
+    until("the hook has confirmed that it is off", SILENT, lambda: pool.states()[host] == "Quarantined")
+    until("its Machine is gone", SILENT, lambda: machine["metadata"]["uid"] not in _uids(pool.machines()))
+    _until_available()
+    expect(host not in {node["metadata"]["name"] for node in get("nodes")["items"]}, f"{host} has a Node")
+    lab("power-on", host)
+    kubectl("patch", "hosts.metalform.dev", host, "--type=merge", "-p", '{"spec": {"power": null}}')
+    shell(BOOTSTRAP, 'rm "$1"', _HOOK)
+    done = metalform("host", "release", host)
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    until("it is available", RESET, lambda: pool.states()[host] == "Available")
+
+
+def _uids(machines):
+    return {machine["metadata"]["uid"] for machine in machines}
+
+
 def _controllers_lose_power():
     before = _machine()["metadata"]["uid"]
     pool.restart()
@@ -107,6 +143,8 @@ def _controllers_lose_power():
 # Each begins and ends with one available Machine.
 FAULTS = {
     "the host of the controllers loses power in the middle of a rollout: it is completed once it has power again": _controllers_lose_power,
+    "a node that is not Ready for longer than its MachineDeployment allows is replaced, and its host is reset": _node_is_unhealthy,
+    "a power hook confirms that a host is off: its Machine is replaced, and the host is in quarantine until it is released": _hook_confirms,
     "a host loses power while it is deployed: its Machine keeps it, and is a node once the host has power": _power_cut_while_deploying,
     "a host without power keeps its Machine, and no other host is claimed in its place": _power_cut_in_use,
     "a Node that is deleted by hand is created again by the same Machine": _node_deleted,

@@ -57,21 +57,22 @@ def version():
     return get("node", BOOTSTRAP)["status"]["nodeInfo"]["kubeletVersion"].removeprefix("v")
 
 
+def patch(spec):
+    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
 def set_version(kubelet):
-    patch = {"spec": {"template": {"spec": {"versions": {"kubelet": kubelet}}}}}
-    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
+    patch({"template": {"spec": {"versions": {"kubelet": kubelet}}}})
 
 
 def label_nodes(key, value):
     """A change of the template: a label of the Nodes."""
-    patch = {"spec": {"template": {"spec": {"metadata": {"labels": {key: value}}}}}}
-    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
+    patch({"template": {"spec": {"metadata": {"labels": {key: value}}}}})
 
 
 def restart():
     """A change of the template, as every client makes it."""
-    patch = {"spec": {"template": {"metadata": {"annotations": {_RESTARTED_AT: str(time.time_ns())}}}}}
-    kubectl("patch", "machinedeployment", NAME, "-n", NAMESPACE, "--type=merge", "-p", json.dumps(patch))
+    patch({"template": {"metadata": {"annotations": {_RESTARTED_AT: str(time.time_ns())}}}})
 
 
 def scale(replicas):
