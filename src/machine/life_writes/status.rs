@@ -78,8 +78,9 @@ fn of_host(status: &mut MachineStatus, objects: &MachineObjects, scene: &Machine
     let address = objects.host.as_deref().map(|host| host.spec.address.as_str()).unwrap_or_default();
     status.addresses = addresses(node, address);
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
-    status.versions = info
-        .map(|info| MachineVersions { kubelet: info.kubelet_version.clone(), control_plane: String::new() });
+    // Empty before the kubelet registers, which the API refuses as a version.
+    let kubelet = info.map(|info| info.kubelet_version.clone()).filter(|version| !version.is_empty());
+    status.versions = kubelet.map(|kubelet| MachineVersions { kubelet, control_plane: String::new() });
 }
 
 fn is_own(scene: &MachineScene) -> bool {

@@ -262,14 +262,9 @@ fn addresses_are_those_that_metalform_recorded() {
         ),
     ] {
         let reported = json!([{ "type": "InternalIP", "address": "203.0.113.9" }]);
-        let info = json!({
-            "kubeletVersion": "v1.35.4", "architecture": "", "bootID": "", "containerRuntimeVersion": "",
-            "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "operatingSystem": "", "osImage": "",
-            "systemUUID": "",
-        });
         let node = json!({
             "metadata": { "annotations": annotations },
-            "status": { "addresses": reported, "nodeInfo": info },
+            "status": { "addresses": reported, "nodeInfo": node_info("v1.35.4") },
         });
         let deployed = claimed("Provisioning", &["Check", "Deploy"]);
         let (_, patch) = patch(&decided(&objects(noted(), deployed, node), 100));
@@ -342,4 +337,20 @@ fn an_invalid_machine_fails_once() {
     written["status"] = status.clone();
     invalid.machine = Arc::new(serde_json::from_value(written).unwrap());
     assert_eq!(refused(&invalid.machine, &error, at(200)), None);
+}
+
+/// What a kubelet of this version reports; the Node of one that has not reported has all of it, and empty.
+fn node_info(kubelet: &str) -> Value {
+    json!({
+        "kubeletVersion": kubelet, "architecture": "", "bootID": "", "containerRuntimeVersion": "", "kernelVersion": "",
+        "kubeProxyVersion": "", "machineID": "", "operatingSystem": "", "osImage": "", "systemUUID": "",
+    })
+}
+
+#[test]
+fn a_node_whose_kubelet_has_not_reported_has_no_version() {
+    let node = json!({ "status": { "nodeInfo": node_info("") } });
+    let deployed = claimed("Provisioning", &["Check"]);
+    let (_, patch) = patch(&decided(&objects(noted(), deployed, node), 100));
+    assert_eq!(patch["status"].get("versions"), None, "{patch}");
 }
