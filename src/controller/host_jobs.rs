@@ -30,6 +30,7 @@ use crate::machine::host_job::HostJob;
 use crate::machine::job_order::{JobOrder, NodeOrder};
 use crate::machine::job_outcome::{HostFindings, HostPresence, JobError};
 use crate::machine::pool_node;
+use crate::model::error_chain::error_chain;
 use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
@@ -78,8 +79,14 @@ impl JobPerformer for PoolPerformer {
         let Some(spec) = host.metadata.name.as_ref().and_then(|name| name.parse().ok()) else {
             return HostPresence::Silent;
         };
-        // A host that is not tried is not silent.
-        let Ok(spec) = self.spec(&spec, host).await else { return HostPresence::Answers };
+        let spec = match self.spec(&spec, host).await {
+            Ok(spec) => spec,
+            // A host that is not tried is not silent.
+            Err(fault) => {
+                tracing::warn!("host {spec}: not probed: {}", error_chain(&fault));
+                return HostPresence::Answers;
+            }
+        };
         let access = self.ports.ports(&spec, None, &Cancel::never()).host;
         let program = Program { script: ":\n".to_owned(), payload: Vec::new() };
         match tokio::time::timeout(PROBE, access.run(&program)).await {

@@ -69,7 +69,8 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// What a node is made of: the bundle with the version that it names, else the first one.
+    /// What a node is made of: the bundle with the version that it names, else the first one. Where a node is deployed, a
+    /// version that no bundle has was refused before; other operations go on without its bundle.
     pub fn bundle_of(&self, spec: &NodeSpec) -> &Arc<BundleDirectory> {
         let named = spec.version.as_deref().and_then(|version| self.bundles.of_version(version));
         named.unwrap_or_else(|| self.bundles.first())

@@ -18,11 +18,6 @@ use crate::operation::site::Site;
 impl Job<'_> {
     /// Its Node is created first. Ends when the Node is Ready as that host, and a pod on it was reached.
     pub(super) async fn deploy(&self, order: &NodeOrder) -> Result<(), JobFault> {
-        let bundles = &self.pool.workspace.bundles;
-        if bundles.of_version(&order.kubelet).is_none() {
-            let (requested, available) = (order.kubelet.clone(), bundles.versions().join(" and "));
-            return Err(JobFault::Version { requested, available });
-        }
         let spec = self.registered(order).await?;
         self.add_ssh_keys(&order.ssh_public_keys).await?;
         let goal = self.goal(&spec);
@@ -38,8 +33,14 @@ impl Job<'_> {
         self.run::<DeployOperation>(&goal, &site).await
     }
 
-    /// The Node of the Machine, created where it does not exist, with the SSH settings of the Host as they are now.
+    /// The Node of the Machine, created where it does not exist, with the SSH settings of the Host as they are now; the
+    /// version is that of the Machine, whatever the Node's label is. A version that no bundle has is refused before.
     async fn registered(&self, order: &NodeOrder) -> Result<NodeSpec, JobFault> {
+        let bundles = &self.pool.workspace.bundles;
+        if bundles.of_version(&order.kubelet).is_none() {
+            let (requested, available) = (order.kubelet.clone(), bundles.versions().join(" and "));
+            return Err(JobFault::Version { requested, available });
+        }
         let (client, name, host) = (&self.pool.client, &self.spec.name, &self.order.host.spec);
         let node = match nodes::get(client, name).await? {
             Some(node) => node,
@@ -53,7 +54,8 @@ impl Job<'_> {
         let annotations = pool_node::ssh_annotations(host);
         let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
         nodes::annotate(client, name, &annotations).await?;
-        Ok(NodeSpec { ssh: self.spec.ssh.clone(), ..NodeSpec::from_node(&node)? })
+        let (ssh, version) = (self.spec.ssh.clone(), Some(order.kubelet.clone()));
+        Ok(NodeSpec { ssh, version, ..NodeSpec::from_node(&node)? })
     }
 }
 
