@@ -132,7 +132,9 @@ impl PowerHook {
         let mut child = self.spawn(request).map_err(|source| PowerHookError::Spawn { hook, source })?;
         let _group = EndOnDrop(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
         let hook = self.name.clone();
-        let input = Zeroizing::new(serde_json::to_vec(request).unwrap_or_default());
+        let input = Zeroizing::new(
+            serde_json::to_vec(request).expect("plain data with string keys can be serialised"),
+        );
         let run = tokio::time::timeout(self.deadline, exchange(&mut child, &input)).await;
         let failed = |source| PowerHookError::Spawn { hook: self.name.clone(), source };
         let seconds = self.deadline.as_secs();
