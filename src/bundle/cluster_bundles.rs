@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::digest::Sha256;
 use super::manifest::{Bundle, BundleManifestError};
-use super::served_bundle::ServedBundle;
+use super::served_bundle::served_path;
 use crate::model::bundle_key::BundleKey;
 use crate::model::error_chain::error_chain;
 
@@ -22,9 +22,9 @@ pub struct BundleDirectory {
 }
 
 impl BundleDirectory {
-    /// As the bootstrap node serves it.
-    pub fn served(&self) -> ServedBundle {
-        ServedBundle { kubernetes: self.kubernetes.clone(), directory: self.path.clone() }
+    /// As [`served_path`].
+    pub fn served_path(&self) -> String {
+        served_path(&self.kubernetes)
     }
 }
 
@@ -213,6 +213,6 @@ mod tests {
         assert_eq!(found("1.34.4").as_deref(), Some("/b"));
         assert_eq!(found("v1.35.4").as_deref(), Some("/a"));
         assert_eq!(found("1.34.5"), None);
-        assert_eq!(bundles.first().served().path(), "bundles/1.35.4");
+        assert_eq!(bundles.first().served_path(), "bundles/1.35.4");
     }
 }

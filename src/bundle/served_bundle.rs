@@ -18,11 +18,16 @@ pub struct ServedBundle {
 pub struct ServedBundleError;
 
 impl ServedBundle {
-    /// Where its packages are below the server's address, and its signed indexes below their directory on the
-    /// bootstrap node: `bundles/1.35.4`.
+    /// As [`served_path`].
     pub fn path(&self) -> String {
-        format!("bundles/{}", self.kubernetes)
+        served_path(&self.kubernetes)
     }
+}
+
+/// Where the packages of the bundle with this version of Kubernetes are below the server's address, and its signed indexes
+/// below their directory on the bootstrap node: `bundles/1.35.4`.
+pub fn served_path(kubernetes: &str) -> String {
+    format!("bundles/{kubernetes}")
 }
 
 impl FromStr for ServedBundle {

@@ -168,18 +168,14 @@ fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
 fn keygen(arguments: &Keygen) -> Result<ExitCode, Failure> {
     let failed = |error: BundleSignatureError| Failure::from_error(Exit::Configuration, &error);
     let key = BundleSigningKey::generate().map_err(failed)?;
-    let public = arguments.key.with_added_extension("pub");
-    let files = [
-        (&arguments.key, key.to_text().map_err(failed)?, PRIVATE),
-        (&public, key.public_text().map_err(failed)?, PUBLIC),
-    ];
-    for (path, content, mode) in files {
+    let (secret, public) = (key.to_text().map_err(failed)?, key.public_text().map_err(failed)?);
+    let pinned: BundleKey = public.parse().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
+    let public_file = arguments.key.with_added_extension("pub");
+    for (path, content, mode) in [(&arguments.key, secret, PRIVATE), (&public_file, public, PUBLIC)] {
         atomic_file::create(path, content.as_bytes(), mode)
             .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     }
-    let key: BundleKey =
-        key.public_text().map_err(failed)?.parse().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
-    print(&format!("bundleKey: {key}\n"))?;
+    print(&format!("bundleKey: {pinned}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

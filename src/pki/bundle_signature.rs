@@ -60,8 +60,7 @@ impl BundleSigningKey {
     /// # Errors
     /// When the system has no randomness.
     pub fn generate() -> Result<Self, BundleSignatureError> {
-        let failed = |error: minisign::PError| BundleSignatureError::Signing { reason: error.to_string() };
-        let KeyPair { pk, sk } = KeyPair::generate_unencrypted_keypair().map_err(failed)?;
+        let KeyPair { pk, sk } = KeyPair::generate_unencrypted_keypair().map_err(signing)?;
         Ok(Self { secret: sk, public: pk })
     }
 
@@ -82,8 +81,7 @@ impl BundleSigningKey {
     /// # Errors
     /// When the library cannot write it.
     pub fn to_text(&self) -> Result<String, BundleSignatureError> {
-        let failed = |error: minisign::PError| BundleSignatureError::Signing { reason: error.to_string() };
-        Ok(self.secret.to_box(Some("metalform: key that signs bundles")).map_err(failed)?.into_string())
+        Ok(self.secret.to_box(Some("metalform: key that signs bundles")).map_err(signing)?.into_string())
     }
 
     /// The text of the file with the public key.
@@ -91,8 +89,7 @@ impl BundleSigningKey {
     /// # Errors
     /// When the library cannot write it.
     pub fn public_text(&self) -> Result<String, BundleSignatureError> {
-        let failed = |error: minisign::PError| BundleSignatureError::Signing { reason: error.to_string() };
-        Ok(self.public.to_box().map_err(failed)?.into_string())
+        Ok(self.public.to_box().map_err(signing)?.into_string())
     }
 
     /// The text of the signature of `content`, with a comment that is signed as well.
@@ -100,9 +97,8 @@ impl BundleSigningKey {
     /// # Errors
     /// When the library cannot sign.
     pub fn sign(&self, content: &[u8], comment: &str) -> Result<String, BundleSignatureError> {
-        let failed = |error: minisign::PError| BundleSignatureError::Signing { reason: error.to_string() };
         let signed = minisign::sign(Some(&self.public), &self.secret, content, Some(comment), None);
-        Ok(signed.map_err(failed)?.into_string())
+        Ok(signed.map_err(signing)?.into_string())
     }
 }
 
@@ -121,6 +117,10 @@ pub fn verify(key: &BundleKey, content: &[u8], signature: &str) -> Result<(), Bu
     }
     minisign::verify(&public, &signature, Cursor::new(content), true, false, false)
         .map_err(|_| BundleSignatureError::Altered)
+}
+
+fn signing(error: minisign::PError) -> BundleSignatureError {
+    BundleSignatureError::Signing { reason: error.to_string() }
 }
 
 /// As minisign writes it: the octets are a little-endian number.

@@ -237,7 +237,7 @@ fn indexes(bundles: &ClusterBundles) -> Result<Vec<RepositoryIndex>, WorkspaceEr
 
 fn unsigned(bundle: &BundleDirectory, index: IndexPaths) -> Result<RepositoryIndex, WorkspaceError> {
     let path = bundle.path.join(&index.unsigned);
-    let signed_path = format!("{}/{}", bundle.served().path(), index.signed);
+    let signed_path = format!("{}/{}", bundle.served_path(), index.signed);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(RepositoryIndex { signed_path, text, signature: index.signature }),
         Err(error) => Err(WorkspaceError::PackageIndex { directory: bundle.path.clone(), path, error }),

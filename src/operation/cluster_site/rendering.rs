@@ -91,7 +91,7 @@ impl ClusterSite {
             etcd_snapshots: workspace.configuration.etcd_snapshots,
             repository: Repository {
                 format,
-                uri: format!("{address}/{}/{}", self.bundle.served().path(), location.path),
+                uri: format!("{address}/{}/{}", self.bundle.served_path(), location.path),
                 suite: location.suite,
                 key: authorities.repository.public_armor().map_err(|source| {
                     TrustError::from(IssueError::Index { index: platform.to_string(), source })
