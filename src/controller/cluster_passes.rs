@@ -27,6 +27,7 @@ use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::host_choice::HostChoice;
 use crate::machine::life_observation::MachineObjects;
 use crate::machine::life_rules::LifeRules;
+use crate::machine::machine_observation::node_name;
 use crate::machine::object_event::ObjectEvent;
 use crate::machine::pass_events;
 use crate::machine::pool::Pool;
@@ -237,9 +238,8 @@ fn judged_nodes(
     if deployment.spec.remediation.is_none() {
         return BTreeMap::new();
     }
-    let names =
-        machines.iter().filter_map(|machine| machine.status.as_ref()?.node_ref.as_ref()?.name.clone());
-    names.filter_map(|name| Some((name.clone(), caches.nodes.get(&ObjectRef::new(&name))?))).collect()
+    let names = machines.iter().filter_map(|machine| node_name(machine));
+    names.filter_map(|name| Some((name.clone(), caches.nodes.get(&ObjectRef::new(name))?))).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

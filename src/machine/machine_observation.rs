@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 use super::api::machine::Machine;
+use super::lifecycle::MachineConditionKind;
 use super::observed_machine::{MachineStage, ObservedMachine};
 use crate::model::api_contract::DELETE_MACHINE;
 
@@ -23,6 +25,17 @@ pub fn observe(machine: &Machine) -> ObservedMachine {
 /// When an object was created.
 pub(super) fn created(object: &impl ResourceExt) -> Timestamp {
     object.creation_timestamp().map_or(Timestamp::MAX, |time| time.0)
+}
+
+/// The name of its Node, once it has joined.
+pub fn node_name(machine: &Machine) -> Option<&String> {
+    machine.status.as_ref()?.node_ref.as_ref()?.name.as_ref()
+}
+
+/// Its condition Ready.
+pub(super) fn ready(machine: &Machine) -> Option<&Condition> {
+    let mut conditions = machine.status.as_ref()?.conditions.iter();
+    conditions.find(|one| one.type_ == MachineConditionKind::Ready.name())
 }
 
 /// `minReadySeconds`.
@@ -54,7 +67,7 @@ fn stage(machine: &Machine) -> MachineStage {
     if status.error_reason.is_some() {
         MachineStage::Lost
     } else if status.node_ref.is_some() {
-        let ready = status.conditions.iter().find(|one| one.type_ == "Ready" && one.status == "True");
+        let ready = ready(machine).filter(|ready| ready.status == "True");
         MachineStage::Joined { ready_since: ready.map(|one| one.last_transition_time.0) }
     } else if status.provisioning_since.is_some() {
         MachineStage::Joining

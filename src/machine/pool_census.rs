@@ -11,7 +11,7 @@ use super::api::host_state::HostState;
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
 use super::api::machine_status::MachinePhase;
-use super::lifecycle::MachineConditionKind;
+use super::machine_observation::ready;
 use super::rollout_view::{RolloutStage, rollout_view};
 
 /// Numbers of objects; of each state, phase and stage there is one, which may be 0.
@@ -69,14 +69,7 @@ fn is_deleted(machine: &Machine) -> bool {
 }
 
 fn is_ready(machine: &Machine) -> bool {
-    ready(machine).is_some_and(|(is_true, _)| is_true)
-}
-
-/// Whether its condition Ready is True, and since when it is what it is.
-fn ready(machine: &Machine) -> Option<(bool, Timestamp)> {
-    let mut conditions = machine.status.as_ref()?.conditions.iter();
-    let ready = conditions.find(|one| one.type_ == MachineConditionKind::Ready.name())?;
-    Some((ready.status == "True", ready.last_transition_time.0))
+    ready(machine).is_some_and(|ready| ready.status == "True")
 }
 
 /// `None` for one that is Ready or is being deleted.
@@ -85,8 +78,8 @@ fn not_ready_since(machine: &Machine) -> Option<Timestamp> {
         return None;
     }
     match ready(machine) {
-        Some((true, _)) => None,
-        Some((false, since)) => Some(since),
+        Some(ready) if ready.status == "True" => None,
+        Some(ready) => Some(ready.last_transition_time.0),
         None => machine.creation_timestamp().map(|created| created.0),
     }
 }

@@ -12,6 +12,7 @@ use super::api::machine_deployment::MachineDeployment;
 use super::api::machine_set::MachineSet;
 use super::api::remediation::RemediationError;
 use super::api::rolling_update::RollingUpdateError;
+use super::machine_observation::node_name;
 use super::object_write::{MachineWrite, ObjectWrite};
 use super::ownership::{self, Lifecycle, Ownership};
 use super::pool_offer::PoolOffer;
@@ -135,7 +136,7 @@ pub fn doubted_nodes(objects: &RolloutObjects, now: Timestamp) -> BTreeSet<Strin
     let plan = remediation::plan(objects, &goal, &own, now).ok().flatten().unwrap_or_default();
     let is_replaced = |machine: &&Arc<Machine>| plan.replace.contains(&machine.name_any());
     let replaced = objects.machines.iter().filter(is_replaced);
-    replaced.filter_map(|machine| remediation::node_of(machine).cloned()).collect()
+    replaced.filter_map(|machine| node_name(machine).cloned()).collect()
 }
 
 /// The sets that the plan changes, in its order, then those that differ from the MachineDeployment otherwise.

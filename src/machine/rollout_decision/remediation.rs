@@ -12,7 +12,7 @@ use crate::machine::api::machine_set::MachineSet;
 use crate::machine::api::remediation::RemediationError;
 use crate::machine::condition::NewCondition;
 use crate::machine::health::{self, HealthPlan, HealthRules, HealthTarget, NodeStatusCondition, TargetNode};
-use crate::machine::machine_observation::created;
+use crate::machine::machine_observation::{created, node_name};
 use crate::machine::node_observation;
 use crate::machine::object_write::{MachineWrite, ObjectWrite};
 use crate::machine::ownership::{Ownership, ownership};
@@ -64,17 +64,12 @@ fn target(objects: &RolloutObjects, machine: &Machine, current: bool) -> HealthT
 
 /// A Node with another provider ID is not the Machine's.
 fn node(objects: &RolloutObjects, machine: &Machine) -> TargetNode {
-    let Some(name) = node_of(machine) else { return TargetNode::NotJoined };
+    let Some(name) = node_name(machine) else { return TargetNode::NotJoined };
     let is_its = |node: &&Arc<Node>| node_observation::provider_id(node) == machine.spec.provider_id.as_ref();
     match objects.nodes.get(name).filter(is_its) {
         Some(node) => TargetNode::Present(node_observation::conditions(node)),
         None => TargetNode::Missing,
     }
-}
-
-/// The name of its Node, once it has joined.
-pub(super) fn node_of(machine: &Machine) -> Option<&String> {
-    machine.status.as_ref()?.node_ref.as_ref()?.name.as_ref()
 }
 
 /// The deletions of a plan, of the Machines in the versions that were observed.
