@@ -6,7 +6,7 @@ import ssl
 
 import yaml
 
-from checks import Failed, Final, check, expect, expect_equal, until
+from checks import check, expect, expect_equal, until
 from cluster import (
     ADMIN,
     BOOTSTRAP,
@@ -22,6 +22,7 @@ from cluster import (
     succeed,
     with_role,
 )
+from kubelet_request import CLIENT, SERVING, answer, certificate_request, denied, node_subject
 
 NODE = "node-1"
 OTHER = "node-2"
@@ -32,8 +33,6 @@ DIRECTORY = "/run/hostile"
 OWN = f"/api/v1/nodes/{NODE}"
 HAPROXY = "/etc/haproxy/haproxy.cfg"
 
-CLIENT = ("kubernetes.io/kube-apiserver-client-kubelet", "client auth")
-SERVING = ("kubernetes.io/kubelet-serving", "server auth")
 OWN_SANS = [f"DNS:{NODE}", f"IP:{address(NODE)}", f"IP:{address(NODE, 'workload-plane')}"]
 
 STATE = {}
@@ -298,9 +297,9 @@ SERVING_SANS = {
 
 @check("it gets no serving certificate for {}", each=SERVING_SANS)
 def serves(title):
-    _denied(_requested("serving", SERVING, sans=[SERVING_SANS[title]]))
+    denied(_requested("serving", SERVING, sans=[SERVING_SANS[title]]))
     # Nor beside what is its own.
-    _denied(_requested("serving", SERVING, sans=[f"DNS:{NODE}", SERVING_SANS[title]]))
+    denied(_requested("serving", SERVING, sans=[f"DNS:{NODE}", SERVING_SANS[title]]))
 
 
 SUBJECTS = {
@@ -325,8 +324,8 @@ def serves_as_another():
 
 @check("it gets no client certificate with an address, and no certificate for both purposes")
 def mixes():
-    _denied(_requested("client", CLIENT, sans=[f"IP:{address(NODE)}"]))
-    _denied(_requested("both", (SERVING[0], "client auth"), sans=[f"IP:{address(NODE)}"]))
+    denied(_requested("client", CLIENT, sans=[f"IP:{address(NODE)}"]))
+    denied(_requested("both", (SERVING[0], "client auth"), sans=[f"IP:{address(NODE)}"]))
 
 
 @check("it may not approve a request")
@@ -389,7 +388,7 @@ def without_the_policy():
     STATE["binding"]["metadata"] = {"name": POLICY}
     kubectl("delete", "validatingadmissionpolicybinding", POLICY)
     _everywhere("the policy is not enforced", lambda done: done.returncode == 0)
-    reason = _denied(_requested("unguarded", SERVING, sans=OWN_SANS))
+    reason = denied(_requested("unguarded", SERVING, sans=OWN_SANS))
     expect("metalform bootstrap" in reason, reason)
 
 
@@ -430,23 +429,11 @@ def _refused(done, *reasons):
     expect(not reasons or any(reason in text for reason in reasons), f"refused for another reason: {text}")
 
 
-def _request(title, signer, subject=f"/O=system:nodes/CN=system:node:{NODE}", sans=(), seconds=None):
+def _request(title, signer, subject=node_subject(NODE), sans=(), seconds=None):
     """Creates a certificate request with the kubelet's credentials; returns its name and how that ended."""
-    openssl = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    extension = ["-addext", f"subjectAltName={','.join(sans)}"] if sans else []
-    pem = succeed(NODE, *openssl, "-keyout", "/dev/null", "-subj", subject, *extension)
-    signer_name, usage = signer
-    spec = {
-        "request": base64.b64encode(pem.encode()).decode(),
-        "signerName": signer_name,
-        "usages": ["digital signature", usage],
-    }
-    if seconds:
-        spec["expirationSeconds"] = seconds
     STATE["requests"] = STATE.get("requests", 0) + 1
     name = f"hostile-{title}-{STATE['requests']}"
-    csr = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "spec": spec}
-    csr["metadata"] = {"name": name}
+    csr = certificate_request(name, NODE, signer, subject, sans, seconds)
     return name, _kubelet("create", "--validate=false", "-f", "-", stdin=yaml.safe_dump(csr))
 
 
@@ -461,30 +448,14 @@ def _unsigned(*words, **more):
     """The request is denied by the signer, or refused by the API server before."""
     name, done = _request(*words, **more)
     if done.returncode == 0:
-        _denied(name)
+        denied(name)
     else:
         _refused(done)
 
 
-def _answer(name):
-    """The certificate or the reason of a denial, whichever there is."""
-    status = get("csr", name).get("status", {})
-    denied = [one.get("message", "") for one in status.get("conditions", []) if one["type"] in ("Denied", "Failed")]
-    if not denied and not status.get("certificate"):
-        raise Failed(f"status: {status}")
-    return status.get("certificate"), denied
-
-
-def _denied(name):
-    certificate, denied = until(f"{name} is answered", 30, lambda: _answer(name))
-    if certificate or not denied:
-        raise Final(f"{name} was signed")
-    return denied[0]
-
-
 def _signed(name):
-    certificate, denied = until(f"{name} is answered", 30, lambda: _answer(name))
-    expect(certificate and not denied, f"{name} was denied: {denied}")
+    certificate, reasons = answer(name)
+    expect(certificate and not reasons, f"{name} was denied: {reasons}")
     return base64.b64decode(certificate).decode()
 
 

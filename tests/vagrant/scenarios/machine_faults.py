@@ -1,11 +1,11 @@
 """Hosts of the pool that fail: without power, with a reset that fails, too late, or with a Node that someone deletes."""
 
-import base64
 import json
 
 import machine_pool as pool
 from checks import check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, SPARES, begin, get, kubectl, lab, metalform, on, ready, shell, succeed
+from cluster import BOOTSTRAP, NODES, SPARES, begin, get, kubectl, lab, metalform, on, ready, shell
+from kubelet_request import CLIENT, certificate_request, denied, node_subject
 from sampling import sample
 
 FIRST, SECOND, LATE = SPARES[:3]
@@ -170,7 +170,9 @@ def kubelet_is_refused():
 
 @check("the join token of a Machine gets no certificate of another node, nor of one of the control plane")
 def token_is_pinned():
-    requests = [_request(name) for name in (NODES[-1], BOOTSTRAP)]
+    requests = [
+        certificate_request(f"scenario-{node}", BOOTSTRAP, CLIENT, node_subject(node)) for node in (NODES[-1], BOOTSTRAP)
+    ]
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": requests})
     free = next(host for host, state in pool.states().items() if state == "Available")
     # On the host itself: the token is there for a second or two.
@@ -180,33 +182,11 @@ def token_is_pinned():
     expect_equal(f"exit code\n{output}", waiting.returncode, 0)
     try:
         for request in requests:
-            name = request["metadata"]["name"]
-            answer = until(f"{name} is answered", 30, lambda name=name: _answer(name))
-            expect("may not request a certificate for node" in answer.get("Denied", ""), f"{name}: {answer}")
+            reason = denied(request["metadata"]["name"])
+            expect("may not request a certificate for node" in reason, reason)
     finally:
         kubectl("delete", "csr", *(request["metadata"]["name"] for request in requests))
     _until_available()
-
-
-def _request(node):
-    """A kubelet's request for the certificate of this node."""
-    openssl = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    subject = f"/O=system:nodes/CN=system:node:{node}"
-    pem = succeed(BOOTSTRAP, *openssl, "-keyout", "/dev/null", "-subj", subject)
-    spec = {
-        "request": base64.b64encode(pem.encode()).decode(),
-        "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
-        "usages": ["digital signature", "client auth"],
-    }
-    metadata = {"name": f"scenario-{node}"}
-    return {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": metadata, "spec": spec}
-
-
-def _answer(name):
-    """Type → message of what was answered; a certificate is an answer too."""
-    status = get("csr", name).get("status", {})
-    answers = {one["type"]: one.get("message", "") for one in status.get("conditions", [])}
-    return answers | ({"certificate": status["certificate"]} if status.get("certificate") else {})
 
 
 def _until_available(count=1):
