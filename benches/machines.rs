@@ -20,6 +20,8 @@ mod cluster;
 mod component_binary;
 #[path = "machines/hosts.rs"]
 mod hosts;
+#[path = "../tests/support/loopback.rs"]
+mod loopback;
 #[path = "machines/pool.rs"]
 mod pool;
 #[path = "machines/process.rs"]

@@ -22,6 +22,8 @@ mod definition;
 mod foreign_definition;
 #[path = "admission/kubelets.rs"]
 mod kubelets;
+#[path = "support/loopback.rs"]
+mod loopback;
 #[path = "machines/cases.rs"]
 mod machine_cases;
 #[path = "admission/resources.rs"]

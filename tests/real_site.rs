@@ -34,6 +34,8 @@ mod host;
 mod host_oracle;
 #[path = "real_site/looks.rs"]
 mod looks;
+#[path = "support/loopback.rs"]
+mod loopback;
 #[path = "real_site/machine_commands.rs"]
 mod machine_commands;
 #[path = "real_site/machine_controller.rs"]
@@ -46,6 +48,8 @@ mod machine_metrics;
 mod machine_passes;
 #[path = "real_site/operation_copy.rs"]
 mod operation_copy;
+#[path = "support/pinned_tls.rs"]
+mod pinned_tls;
 #[path = "real_site/pool_jobs.rs"]
 mod pool_jobs;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]

@@ -4,6 +4,8 @@
 
 #[path = "serve/clients.rs"]
 mod clients;
+#[path = "support/pinned_tls.rs"]
+mod pinned_tls;
 #[path = "serve/server.rs"]
 mod server;
 

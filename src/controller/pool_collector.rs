@@ -127,14 +127,17 @@ mod tests {
         }
     }
 
+    fn text(collector: impl Collector, mut registry: Registry) -> String {
+        registry.register_collector(Box::new(collector));
+        let mut text = String::new();
+        prometheus_text::encode(&mut text, &registry).unwrap();
+        text
+    }
+
     #[test]
     fn every_state_phase_and_stage_is_reported() {
         let census = PoolCensus::of(&[], &[], &[], Timestamp::UNIX_EPOCH);
-        let mut registry = Registry::with_prefix("metalform");
-        registry.register_collector(Box::new(Fixed(census)));
-        let mut text = String::new();
-        prometheus_text::encode(&mut text, &registry).unwrap();
-        insta::assert_snapshot!(text, @r#"
+        insta::assert_snapshot!(text(Fixed(census), Registry::with_prefix("metalform")), @r#"
         # HELP metalform_hosts Hosts by state.
         # TYPE metalform_hosts gauge
         metalform_hosts{state="Unknown"} 0
@@ -178,10 +181,6 @@ mod tests {
 
     #[test]
     fn a_process_without_the_lease_reports_nothing() {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(PoolCollector::new(|| Timestamp::UNIX_EPOCH)));
-        let mut text = String::new();
-        prometheus_text::encode(&mut text, &registry).unwrap();
-        assert_eq!(text, "");
+        assert_eq!(text(PoolCollector::new(|| Timestamp::UNIX_EPOCH), Registry::default()), "");
     }
 }

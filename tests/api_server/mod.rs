@@ -7,7 +7,7 @@ mod certificates;
 mod flags;
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -16,23 +16,19 @@ use std::time::Duration;
 use kube::Client;
 use metalform::kube_api::client::connect;
 use metalform::kube_api::{manifests, node_policy};
+use metalform::operation::cluster_site::OBJECTS;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use self::certificates::Certificates;
-use crate::component_binary;
+use crate::{component_binary, loopback};
 
 /// How long both may take until they are ready, on a machine that does other work too.
 const START: Duration = Duration::from_secs(90);
 /// Between two looks at whether something holds.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Templates of what `bootstrap` applies first, in its order: they contain no expression.
-const OBJECTS: [&str; 4] = [
-    "cluster/node-policy.yaml.j2",
-    "cluster/access.yaml.j2",
-    "cluster/machines.yaml.j2",
-    "cluster/machines-access.yaml.j2",
-];
+/// So many of the templates that `bootstrap` applies come first and contain no expression.
+const PLAIN: usize = 4;
 /// Runs both until its standard input ends. `wait` makes sure that nothing writes to the directory any more.
 const GUARD: &str = r#"
 cd "$1" || exit
@@ -99,7 +95,7 @@ impl ApiServer {
     /// Applies what `bootstrap` applies, and waits until definitions are served and policies enforced.
     pub async fn install(&self) -> Result<(), manifests::ManifestApplyError> {
         let client = self.admin().await;
-        for template in OBJECTS {
+        for template in &OBJECTS[..PLAIN] {
             let text = template_text(template);
             assert!(!text.contains("{{") && !text.contains("{%"), "{template} has expressions");
             manifests::apply(&client, &manifests::parse(&text)?).await?;
@@ -150,11 +146,10 @@ impl Drop for ApiServer {
     }
 }
 
-/// 127.x.y.N: a network of this process's own, so that processes side by side do not meet.
+/// Another one at each call.
 fn address() -> IpAddr {
     static STARTED: AtomicU8 = AtomicU8::new(200);
-    let [_, _, high, low] = std::process::id().to_be_bytes();
-    IpAddr::V4(Ipv4Addr::new(127, high | 128, low, STARTED.fetch_add(1, Ordering::Relaxed)))
+    loopback::own(STARTED.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Its directory, which it removes.

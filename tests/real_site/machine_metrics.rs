@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use metalform::controller::controller_metrics::ControllerMetrics;
-use metalform::pki::tls_provider::tls_provider;
 use metalform::serve::metrics_server::{MetricsServer, MetricsSource};
 use metalform::serve::secure_listener::ListenConfig;
 use regex::Regex;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::api::ScriptedApi;
 use crate::api::rules::Fate;
 use crate::machine_controller::{Performer, cluster, phases, states, until_measured};
+use crate::pinned_tls::trusting;
 use crate::scripts::now;
 
 /// Name and labels of every series.
@@ -208,13 +207,7 @@ impl Served {
         let server = MetricsServer::bind(&config, source).await.unwrap();
         let url = format!("https://{}", server.address());
         tokio::spawn(server.run(std::future::pending()));
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        let tls = ClientConfig::builder_with_provider(tls_provider())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let tls = trusting(&made.cert);
         let client = reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().build().unwrap();
         Self { url, client, _directory: directory }
     }

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use metalform::pki::tls_provider::tls_provider;
+use crate::pinned_tls::trusting;
 
 /// Size of its package: more than the socket buffers of a connection.
 pub const LARGE: usize = 16 << 20;
@@ -62,13 +62,7 @@ impl Server {
         let length = ready.recv(&mut message).expect("metalform serve is not ready");
         assert_eq!(&message[..length], b"READY=1");
 
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        let tls = ClientConfig::builder_with_provider(tls_provider())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let tls = trusting(&made.cert);
         Self { child, _directory: directory, address, tls }
     }
 

@@ -2,7 +2,7 @@
 //! cluster, by their process ids.
 
 use std::fs::{self, File};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use metalform::etcd::client::{DEADLINE, EtcdAccess};
 use tempfile::TempDir;
 
 use super::certificates::{EtcdCa, Pair};
-use crate::component_binary;
+use crate::{component_binary, loopback};
 
 /// A cluster of its own.
 pub struct EtcdProcesses {
@@ -38,10 +38,8 @@ impl EtcdProcesses {
         }
     }
 
-    /// 127.x.y.N: a network of this process's own, so that tests side by side do not meet.
     pub fn address(number: usize) -> IpAddr {
-        let [_, _, high, low] = std::process::id().to_be_bytes();
-        IpAddr::V4(Ipv4Addr::new(127, high | 128, low, u8::try_from(number).unwrap()))
+        loopback::own(u8::try_from(number).unwrap())
     }
 
     pub fn peer_url(number: usize) -> String {
