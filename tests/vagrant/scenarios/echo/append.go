@@ -10,7 +10,9 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -32,10 +34,11 @@ type client struct {
 	urls  []string
 }
 
-// append NAME DIRECTORY URL...: reads the list and appends to it for ever, and prints what was invoked and what came of it,
+// append NAME DIRECTORY URL...: reads the list and appends to it without end, and prints what was invoked and what came of it,
 // with the machine's time. DIRECTORY has ca.crt and token, as a pod has them. Each URL is of the ConfigMap, by another
-// API server. An append whose fate is unknown is never repeated: the next one is another.
-func appendForEver(name, directory string, urls []string) {
+// API server. An append whose fate is unknown is never repeated: the next one is another. SIGTERM ends it once what is under
+// way is printed.
+func appendUntilEnded(name, directory string, urls []string) {
 	ca, err := os.ReadFile(directory + "/ca.crt")
 	check(err)
 	token, err := os.ReadFile(directory + "/token")
@@ -44,7 +47,9 @@ func appendForEver(name, directory string, urls []string) {
 	pool.AppendCertsFromPEM(ca)
 	api := client{token: strings.TrimSpace(string(token)), urls: urls}
 	api.http = http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	for number := 0; ; number++ {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	for number := 0; len(ended) == 0; number++ {
 		entry := fmt.Sprintf("%s%d", name, number)
 		began := time.Now()
 		seen, err := api.read()

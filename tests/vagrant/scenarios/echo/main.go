@@ -20,7 +20,8 @@ func main() {
 		return
 	}
 	if len(os.Args) > 4 && os.Args[1] == "append" {
-		appendForEver(os.Args[2], os.Args[3], os.Args[4:])
+		appendUntilEnded(os.Args[2], os.Args[3], os.Args[4:])
+		return
 	}
 	if len(os.Args) != 3 {
 		log.Fatal(usage)
