@@ -23,6 +23,9 @@ use metalform::bundle::verify;
 use metalform::model::bundle_key::BundleKey;
 use metalform::pki::bundle_signature::BundleSigningKey;
 
+#[path = "bundle/carried.rs"]
+mod carried;
+
 /// What a server has, by path.
 type Shelf = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
@@ -159,7 +162,7 @@ async fn only_changed_components_are_built_again() {
     hello: official artefacts are unavailable: http://SERVER/hello.sha256: HTTP status 404
     hello: from go: source in the list
     hello: done
-    bundle written: TMP/out, 12 files, 0 MiB
+    bundle written: TMP/out, 13 files, 0 MiB
     ");
     insta::assert_snapshot!(run.build(&both, SourceMode::Auto).await, @"bundle is up to date: TMP/out");
     let changed = both.replace("A tool", "A better tool");
@@ -167,13 +170,13 @@ async fn only_changed_components_are_built_again() {
     tool: from official artefacts
     tool: done
     hello: unchanged
-    bundle written: TMP/out, 12 files, 0 MiB
+    bundle written: TMP/out, 13 files, 0 MiB
     ");
     fs::remove_file(run.output().join("apt/pool/all/tool_1.0.0_amd64.deb")).unwrap();
     insta::assert_snapshot!(run.build(&changed, SourceMode::Auto).await, @r"
     tool: unchanged
     hello: unchanged
-    bundle written: TMP/out, 12 files, 0 MiB
+    bundle written: TMP/out, 13 files, 0 MiB
     ");
     assert_eq!(run.verify(&changed), [""; 0]);
 
@@ -282,14 +285,13 @@ async fn verify_reports_all_problems_at_once() {
     let found = words.collect::<Vec<_>>().join(" ");
     let size = bundle.files["apt/pool/all/tool_1.0.0_amd64.deb"].size;
     insta::assert_snapshot!(found.replace(&format!("({size} bytes)"), "(SIZE)"), @r"
-    images/blobs/sha256/MANIFEST: missing
-    apt/pool/all/tool_1.0.0_amd64.deb: found DIGEST (4 bytes), expected DIGEST (SIZE)
+    images/blobs/sha256/MANIFEST (image example.org/a/tool:v1.0.0): missing
+    apt/pool/all/tool_1.0.0_amd64.deb (package tool 1.0.0): found DIGEST (4 bytes), expected DIGEST (SIZE)
     apt/pool/all/extra.deb: not in bundle.yaml
     component hello: missing, expected 2.0.0
     component tool: found 1.0.0, expected 1.0.1
     image example.org/a/tool:v1.0.1: missing
     image example.org/hello:v2.0.0: missing
-    image example.org/a/tool:v1.0.0: missing manifest sha256:MANIFEST
     ");
 }
 

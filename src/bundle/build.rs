@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::component::{Component, ComponentList, OperatingSystem};
@@ -21,8 +20,13 @@ use super::file_records::file_records;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
+use super::sbom::{self, SbomError};
+use super::staging::{self, Staging, StagingError};
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::Platform;
+
+/// Part of a bundle's inputs, and not of those of its parts. Changes with what is made of the parts.
+const LAYOUT: &str = "1";
 
 /// The inputs and paths of a build.
 #[derive(Debug, Clone)]
@@ -52,12 +56,12 @@ pub enum BuildError {
         /// Path of the cache.
         cache: String,
     },
-    /// Replacing the directory would destroy files that are not part of a bundle.
-    #[error("{output} is not empty and not a bundle")]
-    NotABundle {
-        /// Path of the directory.
-        output: String,
-    },
+    /// The bundle's directory.
+    #[error(transparent)]
+    Staging(#[from] StagingError),
+    /// The list of what it is made of.
+    #[error(transparent)]
+    Sbom(#[from] SbomError),
     /// A component could not be built.
     #[error("component {component}")]
     Component {
@@ -103,9 +107,9 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
         events(BundleEvent::UpToDate { directory: request.output.clone() });
         return Ok(bundle);
     }
-    refuse_foreign(&request.output)?;
+    staging::refuse_foreign(&request.output)?;
     let _lock = lock(&request.cache)?;
-    sweep(&request.cache, entry::DRAFT_PREFIX)
+    staging::sweep(&request.cache, entry::DRAFT_PREFIX)
         .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
     let (mut parts, packages) = tokio::try_join!(components(request, events), packages(request, events))?;
     parts.extend(packages);
@@ -206,7 +210,7 @@ fn packages_inputs(system: &OperatingSystem, platform: &Platform, archive: Optio
 }
 
 fn inputs(request: &BuildRequest) -> Sha256 {
-    let text = serde_json::to_vec(&(super::BUILDER, &request.list, request.source, &request.archive))
+    let text = serde_json::to_vec(&(super::BUILDER, LAYOUT, &request.list, request.source, &request.archive))
         .expect("plain data with string keys can be serialised");
     Sha256::of(&text)
 }
@@ -219,14 +223,6 @@ fn present(output: &Path, inputs: &Sha256) -> Option<Bundle> {
         fs::metadata(output.join(path)).is_ok_and(|found| found.len() == record.size)
     };
     bundle.files.iter().all(is_there).then_some(bundle)
-}
-
-fn refuse_foreign(output: &Path) -> Result<(), BuildError> {
-    let has_entries = fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some());
-    if has_entries && !output.join(manifest::FILE_NAME).exists() {
-        return Err(BuildError::NotABundle { output: output.display().to_string() });
-    }
-    Ok(())
 }
 
 /// Held until dropped; the kernel releases it when the process ends.
@@ -242,33 +238,9 @@ fn lock(cache: &Path) -> Result<File, BuildError> {
     }
 }
 
-/// Removes what a killed build left. Under the lock no other build has such a directory.
-fn sweep(directory: &Path, prefix: &str) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
-            fs::remove_dir_all(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Result<Bundle, BuildError> {
     let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
-    let parent = match request.output.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(parent).map_err(write)?;
-    let name = request
-        .output
-        .file_name()
-        .ok_or_else(|| write(io::ErrorKind::InvalidFilename.into()))?
-        .to_string_lossy();
-    let prefix = format!(".{name}.new-");
-    sweep(parent, &prefix).map_err(write)?;
-    let staging = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent).map_err(write)?;
-    fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755)).map_err(write)?;
+    let staging = Staging::new(&request.output)?;
     for (_, inputs, entry) in parts {
         let content = entry::content(&request.cache, inputs);
         let link = |path: &String| link_or_copy(&content.join(path), &staging.path().join(path));
@@ -286,7 +258,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
     for architecture in &list.architectures {
         oci_layout::write_index(staging.path(), &images, *architecture).map_err(write)?;
     }
-    let bundle = Bundle {
+    let mut bundle = Bundle {
         api_version: API_VERSION.to_owned(),
         kind: "Bundle".to_owned(),
         inputs,
@@ -302,16 +274,14 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         packages: packages.into_iter().map(|entry| entry.package).collect(),
         files: file_records(staging.path()).map_err(write)?,
     };
-    publish(staging, &bundle, &request.output).map_err(write)?;
+    let sbom = sbom::text(&bundle)?;
+    fs::write(staging.path().join(sbom::FILE_NAME), &sbom).map_err(write)?;
+    let record = FileRecord { sha256: Sha256::of(&sbom), size: sbom.len() as u64 };
+    bundle.files.insert(sbom::FILE_NAME.to_owned(), record);
+    let text = serde_saphyr::to_string(&bundle).map_err(io::Error::other).map_err(write)?;
+    fs::write(staging.path().join(manifest::FILE_NAME), text).map_err(write)?;
+    staging.publish()?;
     Ok(bundle)
-}
-
-fn publish(staging: tempfile::TempDir, bundle: &Bundle, output: &Path) -> io::Result<()> {
-    let text = serde_saphyr::to_string(bundle).map_err(io::Error::other)?;
-    fs::write(staging.path().join(manifest::FILE_NAME), text)?;
-    // The files must survive a power cut if the rename does.
-    rustix::fs::syncfs(File::open(staging.path())?)?;
-    replace(staging, output)
 }
 
 /// Different parts may contain the same blob. The bundle shares its files with the cache where the file system
@@ -323,14 +293,4 @@ fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => fs::copy(from, to).map(|_| ()),
         outcome => outcome,
     }
-}
-
-fn replace(staging: tempfile::TempDir, output: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    if output.exists() {
-        renameat_with(CWD, staging.path(), CWD, output, RenameFlags::EXCHANGE)?;
-        // The staging directory is now the old bundle.
-        return staging.close();
-    }
-    fs::rename(staging.keep(), output)
 }

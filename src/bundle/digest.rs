@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -18,6 +18,15 @@ pub struct Sha256(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a SHA-256 digest: expected 64 hexadecimal digits")]
 pub struct NotADigest(pub String);
+
+/// The end of a copy that failed.
+#[derive(Debug)]
+pub(super) enum CopyError {
+    /// Of the source.
+    Read(io::Error),
+    /// Of the target.
+    Write(io::Error),
+}
 
 impl Sha256 {
     /// The digits, in lowercase.
@@ -35,15 +44,26 @@ impl Sha256 {
     /// # Errors
     /// When it cannot be opened or read.
     pub fn of_file(path: &Path) -> io::Result<(Self, u64)> {
-        let mut file = File::open(path)?;
+        match Self::of_copy(&mut File::open(path)?, &mut io::sink()) {
+            Ok(found) => Ok(found),
+            Err(CopyError::Read(error) | CopyError::Write(error)) => Err(error),
+        }
+    }
+
+    /// The digest and size of everything that is read, which is written on the way, in constant memory.
+    ///
+    /// # Errors
+    /// When it cannot be read, or not be written.
+    pub(super) fn of_copy(from: &mut impl Read, to: &mut impl Write) -> Result<(Self, u64), CopyError> {
         let mut hasher = sha2::Sha256::new();
         let mut buffer = vec![0; 256 * 1024];
         let mut size = 0;
         loop {
-            match file.read(&mut buffer)? {
+            match from.read(&mut buffer).map_err(CopyError::Read)? {
                 0 => return Ok((Self(hex::encode(hasher.finalize())), size)),
                 read => {
                     hasher.update(&buffer[..read]);
+                    to.write_all(&buffer[..read]).map_err(CopyError::Write)?;
                     size += read as u64;
                 }
             }

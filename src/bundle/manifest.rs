@@ -62,6 +62,14 @@ pub enum BundleManifestError {
     /// Not signed with the key that is required.
     #[error(transparent)]
     Signature(#[from] SignatureFileError),
+    /// A file that would not be in the bundle's directory.
+    #[error("{path}: {file:?} is not a path in a bundle")]
+    Path {
+        /// Of the manifest.
+        path: String,
+        /// As written.
+        file: String,
+    },
     /// A document of another kind.
     #[error("{path}: expected Bundle of {API_VERSION}, found {kind} of {api_version}")]
     OtherDocument {
@@ -95,16 +103,28 @@ impl Bundle {
             Err(source) => return Err(BundleManifestError::Read { path: name, source }),
         };
         if let Some(key) = key {
-            signature::check(directory, &text, key)?;
+            let signature = signature::read(directory)?;
+            let path = directory.join(signature::FILE_NAME).display().to_string();
+            signature::check(&path, (&text, signature.as_deref()), key)?;
         }
-        let bundle: Self = serde_saphyr::from_str(&text)
-            .map_err(|error| BundleManifestError::Syntax(component_list::syntax(&name, &error)))?;
+        Self::parse(&name, &text)
+    }
+
+    /// The manifest in a text; `name` is used in messages only.
+    ///
+    /// # Errors
+    /// When it cannot be parsed, is another document, or has a file that would be outside of the bundle.
+    pub fn parse(name: &str, text: &str) -> Result<Self, BundleManifestError> {
+        let bundle: Self = serde_saphyr::from_str(text)
+            .map_err(|error| BundleManifestError::Syntax(component_list::syntax(name, &error)))?;
+        let path = name.to_owned();
         if bundle.kind != "Bundle" || bundle.api_version != API_VERSION {
-            return Err(BundleManifestError::OtherDocument {
-                path: name,
-                kind: bundle.kind,
-                api_version: bundle.api_version,
-            });
+            let (kind, api_version) = (bundle.kind, bundle.api_version);
+            return Err(BundleManifestError::OtherDocument { path, kind, api_version });
+        }
+        let listed = bundle.files.keys().chain(bundle.packages.iter().map(|package| &package.path));
+        if let Some(file) = listed.into_iter().find(|file| !is_in_bundle(file)) {
+            return Err(BundleManifestError::Path { path, file: file.clone() });
         }
         Ok(bundle)
     }
@@ -120,10 +140,64 @@ impl Bundle {
         of_platform.map(|package| (package.name.clone(), package.version.clone())).collect()
     }
 
+    /// `registry.k8s.io/coredns/coredns:v1.14.7` is known as `coredns`. With its digest: hosts pull what is in the bundle,
+    /// whatever the registry has under the tag.
+    pub fn images_by_name(&self) -> BTreeMap<String, String> {
+        let named = self.images.iter().filter_map(|(reference, digest)| {
+            let name = reference.rsplit('/').next()?.split(':').next()?;
+            Some((name.to_owned(), format!("{reference}@sha256:{digest}")))
+        });
+        named.collect()
+    }
+
     /// The repository indexes that must be signed before hosts accept them.
     pub fn indexes(&self) -> BTreeSet<IndexPaths> {
         let platforms: Vec<Platform> = self.platforms.iter().cloned().collect();
         let of_format = format::by_format(&platforms).into_iter();
         of_format.flat_map(|(format, platforms)| format.indexes(&platforms.into_iter().collect())).collect()
+    }
+}
+
+/// Whether a path stays below the bundle's directory.
+fn is_in_bundle(path: &str) -> bool {
+    !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bundle(image: &str, file: &str) -> String {
+        let digest = "a".repeat(64);
+        format!(
+            "apiVersion: metalform.dev/v1alpha1\nkind: Bundle\ninputs: {digest}\narchitectures: [amd64]\nplatforms: []\n\
+             versions: {{}}\nprovenance: {{}}\nimages: {{ \"{image}\": {digest} }}\npackages: []\n\
+             files: {{ \"{file}\": {{ sha256: {digest}, size: 1 }} }}\n"
+        )
+    }
+
+    fn read(text: &str) -> Result<Bundle, String> {
+        Bundle::parse(FILE_NAME, text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn images_are_known_by_the_last_part_of_their_name_and_have_their_digest() {
+        let digest = "a".repeat(64);
+        let images = [
+            ("registry.k8s.io/coredns/coredns:v1.14.7", "coredns"),
+            ("registry.k8s.io/pause:3.10.1", "pause"),
+        ];
+        for (reference, name) in images {
+            let found = read(&bundle(reference, "apt/a.deb")).unwrap().images_by_name();
+            assert_eq!(found, BTreeMap::from([(name.to_owned(), format!("{reference}@sha256:{digest}"))]));
+        }
+    }
+
+    #[test]
+    fn no_file_of_a_manifest_is_outside_of_the_bundle() {
+        for path in ["/etc/passwd", "../x", "apt/../../x", "apt//x", "./x", "", "apt/"] {
+            let error = read(&bundle("a:1", path)).unwrap_err();
+            assert!(error.ends_with(&format!("{path:?} is not a path in a bundle")), "{error}");
+        }
     }
 }

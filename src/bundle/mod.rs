@@ -11,6 +11,7 @@ pub mod component;
 pub mod component_build;
 pub mod component_list;
 pub mod content;
+pub mod difference;
 pub mod digest;
 pub mod download;
 pub mod entry;
@@ -22,11 +23,16 @@ pub mod go_source;
 pub mod image;
 pub mod manifest;
 pub mod oci_layout;
+pub mod pack;
+pub mod problem;
 pub mod program;
 pub mod registry;
 pub mod release_source;
+pub mod sbom;
 pub mod served_bundle;
 pub mod signature;
+pub mod staging;
+pub mod unpack;
 pub mod verify;
 
 /// Part of every cache key. Changes with everything in this module that changes the bytes of a bundle.

@@ -37,22 +37,34 @@ pub enum SignatureFileError {
     },
 }
 
-/// Checks that the text of the manifest of the bundle in `directory` is signed with this key.
+/// The signature of the bundle in `directory`; `None` where there is none.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(directory: &Path) -> Result<Option<String>, SignatureFileError> {
+    let file = directory.join(FILE_NAME);
+    match fs::read_to_string(&file) {
+        Ok(signature) => Ok(Some(signature)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SignatureFileError::Access { path: file.display().to_string(), source }),
+    }
+}
+
+/// Checks that the text of a manifest is signed with this key. `path` is that of the signature, in messages.
 ///
 /// # Errors
 /// When it is not.
-pub fn check(directory: &Path, manifest: &str, key: &BundleKey) -> Result<(), SignatureFileError> {
-    let file = directory.join(FILE_NAME);
-    let path = file.display().to_string();
-    let signature = match fs::read_to_string(&file) {
-        Ok(signature) => signature,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(SignatureFileError::Unsigned { path });
-        }
-        Err(source) => return Err(SignatureFileError::Access { path, source }),
-    };
-    bundle_signature::verify(key, manifest.as_bytes(), &signature)
-        .map_err(|error| SignatureFileError::Signature { path, error })
+pub fn check(
+    path: &str,
+    (manifest, signature): (&str, Option<&str>),
+    key: &BundleKey,
+) -> Result<(), SignatureFileError> {
+    let path = path.to_owned();
+    match signature {
+        None => Err(SignatureFileError::Unsigned { path }),
+        Some(signature) => bundle_signature::verify(key, manifest.as_bytes(), signature)
+            .map_err(|error| SignatureFileError::Signature { path, error }),
+    }
 }
 
 /// Signs the manifest at this path, in place of an earlier signature beside it.

@@ -1,7 +1,6 @@
 //! Verifies that a bundle is complete and unaltered, and reports all problems at once.
 
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use oci_spec::image::{Descriptor, ImageManifest};
@@ -10,82 +9,13 @@ use super::component::ComponentList;
 use super::content::FileRecord;
 use super::digest::Sha256;
 use super::file_records::file_records;
-use super::format::{self, Unmet};
+use super::format;
 use super::manifest::{self, Bundle, BundleManifestError};
+use super::problem::BundleProblem;
 use super::{oci_layout, signature};
 use crate::model::bundle_key::BundleKey;
 use crate::model::platform::{Architecture, Platform};
-
-/// A problem of a bundle. Displays as one line.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BundleProblem {
-    /// A file in the manifest that does not exist.
-    Missing(String),
-    /// A file with another content than in the manifest.
-    Altered {
-        /// Path in the bundle.
-        path: String,
-        /// Digest and size of the file.
-        found: String,
-        /// Digest and size in the manifest.
-        expected: String,
-    },
-    /// A file that is not in the manifest.
-    Unlisted(String),
-    /// A component that is missing, or has another version than in the list.
-    Version {
-        /// Name of the component.
-        component: String,
-        /// In the bundle.
-        found: Option<String>,
-        /// In the list.
-        expected: String,
-    },
-    /// An image of the list that is missing.
-    NoImage(String),
-    /// A blob of an image that is missing or altered.
-    Blob {
-        /// Of the image.
-        reference: String,
-        /// `manifest`, `config` or `layer`.
-        part: &'static str,
-        /// `sha256:` and the digits.
-        digest: String,
-    },
-    /// A platform of the list without packages.
-    NoPlatform(Platform),
-    /// A package that cannot be installed from the bundle alone.
-    Unmet {
-        /// The hosts' platform.
-        platform: Platform,
-        /// The missing dependency.
-        unmet: Unmet,
-    },
-}
-
-impl fmt::Display for BundleProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(path) => write!(f, "{path}: missing"),
-            Self::Altered { path, found, expected } => {
-                write!(f, "{path}: found {found}, expected {expected}")
-            }
-            Self::Unlisted(path) => write!(f, "{path}: not in {}", manifest::FILE_NAME),
-            Self::Version { component, found: None, expected } => {
-                write!(f, "component {component}: missing, expected {expected}")
-            }
-            Self::Version { component, found: Some(found), expected } => {
-                write!(f, "component {component}: found {found}, expected {expected}")
-            }
-            Self::NoImage(reference) => write!(f, "image {reference}: missing"),
-            Self::Blob { reference, part, digest } => {
-                write!(f, "image {reference}: missing {part} {digest}")
-            }
-            Self::NoPlatform(platform) => write!(f, "{platform}: no package index"),
-            Self::Unmet { platform, unmet } => write!(f, "{platform}: {unmet}"),
-        }
-    }
-}
+use crate::state::BundleNeed;
 
 /// Checks the digest and size of every file, and that the bundle contains every component, image and package of
 /// `list`, packages with their dependency closure for each platform. No problem means that the bundle is complete.
@@ -119,7 +49,8 @@ pub fn verify(
     for (reference, digest) in &bundle.images {
         problems.extend(image(directory, &bundle, reference, digest));
     }
-    problems.extend(packages(directory, list));
+    let unknown = platforms_with_damaged_indexes(&bundle, &problems);
+    problems.extend(packages(directory, list, &unknown));
     Ok(problems)
 }
 
@@ -131,18 +62,67 @@ pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<BundleProblem
     let found = file_records(directory)
         .map_err(|source| BundleManifestError::Read { path: directory.display().to_string(), source })?;
     let describe = |record: &FileRecord| format!("{} ({} bytes)", record.sha256, record.size);
-    let listed = bundle.files.iter().filter_map(|(path, expected)| match found.get(path) {
-        None => Some(BundleProblem::Missing(path.clone())),
-        Some(found) if found == expected => None,
-        Some(found) => {
-            let (found, expected) = (describe(found), describe(expected));
-            Some(BundleProblem::Altered { path: path.clone(), found, expected })
+    let owners = owners(directory, bundle);
+    let listed = bundle.files.iter().filter_map(|(path, expected)| {
+        let of = || owners.get(path).cloned();
+        match found.get(path) {
+            None => Some(BundleProblem::Missing { path: path.clone(), of: of() }),
+            Some(found) if found == expected => None,
+            Some(found) => {
+                let (found, expected) = (describe(found), describe(expected));
+                Some(BundleProblem::Altered { path: path.clone(), found, expected, of: of() })
+            }
         }
     });
     let own = [manifest::FILE_NAME, signature::FILE_NAME];
     let unlisted =
         found.keys().filter(|path| !own.contains(&path.as_str()) && !bundle.files.contains_key(*path));
     Ok(listed.chain(unlisted.map(|path| BundleProblem::Unlisted(path.clone()))).collect())
+}
+
+/// The image or package of each file that belongs to one; the first of those that share it. The layers of an image whose
+/// manifest is damaged are not known.
+fn owners(directory: &Path, bundle: &Bundle) -> BTreeMap<String, String> {
+    let mut owners = BTreeMap::new();
+    for package in &bundle.packages {
+        owners.insert(package.path.clone(), format!("package {} {}", package.name, package.version));
+    }
+    for (reference, digest) in &bundle.images {
+        let mut own = vec![oci_layout::blob_path(digest)];
+        if let Ok(manifest) = ImageManifest::from_file(oci_layout::blob(directory, digest)) {
+            own.extend(blobs(&manifest).filter_map(|(_, blob)| blob_path(blob)));
+        }
+        for path in own {
+            owners.entry(path).or_insert_with(|| format!("image {reference}"));
+        }
+    }
+    owners
+}
+
+/// Checks that the bundle has what states ask for, packages for each of its platforms.
+///
+/// # Errors
+/// As [`Bundle::read`].
+pub fn needs(
+    directory: &Path,
+    needs: &BTreeMap<BundleNeed, String>,
+) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
+    let bundle = Bundle::read(directory)?;
+    let images = bundle.images_by_name();
+    let packages: Vec<_> =
+        bundle.platforms.iter().map(|platform| (platform, bundle.packages_of(platform))).collect();
+    let missing = needs.iter().flat_map(|(need, by)| {
+        let missing: Vec<String> = match need {
+            BundleNeed::Image(name) if images.contains_key(name) => Vec::new(),
+            BundleNeed::Image(name) => vec![format!("image {name}")],
+            BundleNeed::Package(name) => {
+                let without = packages.iter().filter(|(_, packages)| !packages.contains_key(name));
+                without.map(|(platform, _)| format!("package {name} for {platform}")).collect()
+            }
+        };
+        missing.into_iter().map(|what| BundleProblem::Asked { what, by: by.clone() })
+    });
+    Ok(missing.collect())
 }
 
 /// Checks the blobs of an image, from its manifest on.
@@ -153,27 +133,57 @@ fn image(directory: &Path, bundle: &Bundle, reference: &str, digest: &Sha256) ->
         digest: format!("sha256:{digest}"),
     };
     let Ok(manifest) = ImageManifest::from_file(oci_layout::blob(directory, digest)) else {
-        return vec![missing("manifest", digest.as_str())];
+        // A file of the bundle that is damaged was reported as such.
+        let is_file = bundle.files.contains_key(&oci_layout::blob_path(digest));
+        return if is_file { Vec::new() } else { vec![missing("manifest", digest.as_str())] };
     };
     let is_listed = |blob: &Descriptor| {
-        let digest = blob.as_digest_sha256().and_then(|digest| digest.parse().ok());
-        let listed = digest.and_then(|digest| bundle.files.get(&oci_layout::blob_path(&digest)));
+        let listed = blob_path(blob).and_then(|path| bundle.files.get(&path));
         listed.is_some_and(|record| record.size == blob.size())
     };
-    let blobs =
-        std::iter::once(("config", manifest.config())).chain(manifest.layers().iter().map(|l| ("layer", l)));
-    let unlisted = blobs.filter(|(_, blob)| !is_listed(blob));
+    let unlisted = blobs(&manifest).filter(|(_, blob)| !is_listed(blob));
     unlisted.map(|(part, blob)| missing(part, blob.digest().digest())).collect()
 }
 
-fn packages(directory: &Path, list: &ComponentList) -> BTreeSet<BundleProblem> {
+/// Configuration and layers.
+fn blobs(manifest: &ImageManifest) -> impl Iterator<Item = (&'static str, &Descriptor)> {
+    let layers = manifest.layers().iter().map(|layer| ("layer", layer));
+    std::iter::once(("config", manifest.config())).chain(layers)
+}
+
+fn blob_path(blob: &Descriptor) -> Option<String> {
+    Some(oci_layout::blob_path(&blob.as_digest_sha256()?.parse().ok()?))
+}
+
+/// Of an index that was reported as damaged, nothing else is known.
+fn platforms_with_damaged_indexes(bundle: &Bundle, problems: &BTreeSet<BundleProblem>) -> BTreeSet<Platform> {
+    let damaged: Vec<&str> = problems
+        .iter()
+        .filter_map(|problem| match problem {
+            BundleProblem::Missing { path, .. } | BundleProblem::Altered { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    let has_damaged_index = |platform: &&Platform| {
+        let indexes =
+            format::of_platform(platform).map(|format| format.indexes(&[(*platform).clone()].into()));
+        let directories = indexes.into_iter().flatten().filter_map(|index| {
+            index.unsigned.rsplit_once('/').map(|(directory, _)| format!("{directory}/"))
+        });
+        directories.into_iter().any(|directory| damaged.iter().any(|path| path.starts_with(&directory)))
+    };
+    bundle.platforms.iter().filter(has_damaged_index).cloned().collect()
+}
+
+fn packages(directory: &Path, list: &ComponentList, unknown: &BTreeSet<Platform>) -> BTreeSet<BundleProblem> {
     let own =
         list.components.iter().flat_map(|component| &component.packages).map(|package| package.name.clone());
     let own: BTreeSet<String> = own.collect();
     let mut problems = BTreeSet::new();
     for system in &list.operating_systems {
         let roots = own.iter().chain(&system.packages).cloned().collect();
-        for platform in system.platforms(&list.architectures) {
+        let platforms = system.platforms(&list.architectures);
+        for platform in platforms.into_iter().filter(|platform| !unknown.contains(platform)) {
             let unmet = format::of_platform(&platform)
                 .and_then(|format| format.unmet(&directory.join(format.directory()), &platform, &roots));
             let Some(unmet) = unmet else {

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::bundle_diff::{Diff, diff};
+use super::bundle_pack::{Pack, Unpack, pack_bundle, unpack_bundle};
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
 use super::{Global, clock};
@@ -12,12 +14,13 @@ use crate::bundle::build::{BuildRequest, build};
 use crate::bundle::component::ComponentList;
 use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
-use crate::bundle::manifest::{self, Bundle};
+use crate::bundle::manifest::{self, Bundle, BundleManifestError};
 use crate::bundle::signature;
-use crate::bundle::verify::verify;
+use crate::bundle::verify::{self, verify};
 use crate::model::bundle_key::BundleKey;
 use crate::pki::bundle_signature::{BundleSignatureError, BundleSigningKey};
 use crate::report::table::table;
+use crate::service::states::bundle_needs;
 use crate::workspace::atomic_file;
 use crate::workspace::trust_file::{PRIVATE, PUBLIC};
 
@@ -32,7 +35,7 @@ pub struct BundleCommand {
 enum Verb {
     /// Build a bundle: packages, images and their digests
     Build(Build),
-    /// Verify that a bundle is complete and unaltered: every file, image and package of any role
+    /// Verify that a bundle is complete and unaltered: every file, image and package that any role asks for
     Verify(Verify),
     /// Generate the key pair that bundles are signed with: KEY, of mode 0600, and KEY.pub
     Keygen(Keygen),
@@ -40,6 +43,9 @@ enum Verb {
     Sign(Sign),
     /// List the images and packages of a bundle
     List(List),
+    Diff(Diff),
+    Pack(Pack),
+    Unpack(Unpack),
 }
 
 #[derive(Debug, Args)]
@@ -118,10 +124,13 @@ impl BundleCommand {
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         match &self.command {
             Verb::Build(arguments) => make(arguments, global).await,
-            Verb::Verify(arguments) => check(arguments),
+            Verb::Verify(arguments) => check(arguments, global),
             Verb::Keygen(arguments) => keygen(arguments),
             Verb::Sign(arguments) => sign(arguments),
             Verb::List(arguments) => list(arguments),
+            Verb::Diff(arguments) => diff(arguments),
+            Verb::Pack(arguments) => pack_bundle(arguments),
+            Verb::Unpack(arguments) => unpack_bundle(arguments),
         }
     }
 }
@@ -150,10 +159,12 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
+fn check(arguments: &Verify, global: &Global) -> Result<ExitCode, Failure> {
     let list = components(arguments.file.as_deref())?;
-    let problems = verify(&arguments.directory, &list, arguments.key.as_ref())
-        .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    let needs = bundle_needs(global.tree.as_deref())?;
+    let failed = |error: BundleManifestError| Failure::from_error(Exit::Configuration, &error);
+    let mut problems = verify(&arguments.directory, &list, arguments.key.as_ref()).map_err(failed)?;
+    problems.extend(verify::needs(&arguments.directory, &needs).map_err(failed)?);
     if problems.is_empty() {
         print(&format!("{}: complete\n", arguments.directory.display()))?;
         return Ok(ExitCode::SUCCESS);

@@ -3,6 +3,8 @@
 pub mod apply;
 pub mod bootstrap;
 pub mod bundle;
+mod bundle_diff;
+mod bundle_pack;
 pub mod check;
 pub mod clock;
 pub mod completion;

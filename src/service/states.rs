@@ -1,5 +1,6 @@
 //! States applied to hosts: what `plan`, `apply` and `render` have in common.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ use crate::model::event::HostOutcome;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::roster::Host;
-use crate::state::{Compiled, Library, StateError, StateName, Tree, TreeError};
+use crate::state::{BundleNeed, Compiled, Library, StateError, StateName, Tree, TreeError};
 
 /// Which states, on which hosts.
 #[derive(Debug, Clone)]
@@ -111,11 +112,24 @@ impl CommandError for StatesError {
 /// # Errors
 /// When it cannot be read, or a state is wrong.
 pub fn library(tree: Option<&Path>) -> Result<Library, StatesError> {
-    let tree = match tree {
-        Some(directory) => Tree::directory(directory).map_err(StatesError::Tree)?,
-        None => Tree::embedded(),
-    };
-    Library::read(&tree).map_err(StatesError::States)
+    Library::read(&read_tree(tree)?).map_err(StatesError::States)
+}
+
+/// What a tree asks of a bundle, each with the first place that does; `None` is the tree compiled in.
+///
+/// # Errors
+/// As [`library`].
+pub fn bundle_needs(tree: Option<&Path>) -> Result<BTreeMap<BundleNeed, String>, StatesError> {
+    let tree = read_tree(tree)?;
+    let library = Library::read(&tree).map_err(StatesError::States)?;
+    Ok(crate::state::bundle_needs(&tree, &library))
+}
+
+fn read_tree(tree: Option<&Path>) -> Result<Tree, StatesError> {
+    match tree {
+        Some(directory) => Tree::directory(directory).map_err(StatesError::Tree),
+        None => Ok(Tree::embedded()),
+    }
 }
 
 impl StatesRequest {

@@ -4,6 +4,7 @@
 //! and [`compile()`] evaluates a library for one. YAML is parsed before any expression, so the structure of a file is
 //! known before any value is, and every fault has a line and a column.
 
+mod bundle_needs;
 mod check;
 mod compile;
 mod compiled;
@@ -44,6 +45,7 @@ mod cases;
 
 pub use crate::resource::contract::ensure::Ensure;
 pub use crate::resource::contract::resource_id::ResourceId;
+pub use bundle_needs::{BundleNeed, bundle_needs};
 pub use check::{check, open_values};
 pub use compile::compile;
 pub use compiled::Compiled;

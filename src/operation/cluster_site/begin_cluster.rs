@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::rendering::images;
 use super::{ClusterSite, Workspace};
 use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
@@ -15,7 +14,7 @@ const SCRIPT: &str = include_str!("begin_cluster.sh");
 
 /// The image of etcd as containerd knows it; `None` where the bundle has none.
 pub fn etcd_image(workspace: &Workspace) -> Option<String> {
-    images(&workspace.bundles.first().manifest.images).get("etcd").map(|image| without_tag(image))
+    workspace.bundles.first().manifest.images_by_name().get("etcd").map(|image| without_tag(image))
 }
 
 impl ClusterSite {

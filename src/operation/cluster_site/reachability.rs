@@ -11,7 +11,6 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::ClusterSite;
-use super::rendering::images;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes;
 use crate::operation::effect::{Observation, Returned};
@@ -31,7 +30,7 @@ impl ClusterSite {
     /// Runs on the node whatever its taints and readiness: the scheduler takes no part.
     pub(super) async fn start_reachability_pod(&self) -> Result<Returned, EffectError> {
         let client = self.client().await?;
-        let images = images(&self.workspace.bundles.first().manifest.images);
+        let images = self.workspace.bundles.first().manifest.images_by_name();
         let name = self.reachability_pod();
         let pod = json!({
             "apiVersion": "v1",

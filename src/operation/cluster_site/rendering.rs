@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::ClusterSite;
 use crate::bundle::cluster_bundles::BundleDirectory;
-use crate::bundle::digest::Sha256;
 use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::cluster::{Cluster, ClusterBundle, Repository, SERVE_PORT, Secrets};
@@ -86,7 +85,7 @@ impl ClusterSite {
             networks: workspace.configuration.networks.clone(),
             versions: bundle.versions.clone(),
             packages: bundle.packages_of(&platform),
-            images: images(&bundle.images),
+            images: bundle.images_by_name(),
             kubernetes: workspace.configuration.kubernetes.clone(),
             etcd_snapshots: workspace.configuration.etcd_snapshots,
             repository: Repository {
@@ -137,39 +136,6 @@ fn repository(platform: &Platform) -> Result<(PackageFormat, RepositoryLocation)
     })
 }
 
-/// `registry.k8s.io/coredns/coredns:v1.14.7` is known as `coredns`. With its digest: hosts pull what is in the bundle,
-/// whatever the registry has under the tag.
-pub(super) fn images(of_bundle: &BTreeMap<String, Sha256>) -> BTreeMap<String, String> {
-    of_bundle
-        .iter()
-        .filter_map(|(reference, digest)| {
-            let last = reference.rsplit('/').next()?;
-            let name = last.split(':').next()?;
-            Some((name.to_owned(), format!("{reference}@sha256:{digest}")))
-        })
-        .collect()
-}
-
 fn lines<E: ToString>(errors: &[E]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn images_are_known_by_the_last_part_of_their_name_and_have_their_digest() {
-        let digest = |text: &str| Sha256::of(text.as_bytes());
-        let references = [
-            ("registry.k8s.io/coredns/coredns:v1.14.7", digest("coredns")),
-            ("registry.k8s.io/pause:3.10.1", digest("pause")),
-        ];
-        let full = references.each_ref().map(|(reference, digest)| format!("{reference}@sha256:{digest}"));
-        let images = images(
-            &references.into_iter().map(|(reference, digest)| (reference.to_owned(), digest)).collect(),
-        );
-        assert_eq!(images["coredns"], full[0]);
-        assert_eq!(images["pause"], full[1]);
-    }
 }
