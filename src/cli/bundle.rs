@@ -1,5 +1,6 @@
 //! `metalform bundle`.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,15 +9,19 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
 use super::{Global, clock};
-use crate::bundle::build::{BuildRequest, build};
+use crate::bundle::build::{BuildError, BuildRequest, build};
 use crate::bundle::component::ComponentList;
 use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
+use crate::bundle::download::DownloadLimits;
+use crate::bundle::download::error::DownloadError;
+use crate::bundle::event::BundleEvent;
 use crate::bundle::manifest::{self, Bundle};
 use crate::bundle::signature;
 use crate::bundle::verify::verify;
 use crate::model::bundle_key::BundleKey;
 use crate::pki::bundle_signature::{BundleSignatureError, BundleSigningKey};
+use crate::report::bundle_progress::BundleProgress;
 use crate::report::table::table;
 use crate::workspace::atomic_file;
 use crate::workspace::trust_file::{PRIVATE, PUBLIC};
@@ -62,6 +67,9 @@ struct Build {
     /// Directory of cached parts
     #[arg(long, value_name = "DIR", env = "METALFORM_CACHE", default_value = "/var/cache/metalform")]
     cache: PathBuf,
+    /// Number of downloads side by side
+    #[arg(long, value_name = "N", default_value = "4")]
+    downloads: NonZeroUsize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -138,16 +146,34 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
         },
         archive: arguments.archive.clone(),
         refresh: arguments.refresh,
+        downloads: DownloadLimits::new(arguments.downloads),
         now: clock::now(),
     };
-    let quiet = global.quiet;
-    let report = move |event: crate::bundle::event::BundleEvent| {
-        if !quiet {
-            crate::report::to_stderr(&event.to_string());
+    let progress = (!global.quiet).then(BundleProgress::new);
+    let report = |event: BundleEvent| {
+        if let Some(progress) = &progress {
+            progress.event(&event);
         }
     };
-    build(&request, &report).await.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
+    let built = build(&request, &report).await;
+    // The line of the downloads is gone before an error is printed.
+    drop(progress);
+    built.map_err(|error| build_failure(&error))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn build_failure(error: &BuildError) -> Failure {
+    let Some(download) = error.download().filter(|download| download.is_of_source()) else {
+        return Failure::from_error(Exit::Configuration, error);
+    };
+    let failure = Failure::from_error(Exit::Host, error);
+    match download {
+        DownloadError::Interrupted { .. } => {
+            failure.hint("run the same command again; it resumes the download")
+        }
+        DownloadError::CertificateExpired { .. } => failure.hint("check the date of this machine: date"),
+        _ => failure,
+    }
 }
 
 fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
