@@ -11,6 +11,10 @@ mod dice;
 mod downloads;
 #[path = "bundle_build/failures.rs"]
 mod failures;
+#[path = "bundle_build/killed.rs"]
+mod killed;
+#[path = "bundle_build/repeated.rs"]
+mod repeated;
 #[path = "bundle_build/source_server.rs"]
 mod source_server;
 #[path = "bundle_build/workshop.rs"]

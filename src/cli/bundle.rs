@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
 
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
@@ -70,6 +71,9 @@ struct Build {
     /// Number of downloads side by side
     #[arg(long, value_name = "N", default_value = "4")]
     downloads: NonZeroUsize,
+    /// Date of the package indexes, in seconds since 1970, instead of now; builds of one date are equal byte for byte
+    #[arg(long, value_name = "SECONDS", env = "SOURCE_DATE_EPOCH", value_parser = date)]
+    date: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -147,7 +151,7 @@ async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
         archive: arguments.archive.clone(),
         refresh: arguments.refresh,
         downloads: DownloadLimits::new(arguments.downloads),
-        now: clock::now(),
+        now: arguments.date.unwrap_or_else(clock::now),
     };
     let progress = (!global.quiet).then(BundleProgress::new);
     let report = |event: BundleEvent| {
@@ -174,6 +178,12 @@ fn build_failure(error: &BuildError) -> Failure {
         DownloadError::CertificateExpired { .. } => failure.hint("check the date of this machine: date"),
         _ => failure,
     }
+}
+
+/// As in reproducible-builds.org/specs/source-date-epoch.
+fn date(text: &str) -> Result<Timestamp, String> {
+    let seconds = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    Timestamp::from_second(seconds).map_err(|error| error.to_string())
 }
 
 fn check(arguments: &Verify) -> Result<ExitCode, Failure> {
