@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +17,7 @@ use metalform::bundle::build::{self, BuildRequest};
 use metalform::bundle::component_build::SourceMode;
 use metalform::bundle::component_list;
 use metalform::bundle::digest::Sha256;
+use metalform::bundle::download::DownloadLimits;
 use metalform::bundle::manifest::Bundle;
 use metalform::bundle::registry::{self, Loaded};
 use metalform::bundle::signature;
@@ -67,7 +69,7 @@ impl TestRun {
         )
     }
 
-    /// The events of a build, one a line, and its errors.
+    /// The events of a build, one a line, those of one component together, and its errors.
     async fn build(&self, components: &str, source: SourceMode) -> String {
         let request = BuildRequest {
             list: component_list::parse("list", &self.list(components)).unwrap(),
@@ -76,11 +78,15 @@ impl TestRun {
             source,
             archive: None,
             refresh: false,
+            downloads: DownloadLimits::new(NonZeroUsize::MIN),
             now: jiff::Timestamp::from_second(1_800_000_000).unwrap(),
         };
         let said = Mutex::new(Vec::new());
         let outcome = build::build(&request, &|event| said.lock().unwrap().push(event.to_string())).await;
-        let mut said = said.into_inner().unwrap();
+        let mut said: Vec<String> = said.into_inner().unwrap();
+        let part = |line: &String| line.split_once(':').map(|(part, _)| part.to_owned());
+        let parts: Vec<_> = said.iter().map(part).collect();
+        said.sort_by_key(|line| parts.iter().position(|found| *found == part(line)));
         let mut error = outcome.as_ref().err().map(|error| error as &dyn std::error::Error);
         while let Some(cause) = error {
             said.push(format!("error: {cause}"));
@@ -92,7 +98,7 @@ impl TestRun {
 
     fn verify(&self, components: &str) -> Vec<String> {
         let list = component_list::parse("list", &self.list(components)).unwrap();
-        verify::verify(&self.output(), &list, None).unwrap().iter().map(ToString::to_string).collect()
+        verify::verify(&self.output(), Some(&list), None).unwrap().iter().map(ToString::to_string).collect()
     }
 }
 
@@ -162,7 +168,7 @@ async fn only_changed_components_are_built_again() {
     hello: official artefacts are unavailable: http://SERVER/hello.sha256: HTTP status 404
     hello: from go: source in the list
     hello: done
-    bundle written: TMP/out, 13 files, 0 MiB
+    bundle written: TMP/out, 14 files, 0 MiB
     ");
     insta::assert_snapshot!(run.build(&both, SourceMode::Auto).await, @"bundle is up to date: TMP/out");
     let changed = both.replace("A tool", "A better tool");
@@ -170,13 +176,13 @@ async fn only_changed_components_are_built_again() {
     tool: from official artefacts
     tool: done
     hello: unchanged
-    bundle written: TMP/out, 13 files, 0 MiB
+    bundle written: TMP/out, 14 files, 0 MiB
     ");
     fs::remove_file(run.output().join("apt/pool/all/tool_1.0.0_amd64.deb")).unwrap();
     insta::assert_snapshot!(run.build(&changed, SourceMode::Auto).await, @r"
     tool: unchanged
     hello: unchanged
-    bundle written: TMP/out, 13 files, 0 MiB
+    bundle written: TMP/out, 14 files, 0 MiB
     ");
     assert_eq!(run.verify(&changed), [""; 0]);
 

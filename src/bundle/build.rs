@@ -9,21 +9,27 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use futures::future::try_join_all;
+use tokio::sync::Mutex;
+
 use super::component::{Component, ComponentList, OperatingSystem};
 use super::component_build::{self, ComponentBuilder, ComponentError, SourceMode};
+use super::component_list;
 use super::content::FileRecord;
 use super::digest::Sha256;
-use super::download::{DownloadError, Downloader};
+use super::download::error::DownloadError;
+use super::download::{DownloadLimits, Downloader, partial_file};
 use super::entry::{self, Draft, Entry, EntryError};
 use super::event::{BundleEvent, BundleEvents};
 use super::file_records::file_records;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
+use super::release_source::ReleaseError;
 use super::sbom::{self, SbomError};
 use super::staging::{self, Staging, StagingError};
 use crate::model::api_contract::API_VERSION;
-use crate::model::platform::Platform;
+use crate::model::platform::{Architecture, Platform};
 
 /// Part of a bundle's inputs, and not of those of its parts. Changes with what is made of the parts.
 const LAYOUT: &str = "1";
@@ -43,6 +49,8 @@ pub struct BuildRequest {
     pub archive: Option<String>,
     /// Whether to download the distribution's packages again though no input changed.
     pub refresh: bool,
+    /// Limits of the downloads of official artefacts.
+    pub downloads: DownloadLimits,
     /// Date of the package indexes.
     pub now: jiff::Timestamp,
 }
@@ -97,10 +105,21 @@ pub enum BuildError {
     },
 }
 
+impl BuildError {
+    /// The failed download that is the cause.
+    pub fn download(&self) -> Option<&DownloadError> {
+        match self {
+            Self::Component { source: ComponentError::Release(ReleaseError::Download(error)), .. }
+            | Self::Download(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Builds the bundle and returns its manifest.
 ///
 /// # Errors
-/// The first failure. Nothing is replaced then, and completed parts remain in the cache.
+/// The first failure. Nothing is replaced then; completed parts and what was downloaded remain in the cache.
 pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Bundle, BuildError> {
     let inputs = inputs(request);
     if let Some(bundle) = present(&request.output, &inputs).filter(|_| !request.refresh) {
@@ -114,6 +133,8 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
     let (mut parts, packages) = tokio::try_join!(components(request, events), packages(request, events))?;
     parts.extend(packages);
     let bundle = assemble(request, inputs, &parts).await?;
+    partial_file::sweep(&request.cache)
+        .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
     let size = bundle.files.values().map(|record| record.size).sum();
     events(BundleEvent::Written { directory: request.output.clone(), files: bundle.files.len(), size });
     Ok(bundle)
@@ -123,25 +144,28 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
 type Part = (String, Sha256, Entry);
 
 async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
-    let downloader = Downloader::new()?;
-    let platforms = request.list.platforms();
+    let downloader = Downloader::new(&request.cache, request.downloads, events)?;
+    let (processors, platforms) = (Mutex::new(()), request.list.platforms());
+    let builder = |architecture: &Architecture| ComponentBuilder {
+        downloader: &downloader,
+        processors: &processors,
+        architecture: *architecture,
+        mode: request.source,
+        platforms: &platforms,
+        events,
+    };
+    let builders: Vec<_> = request.list.architectures.iter().map(builder).collect();
     let mut parts = Vec::new();
-    for architecture in &request.list.architectures {
-        let builder = ComponentBuilder {
-            downloader: &downloader,
-            architecture: *architecture,
-            mode: request.source,
-            platforms: &platforms,
-            events,
-        };
+    for builder in &builders {
         for component in &request.list.components {
-            let inputs = component_build::inputs(component, (*architecture, request.source, &platforms));
+            let inputs =
+                component_build::inputs(component, (builder.architecture, request.source, &platforms));
             let kept = entry::find(&request.cache, &inputs);
-            let build = async |draft: Draft| build_component(&builder, component, draft).await;
-            parts.push(part(request, (&component.name, inputs, kept), events, build).await?);
+            let build = async |draft: Draft| build_component(builder, component, draft).await;
+            parts.push(part(request, (&component.name, inputs, kept), events, build));
         }
     }
-    Ok(parts)
+    downloader.reporting(try_join_all(parts)).await
 }
 
 async fn build_component(
@@ -255,6 +279,8 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         let content = staging.path().join(format.directory());
         format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
+    let text = serde_saphyr::to_string(list).map_err(io::Error::other).map_err(write)?;
+    fs::write(staging.path().join(component_list::FILE_NAME), text).map_err(write)?;
     for architecture in &list.architectures {
         oci_layout::write_index(staging.path(), &images, *architecture).map_err(write)?;
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::component::Component;
+use tokio::sync::Mutex;
+
+use super::component::{Component, ImageComponent};
 use super::digest::Sha256;
 use super::download::Downloader;
 use super::entry::{Draft, Entry, EntryError, EntryPackage};
@@ -12,6 +14,7 @@ use super::format::{self, FormatError, PackageBuild};
 use super::go_source::{self, GoError};
 use super::image::{self, ImageError};
 use super::release_source::{self, ReleaseError};
+use super::worker_thread::on_worker_thread;
 use crate::model::platform::{Architecture, Platform};
 
 /// The source of binaries.
@@ -55,7 +58,9 @@ pub enum ComponentError {
 
 /// The parameters of a build that all components share.
 pub(super) struct ComponentBuilder<'a> {
-    pub(super) downloader: &'a Downloader,
+    pub(super) downloader: &'a Downloader<'a>,
+    /// Held by the component that uses the processors: downloads are side by side, compilers and compression are not.
+    pub(super) processors: &'a Mutex<()>,
     pub(super) architecture: Architecture,
     pub(super) mode: SourceMode,
     pub(super) platforms: &'a [Platform],
@@ -68,15 +73,28 @@ impl ComponentBuilder<'_> {
     pub(super) async fn build(&self, component: &Component, draft: Draft) -> Result<Entry, ComponentError> {
         let binaries = draft.scratch("binaries")?;
         let provenance = self.binaries(component, &draft, &binaries).await?;
+        let _held = self.processors.lock().await;
         let mut images = BTreeMap::new();
         for image in &component.images {
             let reference = component.expand(&image.reference, self.architecture);
-            let blobs = draft.content("images/blobs/sha256")?;
-            let digest = image::make((image, &reference), self.architecture, &binaries, &blobs)?;
+            let digest = self.image((image, &reference), &draft, &binaries).await?;
             images.insert(reference, digest);
         }
         let packages = self.packages(component, &draft, &binaries).await?;
-        Ok(draft.keep(provenance, images, packages)?)
+        Ok(on_worker_thread(move || draft.keep(provenance, images, packages)).await?)
+    }
+
+    async fn image(
+        &self,
+        (image, reference): (&ImageComponent, &str),
+        draft: &Draft,
+        binaries: &Path,
+    ) -> Result<Sha256, ComponentError> {
+        let blobs = draft.content("images/blobs/sha256")?;
+        let (image, reference, binaries) = (image.clone(), reference.to_owned(), binaries.to_owned());
+        let architecture = self.architecture;
+        let make = move || image::make((&image, &reference), architecture, &binaries, &blobs);
+        Ok(on_worker_thread(make).await?)
     }
 
     async fn packages(
@@ -146,6 +164,7 @@ impl ComponentBuilder<'_> {
             modules.into_iter().map(|(path, version)| format!(" {path}@{version}")).collect::<String>();
         let modules = if modules.is_empty() { " source in the list" } else { &modules };
         let provenance = format!("go:{modules}");
+        let _held = self.processors.lock().await;
         (self.events)(BundleEvent::Started { part: component.name.clone(), origin: provenance.clone() });
         go_source::build(component, source, self.architecture, (&draft.scratch("module")?, into)).await?;
         Ok(provenance)

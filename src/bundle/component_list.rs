@@ -7,6 +7,9 @@ use super::format;
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::Architecture;
 
+/// The file name in a bundle: the list that it was built from.
+pub const FILE_NAME: &str = "components.yaml";
+
 /// The list compiled into metalform.
 pub const SHIPPED: &str = include_str!("components.yaml");
 

@@ -1,92 +1,88 @@
-//! Downloads a URL to a file, and accepts it only with the expected digest.
+//! Downloads artefacts side by side, and accepts each only with the expected digest.
+//!
+//! # Guarantees
+//! What was received remains in the cache until the artefact is complete, and is resumed after an interruption, by the
+//! same build or by the next one. A file with another digest is removed.
 
+use std::future::Future;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
-use tokio::io::AsyncWriteExt;
+use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, LAST_MODIFIED, RANGE};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
 use super::digest::Sha256;
-use crate::model::error_chain::root_cause;
+use super::event::{BundleEvent, BundleEvents};
+use super::worker_thread::on_worker_thread;
 use crate::pki::tls_provider::tls_provider;
 
-/// Limit of the time between two reads.
-const SILENCE: Duration = Duration::from_secs(30);
+pub mod error;
+pub(super) mod partial_file;
+pub mod progress;
+mod retry;
+
+use error::DownloadError;
+use partial_file::{PartialFile, Record};
+use progress::{Counted, Meter};
+
 /// Limit of the time to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Limit of the size of a published digest file, in bytes.
 const DIGEST_FILE_LIMIT: usize = 1 << 20;
-
 /// Limit of redirects; GitHub's release URLs have two.
 const REDIRECTS: usize = 5;
+/// Between two reports of progress.
+const REPORT: Duration = Duration::from_secs(1);
 
-/// Why an artefact was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum DownloadError {
-    /// The TLS client could not be set up.
-    #[error("cannot set up a TLS client")]
-    Client(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// No connection, or an interrupted one.
-    #[error("cannot reach {url}: {reason}")]
-    Unreachable {
-        /// Of the request.
-        url: String,
-        /// The innermost cause.
-        reason: String,
-    },
-    /// A response without the artefact.
-    #[error("{url}: HTTP status {status}")]
-    Status {
-        /// Of the request.
-        url: String,
-        /// HTTP status code.
-        status: u16,
-    },
-    /// A digest file without a digest of the artefact.
-    #[error("{url} has no SHA-256 of {name}")]
-    DigestMissing {
-        /// Of the digest file.
-        url: String,
-        /// File name of the artefact.
-        name: String,
-    },
-    /// Other content than was published.
-    #[error("{url} has SHA-256 {found}, expected {expected}")]
-    Altered {
-        /// Of the artefact.
-        url: String,
-        /// Of the content.
-        found: Sha256,
-        /// Pinned or published.
-        expected: Sha256,
-    },
-    /// The file could not be written.
-    #[error("cannot write {path}")]
-    Write {
-        /// Of the file.
-        path: String,
-        /// From the operating system.
-        source: std::io::Error,
-    },
+/// Limits of the downloads of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DownloadLimits {
+    /// Number of downloads side by side.
+    pub side_by_side: NonZeroUsize,
+    /// Limit of the time between two reads.
+    pub silence: Duration,
+    /// The pause after the first interruption of a download; doubles with each further one.
+    pub pause: Duration,
 }
 
-impl DownloadError {
-    /// Whether the artefact is unavailable, so that another source may be used. An artefact with a wrong digest is an
-    /// error in any case.
-    pub fn is_absence(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Status { .. })
+impl DownloadLimits {
+    /// For sources on the internet.
+    pub fn new(side_by_side: NonZeroUsize) -> Self {
+        Self { side_by_side, silence: Duration::from_secs(30), pause: Duration::from_secs(1) }
     }
 }
 
 /// Downloads over HTTPS with the system's certificate authorities and the proxy variables of the environment.
-pub(super) struct Downloader {
+pub(super) struct Downloader<'a> {
     client: reqwest::Client,
+    /// The directory of partial files.
+    cache: &'a Path,
+    limits: DownloadLimits,
+    slots: Semaphore,
+    meter: Meter,
+    events: BundleEvents<'a>,
 }
 
-impl Downloader {
+/// One of the downloads that the limit allows.
+pub(super) struct Download<'a> {
+    downloader: &'a Downloader<'a>,
+    counted: Counted<'a>,
+    _slot: Option<SemaphorePermit<'a>>,
+}
+
+impl<'a> Downloader<'a> {
     /// # Errors
     /// [`DownloadError::Client`].
-    pub(super) fn new() -> Result<Self, DownloadError> {
+    pub(super) fn new(
+        cache: &'a Path,
+        limits: DownloadLimits,
+        events: BundleEvents<'a>,
+    ) -> Result<Self, DownloadError> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
@@ -98,12 +94,59 @@ impl Downloader {
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::custom(follow))
             .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .read_timeout(limits.silence)
             .build()
             .map_err(|error| DownloadError::Client(error.into()))?;
-        Ok(Self { client })
+        let slots = Semaphore::new(limits.side_by_side.get());
+        Ok(Self { client, cache, limits, slots, meter: Meter::default(), events })
     }
 
+    /// Waits until the limit allows one more download, which is counted as pending meanwhile.
+    pub(super) async fn begin(&'a self) -> Download<'a> {
+        let counted = self.meter.count();
+        // The semaphore is never closed.
+        let slot = self.slots.acquire().await.ok();
+        Download { downloader: self, counted, _slot: slot }
+    }
+
+    /// Reports the progress of the downloads while `work` runs.
+    pub(super) async fn reporting<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let began = Instant::now();
+        let mut ticks = interval_at(began + REPORT, REPORT);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut work => return result,
+                _ = ticks.tick() => if let Some(progress) = self.meter.progress(began.elapsed()) {
+                    (self.events)(BundleEvent::Downloading(progress));
+                },
+            }
+        }
+    }
+
+    /// Attempts until a success, a permanent error or the limit of attempts.
+    async fn persist<T>(
+        &self,
+        mut attempt: impl AsyncFnMut() -> Result<T, DownloadError>,
+    ) -> Result<T, DownloadError> {
+        let mut failed = 0;
+        loop {
+            let error = match attempt().await {
+                Err(error) => error,
+                success => return success,
+            };
+            failed += 1;
+            let Some(pause) = retry::pause(&error, failed, self.limits.pause) else { return Err(error) };
+            let (reason, limit) = (error.to_string(), retry::ATTEMPTS);
+            (self.events)(BundleEvent::Retrying { reason, attempt: failed + 1, limit, pause });
+            sleep(pause).await;
+        }
+    }
+}
+
+impl Download<'_> {
     /// The digest at `digest_url` of the artefact named `name`.
     ///
     /// # Errors
@@ -113,54 +156,124 @@ impl Downloader {
         digest_url: &str,
         name: &str,
     ) -> Result<Sha256, DownloadError> {
-        let mut body = self.get(digest_url).await?.bytes_stream();
-        let mut text = Vec::new();
-        while let Some(chunk) = body.next().await {
-            text.extend_from_slice(&chunk.map_err(|error| unreachable(digest_url, &error))?);
-            if text.len() > DIGEST_FILE_LIMIT {
-                break;
-            }
-        }
+        let text = self.downloader.persist(async || self.digest_file(digest_url).await).await?;
         find_digest(&String::from_utf8_lossy(&text), name)
             .ok_or_else(|| DownloadError::DigestMissing { url: digest_url.to_owned(), name: name.to_owned() })
     }
 
-    /// Writes the artefact to `path`. After an error, the file does not exist.
+    async fn digest_file(&self, url: &str) -> Result<Vec<u8>, DownloadError> {
+        let response = answered(url, self.downloader.client.get(url)).await?;
+        accept(url, &response)?;
+        let mut body = response.bytes_stream();
+        let mut text = Vec::new();
+        while let Some(chunk) = body.next().await {
+            text.extend_from_slice(&chunk.map_err(|error| DownloadError::of_request(url, &error))?);
+            if text.len() > DIGEST_FILE_LIMIT {
+                break;
+            }
+        }
+        Ok(text)
+    }
+
+    /// Downloads the artefact to `place`, which must be on the file system of the cache.
     ///
     /// # Errors
-    /// When it is unavailable, has another digest, or cannot be written.
-    pub(super) async fn fetch(&self, url: &str, expected: &Sha256, path: &Path) -> Result<(), DownloadError> {
-        let outcome = self.fetch_into(url, expected, path).await;
-        if outcome.is_err() {
-            // The file may not exist; the first error is the relevant one.
-            let _ = tokio::fs::remove_file(path).await;
-        }
-        outcome
+    /// When it is unavailable, has another digest, or cannot be written. `place` does not exist then.
+    pub(super) async fn fetch(self, url: &str, expected: &Sha256, place: &Path) -> Result<(), DownloadError> {
+        let write = |source| DownloadError::Write { path: place.display().to_string(), source };
+        let mut partial = PartialFile::open(self.downloader.cache, url, expected).map_err(write)?;
+        self.counted.begin(partial.length(), partial.size());
+        let attempt = async || {
+            self.receive(url, &mut partial).await?;
+            verify(url, expected, &mut partial).await
+        };
+        self.downloader.persist(attempt).await?;
+        partial.keep(place).map_err(write)?;
+        self.counted.finish();
+        Ok(())
     }
 
-    async fn fetch_into(&self, url: &str, expected: &Sha256, path: &Path) -> Result<(), DownloadError> {
-        let write = |source| DownloadError::Write { path: path.display().to_string(), source };
-        let mut body = self.get(url).await?.bytes_stream();
-        let mut file = tokio::fs::File::create(path).await.map_err(write)?;
-        while let Some(chunk) = body.next().await {
-            let chunk = chunk.map_err(|error| unreachable(url, &error))?;
-            file.write_all(&chunk).await.map_err(write)?;
-        }
-        file.flush().await.map_err(write)?;
-        let (found, _) = Sha256::of_file(path).map_err(write)?;
-        if found == *expected {
+    /// Appends what is missing of the artefact, or all of it where the server cannot resume.
+    async fn receive(&self, url: &str, partial: &mut PartialFile) -> Result<(), DownloadError> {
+        if partial.is_whole() {
             return Ok(());
         }
-        Err(DownloadError::Altered { url: url.to_owned(), found, expected: expected.clone() })
-    }
-
-    async fn get(&self, url: &str) -> Result<reqwest::Response, DownloadError> {
-        let response = self.client.get(url).send().await.map_err(|error| unreachable(url, &error))?;
-        if response.status().is_success() {
-            return Ok(response);
+        let mut request = self.downloader.client.get(url);
+        if let Some((position, validator)) = partial.resumption() {
+            request = request.header(RANGE, format!("bytes={position}-")).header(IF_RANGE, validator);
         }
-        Err(DownloadError::Status { url: url.to_owned(), status: response.status().as_u16() })
+        let path = partial.path().to_owned();
+        let write = |source| DownloadError::Write { path: path.display().to_string(), source };
+        let response = answered(url, request).await?;
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT if resumes(response.headers(), partial) => partial.resume(),
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                partial.restart(None).map_err(write)?;
+                let reason = "the server sent another range than was requested".to_owned();
+                return Err(DownloadError::Interrupted { url: url.to_owned(), reason });
+            }
+            _ => {
+                accept(url, &response)?;
+                partial.restart(record(&response)).map_err(write)?;
+            }
+        }
+        let size = response.content_length().map(|rest| partial.length() + rest);
+        self.counted.begin(partial.length(), size);
+        let mut body = response.bytes_stream();
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.map_err(|error| DownloadError::of_request(url, &error))?;
+            partial.append(&chunk).map_err(write)?;
+            self.counted.add(chunk.len() as u64);
+        }
+        Ok(())
     }
+}
+
+/// Drops what has another digest. That of one response is what the source has; else two of its contents may be mixed.
+async fn verify(url: &str, expected: &Sha256, partial: &mut PartialFile) -> Result<(), DownloadError> {
+    let path = partial.path().to_owned();
+    let write = |source| DownloadError::Write { path: path.display().to_string(), source };
+    let file = path.clone();
+    let (found, _) = on_worker_thread(move || Sha256::of_file(&file)).await.map_err(write)?;
+    if found == *expected {
+        return Ok(());
+    }
+    let url = url.to_owned();
+    if partial.is_resumed() {
+        partial.restart(None).map_err(write)?;
+        return Err(DownloadError::Interrupted {
+            url,
+            reason: format!("the resumed file has SHA-256 {found}"),
+        });
+    }
+    partial.remove().map_err(write)?;
+    Err(DownloadError::Altered { url, found, expected: expected.clone() })
+}
+
+async fn answered(url: &str, request: RequestBuilder) -> Result<Response, DownloadError> {
+    request.send().await.map_err(|error| DownloadError::of_request(url, &error))
+}
+
+fn accept(url: &str, response: &Response) -> Result<(), DownloadError> {
+    match response.status() {
+        status if status.is_success() => Ok(()),
+        status => Err(DownloadError::Status { url: url.to_owned(), status: status.as_u16() }),
+    }
+}
+
+/// What later requests are resumed with. Weak entity tags are not allowed in If-Range.
+fn record(response: &Response) -> Option<Record> {
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let tag = header(ETAG).filter(|tag| !tag.starts_with("W/"));
+    let validator = tag.or_else(|| header(LAST_MODIFIED))?.to_owned();
+    Some(Record { validator, size: response.content_length() })
+}
+
+/// Whether a partial response begins where the file ends: `Content-Range: bytes 100-999/1000`.
+fn resumes(headers: &HeaderMap, partial: &PartialFile) -> bool {
+    let range = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = range.strip_prefix("bytes ").and_then(|range| range.split_once('-')).map(|(first, _)| first);
+    first.and_then(|first| first.parse().ok()) == Some(partial.length())
 }
 
 /// A redirect from HTTPS to HTTP would remove the protection of a published digest.
@@ -170,10 +283,6 @@ fn follow(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action 
         return attempt.error("redirected from https to plain http");
     }
     if attempt.previous().len() > REDIRECTS { attempt.error("too many redirects") } else { attempt.follow() }
-}
-
-fn unreachable(url: &str, error: &reqwest::Error) -> DownloadError {
-    DownloadError::Unreachable { url: url.to_owned(), reason: root_cause(error).to_string() }
 }
 
 /// Parses one bare digest, or lines of sha256sum(1): digest, space, space or `*`, path.

@@ -1,7 +1,8 @@
 //! The cache of a bundle's parts (a component, or a platform's packages), by the digest of their inputs.
 //!
 //! An entry is a directory with the layout of a bundle, and `entry.json`. It is created under another name and renamed,
-//! so that an existing one is complete.
+//! so that an existing one is complete. Files with the same content are one file on the disk, whichever entries have
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -121,6 +122,7 @@ impl Draft {
         let keep = || {
             let root = self.directory.path();
             let files = file_records(&root.join(CONTENT))?;
+            share_files(&self.place, &root.join(CONTENT), &files);
             for path in files.keys() {
                 fs::set_permissions(root.join(CONTENT).join(path), fs::Permissions::from_mode(0o644))?;
             }
@@ -138,5 +140,66 @@ impl Draft {
             Ok(entry)
         };
         keep().map_err(|source| EntryError { path: place.display().to_string(), source })
+    }
+}
+
+/// Replaces each file that another entry has by a hard link to it. Without one, the entry has a copy of its own: a
+/// damaged file is not shared, and a file system may have no hard links.
+fn share_files(place: &Path, content: &Path, files: &BTreeMap<String, FileRecord>) {
+    let present = place.parent().map(present_files).unwrap_or_default();
+    for (path, record) in files {
+        let Some(twin) = present.get(&record.sha256) else { continue };
+        let is_intact = Sha256::of_file(twin).is_ok_and(|(sha256, _)| sha256 == record.sha256);
+        let file = content.join(path);
+        let link = file.with_added_extension("link");
+        if is_intact && fs::hard_link(twin, &link).is_ok() && fs::rename(&link, &file).is_err() {
+            // Not part of the entry's files.
+            let _ = fs::remove_file(&link);
+        }
+    }
+}
+
+/// A path of each content in the cache.
+fn present_files(cache: &Path) -> BTreeMap<Sha256, PathBuf> {
+    let mut present = BTreeMap::new();
+    for directory in fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let text = fs::read(directory.join(FILE_NAME)).unwrap_or_default();
+        let Ok(entry) = serde_json::from_slice::<Entry>(&text) else { continue };
+        let files = entry.files.into_iter();
+        present.extend(files.map(|(path, record)| (record.sha256, directory.join(CONTENT).join(path))));
+    }
+    present
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_same_content_are_one_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = directory.path();
+        let keep = |name: &str, files: &[(&str, &str)]| {
+            let inputs = Sha256::of(name.as_bytes());
+            let draft = Draft::new(cache, &inputs).unwrap();
+            for (path, text) in files {
+                fs::write(draft.content("pool").unwrap().join(path), text).unwrap();
+            }
+            let kept = draft.keep(String::new(), BTreeMap::new(), Vec::new()).unwrap();
+            assert_eq!(find(cache, &inputs), Some(kept));
+            move |path: &str| content(cache, &inputs).join("pool").join(path)
+        };
+        let inode = |path: PathBuf| fs::metadata(path).unwrap().ino();
+        let old = keep("old", &[("libc", "same"), ("tool_1", "one")]);
+        let new = keep("new", &[("libc", "same"), ("libc-again", "same"), ("tool_2", "two")]);
+        assert_eq!(inode(old("libc")), inode(new("libc")));
+        assert_eq!(inode(old("libc")), inode(new("libc-again")));
+
+        // A damaged file is no source of another entry's.
+        fs::write(old("tool_1"), "eno").unwrap();
+        let other = keep("other", &[("tool_1", "one")]);
+        assert_eq!(fs::read_to_string(other("tool_1")).unwrap(), "one");
     }
 }

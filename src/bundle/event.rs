@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use super::download::progress::DownloadProgress;
 
 /// Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +25,19 @@ pub enum BundleEvent {
         part: String,
         /// Its source.
         origin: String,
+    },
+    /// The state of all downloads, at most once a second.
+    Downloading(DownloadProgress),
+    /// A download was interrupted; the rest is requested after a pause.
+    Retrying {
+        /// The download error, with the URL.
+        reason: String,
+        /// Number of the next attempt, from 2.
+        attempt: u32,
+        /// Number of all attempts.
+        limit: u32,
+        /// Until the next attempt.
+        pause: Duration,
     },
     /// The official artefacts are unavailable; the Go module is built instead.
     FellBack {
@@ -52,6 +68,10 @@ impl fmt::Display for BundleEvent {
             Self::UpToDate { directory } => write!(f, "bundle is up to date: {}", directory.display()),
             Self::Reused { part } => write!(f, "{part}: unchanged"),
             Self::Started { part, origin } => write!(f, "{part}: from {origin}"),
+            Self::Downloading(progress) => progress.fmt(f),
+            Self::Retrying { reason, attempt, limit, pause } => {
+                write!(f, "{reason}; attempt {attempt} of {limit} in {} s", pause.as_secs())
+            }
             Self::FellBack { part, reason } => {
                 write!(f, "{part}: official artefacts are unavailable: {reason}")
             }

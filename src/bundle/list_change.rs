@@ -76,18 +76,29 @@ mod tests {
     }
 
     fn list(text: &str) -> ComponentList {
-        parse("list", &format!("apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [amd64]\n{text}")).unwrap()
+        parse(
+            "list",
+            &format!(
+                "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [amd64]\n{text}"
+            ),
+        )
+        .unwrap()
     }
 
     fn tool(version: &str) -> String {
-        format!("components: [{{ name: tool, version: {version}, sources: {{ go: {{ mains: {{ tool: x }} }} }} }}]")
+        format!(
+            "components: [{{ name: tool, version: {version}, sources: {{ go: {{ mains: {{ tool: x }} }} }} }}]"
+        )
     }
 
     #[test]
     fn what_is_new_comes_last_and_what_is_known_is_replaced_in_place() {
-        let debian = "operating_systems: [{ distribution: debian, release: '13', suite: trixie, packages: [] }]\n";
-        let ubuntu = "operating_systems: [{ distribution: ubuntu, release: '24.04', suite: noble, packages: [a] }]\n";
-        let (first, newer) = (list(&format!("{debian}{}", tool("1.0.0"))), list(&format!("{ubuntu}{}", tool("2.0.0"))));
+        let debian =
+            "operating_systems: [{ distribution: debian, release: '13', suite: trixie, packages: [] }]\n";
+        let ubuntu =
+            "operating_systems: [{ distribution: ubuntu, release: '24.04', suite: noble, packages: [a] }]\n";
+        let (first, newer) =
+            (list(&format!("{debian}{}", tool("1.0.0"))), list(&format!("{ubuntu}{}", tool("2.0.0"))));
         assert_eq!(names(&with(&first, &newer)), "debian-13, ubuntu-24.04, tool 2.0.0");
         assert_eq!(with(&first, &first), first);
         let shipped = parse("list", SHIPPED).unwrap();
@@ -99,7 +110,10 @@ mod tests {
         let shipped = parse("list", SHIPPED).unwrap();
         let smaller = without(&shipped, &["debian-12".to_owned(), "etcd".to_owned()]).unwrap();
         let left = names(&smaller);
-        assert!(left.contains("debian-13") && !left.contains("debian-12") && !left.contains("etcd"), "{left}");
+        assert!(
+            left.contains("debian-13") && !left.contains("debian-12") && !left.contains("etcd"),
+            "{left}"
+        );
         let error = without(&shipped, &["debian-1".to_owned()]).unwrap_err();
         assert!(error.to_string().starts_with("the bundle has no debian-1"), "{error}");
         assert!(without(&shipped, &["etcd".to_owned(), "etcd".to_owned()]).is_err());

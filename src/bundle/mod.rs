@@ -2,8 +2,9 @@
 //!
 //! A bundle is a directory: package repositories by format (`apt/`; the bootstrap node signs their indexes), `images/`
 //! (an OCI image layout) and `bundle.yaml` (the digest of every file). [`build::build`] creates one from a component
-//! list, part by part, and caches each part by the digest of its inputs; [`verify::verify`] checks that it is
-//! complete and unaltered; [`registry::load`] pushes its images to a registry.
+//! list, part by part: downloads run side by side and are resumed, and each part is cached by the digest of its
+//! inputs. [`verify::verify`] checks that a bundle is complete and unaltered; [`registry::load`] pushes its images to a
+//! registry.
 
 pub mod build;
 pub mod cluster_bundles;
@@ -21,6 +22,7 @@ pub mod format;
 mod go_module;
 pub mod go_source;
 pub mod image;
+pub mod list_change;
 pub mod manifest;
 pub mod oci_layout;
 pub mod pack;
@@ -34,6 +36,7 @@ pub mod signature;
 pub mod staging;
 pub mod unpack;
 pub mod verify;
+mod worker_thread;
 
 /// Part of every cache key. Changes with everything in this module that changes the bytes of a bundle.
 const BUILDER: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");

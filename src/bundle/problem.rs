@@ -67,6 +67,16 @@ pub enum BundleProblem {
     },
 }
 
+impl BundleProblem {
+    /// Of a file that is damaged.
+    pub(super) fn path(&self) -> Option<&str> {
+        match self {
+            Self::Missing { path, .. } | Self::Altered { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for BundleProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,9 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use futures::future::try_join_all;
 
 use super::component::{Component, ReleaseArtefact};
-use super::download::{DownloadError, Downloader};
+use super::download::Downloader;
+use super::download::error::DownloadError;
+use super::worker_thread::on_worker_thread;
 use crate::model::platform::Architecture;
 
 /// Why the official artefacts did not provide the binaries.
@@ -47,44 +50,67 @@ pub enum ReleaseError {
 /// # Errors
 /// The first artefact that is unavailable or altered, or lacks a member.
 pub(super) async fn fetch(
-    downloader: &Downloader,
+    downloader: &Downloader<'_>,
     component: &Component,
     architecture: Architecture,
     into: &Path,
 ) -> Result<(), ReleaseError> {
-    for source in &component.sources.release {
+    let artefacts = component.sources.release.iter().enumerate();
+    let fetches = artefacts.map(async |(number, source)| {
         let url = component.expand(&source.url, architecture);
-        let name = match url.rsplit('/').next() {
-            Some(name) if !name.is_empty() => name,
-            _ => return Err(ReleaseError::NoFileName { url }),
-        };
-        let expected = match (source.sha256.get(&architecture), &source.sha256_url) {
-            (Some(pinned), _) => pinned.clone(),
-            (None, Some(digest_url)) => {
-                let digest_url = component.expand(&digest_url.replace("{url}", &url), architecture);
-                downloader.published_digest(&digest_url, name).await?
-            }
-            (None, None) => {
-                return Err(DownloadError::DigestMissing { url: url.clone(), name: name.to_owned() }.into());
-            }
-        };
-        let artefact = into.join(".artefact");
-        downloader.fetch(&url, &expected, &artefact).await?;
-        let unpack = |source| ReleaseError::Unpack { url: url.clone(), source };
-        match &source.binary {
-            Some(binary) => fs::rename(&artefact, into.join(binary)).map_err(unpack)?,
-            None => {
-                let members = wanted(component, architecture, source);
-                let missing = extract(&artefact, &members, into).map_err(unpack)?;
-                fs::remove_file(&artefact).map_err(unpack)?;
-                if let Some(member) = missing {
-                    return Err(ReleaseError::MemberMissing { url, member });
-                }
+        let artefact = into.join(format!(".artefact-{number}"));
+        download(downloader, (component, source, &url), architecture, &artefact).await?;
+        let members = wanted(component, architecture, source);
+        let (source, into) = (source.clone(), into.to_owned());
+        on_worker_thread(move || unpack(&artefact, (&source, &url), &members, &into)).await
+    });
+    try_join_all(fetches).await?;
+    Ok(())
+}
+
+async fn download(
+    downloader: &Downloader<'_>,
+    (component, source, url): (&Component, &ReleaseArtefact, &str),
+    architecture: Architecture,
+    artefact: &Path,
+) -> Result<(), ReleaseError> {
+    let name = match url.rsplit('/').next() {
+        Some(name) if !name.is_empty() => name,
+        _ => return Err(ReleaseError::NoFileName { url: url.to_owned() }),
+    };
+    let download = downloader.begin().await;
+    let expected = match (source.sha256.get(&architecture), &source.sha256_url) {
+        (Some(pinned), _) => pinned.clone(),
+        (None, Some(digest_url)) => {
+            let digest_url = component.expand(&digest_url.replace("{url}", url), architecture);
+            download.published_digest(&digest_url, name).await?
+        }
+        (None, None) => {
+            return Err(DownloadError::DigestMissing { url: url.to_owned(), name: name.to_owned() }.into());
+        }
+    };
+    Ok(download.fetch(url, &expected, artefact).await?)
+}
+
+fn unpack(
+    artefact: &Path,
+    (source, url): (&ReleaseArtefact, &str),
+    members: &BTreeMap<String, String>,
+    into: &Path,
+) -> Result<(), ReleaseError> {
+    let unpack = |source| ReleaseError::Unpack { url: url.to_owned(), source };
+    match &source.binary {
+        Some(binary) => fs::rename(artefact, into.join(binary)).map_err(unpack)?,
+        None => {
+            let missing = extract(artefact, members, into).map_err(unpack)?;
+            fs::remove_file(artefact).map_err(unpack)?;
+            if let Some(member) = missing {
+                return Err(ReleaseError::MemberMissing { url: url.to_owned(), member });
             }
         }
-        for binary in source.binary.iter().chain(source.members.keys()) {
-            fs::set_permissions(into.join(binary), fs::Permissions::from_mode(0o755)).map_err(unpack)?;
-        }
+    }
+    for binary in source.binary.iter().chain(source.members.keys()) {
+        fs::set_permissions(into.join(binary), fs::Permissions::from_mode(0o755)).map_err(unpack)?;
     }
     Ok(())
 }

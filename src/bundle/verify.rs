@@ -1,11 +1,13 @@
 //! Verifies that a bundle is complete and unaltered, and reports all problems at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use oci_spec::image::{Descriptor, ImageManifest};
 
 use super::component::ComponentList;
+use super::component_list;
 use super::content::FileRecord;
 use super::digest::Sha256;
 use super::file_records::file_records;
@@ -18,17 +20,56 @@ use crate::model::platform::{Architecture, Platform};
 use crate::state::BundleNeed;
 
 /// Checks the digest and size of every file, and that the bundle contains every component, image and package of
-/// `list`, packages with their dependency closure for each platform. No problem means that the bundle is complete.
+/// `list`, packages with their dependency closure for each platform. `None` is the list that it was built from. No problem
+/// means that the bundle is complete.
 ///
 /// # Errors
 /// Only without a manifest, or without its signature by `key`; everything else is a [`BundleProblem`].
 pub fn verify(
     directory: &Path,
-    list: &ComponentList,
+    list: Option<&ComponentList>,
     key: Option<&BundleKey>,
 ) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
     let bundle = Bundle::read_signed(directory, key)?;
     let mut problems = files(directory, &bundle)?;
+    let list = match list {
+        Some(list) => Some(list.clone()),
+        None => own_list(directory, &bundle, &problems)?,
+    };
+    if let Some(list) = list {
+        problems.extend(components(&bundle, &list));
+        let unknown = platforms_with_damaged_indexes(&bundle, &problems);
+        problems.extend(packages(directory, &list, &unknown));
+    }
+    for (reference, digest) in &bundle.images {
+        problems.extend(image(directory, &bundle, reference, digest));
+    }
+    Ok(problems)
+}
+
+/// The list that the bundle was built from. `None` where its file is damaged, which was reported; the built-in one where the
+/// bundle is older than such files.
+fn own_list(
+    directory: &Path,
+    bundle: &Bundle,
+    problems: &BTreeSet<BundleProblem>,
+) -> Result<Option<ComponentList>, BundleManifestError> {
+    let name = component_list::FILE_NAME;
+    if problems.iter().any(|problem| problem.path() == Some(name)) {
+        return Ok(None);
+    }
+    let path = directory.join(name);
+    let file = path.display().to_string();
+    let text = match bundle.files.contains_key(name) {
+        false => component_list::SHIPPED.to_owned(),
+        true => fs::read_to_string(&path)
+            .map_err(|source| BundleManifestError::Read { path: file.clone(), source })?,
+    };
+    component_list::parse(&file, &text).map(Some).map_err(BundleManifestError::Syntax)
+}
+
+fn components(bundle: &Bundle, list: &ComponentList) -> BTreeSet<BundleProblem> {
+    let mut problems = BTreeSet::new();
     for component in &list.components {
         let found = bundle.versions.get(&component.name);
         if found != Some(&component.version) {
@@ -46,12 +87,7 @@ pub fn verify(
         let missing = references.filter(|reference| !bundle.images.contains_key(reference));
         problems.extend(missing.map(BundleProblem::NoImage));
     }
-    for (reference, digest) in &bundle.images {
-        problems.extend(image(directory, &bundle, reference, digest));
-    }
-    let unknown = platforms_with_damaged_indexes(&bundle, &problems);
-    problems.extend(packages(directory, list, &unknown));
-    Ok(problems)
+    problems
 }
 
 /// Checks the digest and size of every file in the manifest, and that there is no other file.
@@ -157,13 +193,7 @@ fn blob_path(blob: &Descriptor) -> Option<String> {
 
 /// Of an index that was reported as damaged, nothing else is known.
 fn platforms_with_damaged_indexes(bundle: &Bundle, problems: &BTreeSet<BundleProblem>) -> BTreeSet<Platform> {
-    let damaged: Vec<&str> = problems
-        .iter()
-        .filter_map(|problem| match problem {
-            BundleProblem::Missing { path, .. } | BundleProblem::Altered { path, .. } => Some(path.as_str()),
-            _ => None,
-        })
-        .collect();
+    let damaged: Vec<&str> = problems.iter().filter_map(BundleProblem::path).collect();
     let has_damaged_index = |platform: &&Platform| {
         let indexes =
             format::of_platform(platform).map(|format| format.indexes(&[(*platform).clone()].into()));

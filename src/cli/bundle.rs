@@ -1,19 +1,16 @@
 //! `metalform bundle`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
+use super::Global;
+use super::bundle_build::{Add, Build, Remove, add, components, make, remove};
 use super::bundle_diff::{Diff, diff};
 use super::bundle_pack::{Pack, Unpack, pack_bundle, unpack_bundle};
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
-use super::{Global, clock};
-use crate::bundle::build::{BuildRequest, build};
-use crate::bundle::component::ComponentList;
-use crate::bundle::component_build::SourceMode;
-use crate::bundle::component_list::{self, SHIPPED};
 use crate::bundle::manifest::{self, Bundle, BundleManifestError};
 use crate::bundle::signature;
 use crate::bundle::verify::{self, verify};
@@ -33,8 +30,9 @@ pub struct BundleCommand {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Build a bundle: packages, images and their digests
     Build(Build),
+    Add(Add),
+    Remove(Remove),
     /// Verify that a bundle is complete and unaltered: every file, image and package that any role asks for
     Verify(Verify),
     /// Generate the key pair that bundles are signed with: KEY, of mode 0600, and KEY.pub
@@ -49,42 +47,10 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Build {
-    /// Component list to use instead of the built-in one
-    #[arg(long, short, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Directory of the bundle; an existing bundle is replaced atomically
-    #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
-    /// Source of binaries: official releases, or the Go modules of the same versions
-    #[arg(long, default_value = "auto")]
-    source: Source,
-    /// Archive of the distribution to use instead of this machine's
-    #[arg(long, value_name = "URI", env = "METALFORM_ARCHIVE")]
-    archive: Option<String>,
-    /// Download the distribution's packages again even if no input changed
-    #[arg(long)]
-    refresh: bool,
-    /// Directory of cached parts
-    #[arg(long, value_name = "DIR", env = "METALFORM_CACHE", default_value = "/var/cache/metalform")]
-    cache: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Source {
-    /// Official releases only.
-    Release,
-    /// Go modules only.
-    Go,
-    /// Official releases where they are available, otherwise Go modules.
-    Auto,
-}
-
-#[derive(Debug, Args)]
 struct Verify {
     /// Directory of the bundle
     directory: PathBuf,
-    /// Component list to verify against instead of the built-in one
+    /// Component list to verify against instead of the bundle's own
     #[arg(long, short, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Require a signature by this public key: the key itself
@@ -124,6 +90,8 @@ impl BundleCommand {
     pub async fn run(&self, global: &Global) -> Result<ExitCode, Failure> {
         match &self.command {
             Verb::Build(arguments) => make(arguments, global).await,
+            Verb::Add(arguments) => add(arguments, global).await,
+            Verb::Remove(arguments) => remove(arguments, global).await,
             Verb::Verify(arguments) => check(arguments, global),
             Verb::Keygen(arguments) => keygen(arguments),
             Verb::Sign(arguments) => sign(arguments),
@@ -135,35 +103,11 @@ impl BundleCommand {
     }
 }
 
-async fn make(arguments: &Build, global: &Global) -> Result<ExitCode, Failure> {
-    let request = BuildRequest {
-        list: components(arguments.file.as_deref())?,
-        output: arguments.output.clone(),
-        cache: arguments.cache.join("bundle"),
-        source: match arguments.source {
-            Source::Release => SourceMode::Release,
-            Source::Go => SourceMode::Go,
-            Source::Auto => SourceMode::Auto,
-        },
-        archive: arguments.archive.clone(),
-        refresh: arguments.refresh,
-        now: clock::now(),
-    };
-    let quiet = global.quiet;
-    let report = move |event: crate::bundle::event::BundleEvent| {
-        if !quiet {
-            crate::report::to_stderr(&event.to_string());
-        }
-    };
-    build(&request, &report).await.map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
-    Ok(ExitCode::SUCCESS)
-}
-
 fn check(arguments: &Verify, global: &Global) -> Result<ExitCode, Failure> {
-    let list = components(arguments.file.as_deref())?;
+    let list = arguments.file.as_deref().map(|file| components(Some(file))).transpose()?;
     let needs = bundle_needs(global.tree.as_deref())?;
     let failed = |error: BundleManifestError| Failure::from_error(Exit::Configuration, &error);
-    let mut problems = verify(&arguments.directory, &list, arguments.key.as_ref()).map_err(failed)?;
+    let mut problems = verify(&arguments.directory, list.as_ref(), arguments.key.as_ref()).map_err(failed)?;
     problems.extend(verify::needs(&arguments.directory, &needs).map_err(failed)?);
     if problems.is_empty() {
         print(&format!("{}: complete\n", arguments.directory.display()))?;
@@ -229,17 +173,4 @@ fn list(arguments: &List) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn components(file: Option<&Path>) -> Result<ComponentList, Failure> {
-    let (name, text) = match file {
-        None => ("components.yaml".to_owned(), SHIPPED.to_owned()),
-        Some(path) => {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| Failure::new(Exit::Configuration, format!("{name}: {error}")))?;
-            (name, text)
-        }
-    };
-    component_list::parse(&name, &text).map_err(|error| Failure::from_error(Exit::Configuration, &error))
 }

@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod bootstrap;
 pub mod bundle;
+mod bundle_build;
 mod bundle_diff;
 mod bundle_pack;
 pub mod check;

@@ -2,6 +2,7 @@
 //! written to standard error. Reports become strings and documents here; the command line writes them to standard
 //! output.
 
+pub mod bundle_progress;
 pub mod diff;
 pub mod document;
 pub mod etcd_table;
