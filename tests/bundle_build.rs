@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is test code; clippy knows only test functions")]
 
+#[path = "bundle_build/changed.rs"]
+mod changed;
 #[path = "bundle_build/command.rs"]
 mod command;
 #[expect(dead_code, reason = "tests/simulation.rs uses the rest")]
