@@ -26,6 +26,7 @@ use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
 use super::release_source::ReleaseError;
+use super::worker_thread::on_worker_thread;
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::{Architecture, Platform};
 
@@ -200,7 +201,7 @@ async fn collect_packages(request: &CollectionRequest<'_>, draft: Draft) -> Resu
     let content = draft.content(format.directory())?;
     let platforms = std::slice::from_ref(request.platform);
     let packages = format.describe(&content, platforms).await.map_err(failed)?;
-    Ok(draft.keep(provenance, BTreeMap::new(), packages)?)
+    Ok(on_worker_thread(move || draft.keep(provenance, BTreeMap::new(), packages)).await?)
 }
 
 /// The cached part, or a new one.
