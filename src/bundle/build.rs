@@ -28,6 +28,7 @@ use super::oci_layout;
 use super::release_source::ReleaseError;
 use super::sbom::{self, SbomError};
 use super::staging::{self, Staging, StagingError};
+use super::worker_thread::on_worker_thread;
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::{Architecture, Platform};
 
@@ -205,7 +206,7 @@ async fn collect_packages(request: &CollectionRequest<'_>, draft: Draft) -> Resu
     let content = draft.content(format.directory())?;
     let platforms = std::slice::from_ref(request.platform);
     let packages = format.describe(&content, platforms).await.map_err(failed)?;
-    Ok(draft.keep(provenance, BTreeMap::new(), packages)?)
+    Ok(on_worker_thread(move || draft.keep(provenance, BTreeMap::new(), packages)).await?)
 }
 
 /// The cached part, or a new one.

@@ -62,6 +62,7 @@ async fn an_interrupted_download_is_resumed() {
         let lines = workshop.build(&[&new]).await;
         assert!(lines.contains("bundle written"), "{name}: {lines}");
         assert_eq!(lines.matches("; attempt ").count(), faults.len(), "{name}: {lines}");
+        assert_eq!(lines.contains("sent another range"), name == "another range", "{lines}");
         let expected: Vec<String> = expected.iter().map(|range| format!("/2.0.0/tool{range}")).collect();
         assert_eq!(workshop.server.requests(), expected, "{name}");
         assert_eq!(workshop.verify("out", &[&new]), [""; 0], "{name}");
@@ -87,6 +88,42 @@ async fn a_download_that_is_given_up_is_resumed_by_the_next_build() {
     assert!(workshop.build(&[&new]).await.contains("bundle written"));
     assert_eq!(workshop.server.requests(), ["/2.0.0/tool bytes=5000- \"one\""]);
     assert_eq!(workshop.verify("out", &[&new]), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_left_of_downloads_that_no_list_has_is_removed() {
+    let workshop = updated([Fault::Cut(1000); 5]).await;
+    let (given_up, next) = (workshop.offer("tool", "2.0.0"), workshop.offer("tool", "3.0.0"));
+    assert!(workshop.build(&[&given_up]).await.contains("interrupted"));
+    assert_eq!(workshop.leftovers("cache", ".partial-").len(), 2);
+    assert!(workshop.build(&[&next]).await.contains("bundle written"));
+    assert_eq!(workshop.leftovers("cache", ".partial-"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_published_digest_is_requested_until_it_is_there() {
+    let workshop = updated([]).await;
+    let new = workshop.offer("tool", "2.0.0");
+    let pinned = format!("sha256: {{ amd64: {} }}", new.digest);
+    let list = workshop.list(&[&new]).replace(&pinned, "sha256_url: \"{url}.sha256\"");
+    workshop.server.put("/2.0.0/tool.sha256", Artefact::new(new.digest.to_string()));
+    workshop.server.faults("/2.0.0/tool.sha256", [Fault::Cut(63), Fault::Status(503)]);
+    let lines = workshop.build_list("out", &list).await;
+    assert!(lines.contains("bundle written"), "{lines}");
+    let digest = "/2.0.0/tool.sha256";
+    assert_eq!(workshop.server.requests(), [digest, digest, digest, "/2.0.0/tool"]);
+}
+
+#[tokio::test]
+async fn components_that_share_an_artefact_do_not_share_a_download() {
+    let workshop = Workshop::new().await;
+    let (one, two) = (workshop.offer("one", "1.0.0"), workshop.offer("two", "1.0.0"));
+    let list = workshop.list(&[&one, &two]).replace("/{version}/two", "/{version}/one");
+    let list = list.replace(two.digest.as_str(), one.digest.as_str());
+    workshop.server.shelf.lock().unwrap().together = Some(Arc::new(Barrier::new(2)));
+    let lines = workshop.build_list("out", &list).await;
+    assert!(lines.contains("bundle written") && !lines.contains("attempt"), "{lines}");
+    assert_eq!(workshop.server.requests(), [one.path(), one.path()]);
 }
 
 /// Killed between the last byte and the check of the digest; and a file that is longer than the artefact.

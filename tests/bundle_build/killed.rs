@@ -18,6 +18,7 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
+#[expect(clippy::print_stderr, reason = "the seed repeats a run")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_build_leaves_the_old_bundle_and_ends_as_an_undisturbed_one() {
     let seed = variable("METALFORM_SEED").unwrap_or_else(|| u64::from(rand::random::<u32>()));

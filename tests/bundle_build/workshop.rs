@@ -75,8 +75,12 @@ impl Workshop {
     }
 
     pub async fn build_to(&self, output: &str, components: &[&Pinned<'_>]) -> String {
+        self.build_list(output, &self.list(components)).await
+    }
+
+    pub async fn build_list(&self, output: &str, list: &str) -> String {
         let request = BuildRequest {
-            list: component_list::parse("list", &self.list(components)).unwrap(),
+            list: component_list::parse("list", list).unwrap(),
             output: self.at(output),
             cache: self.at("cache"),
             source: SourceMode::Release,
