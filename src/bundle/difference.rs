@@ -137,14 +137,14 @@ apiVersion: metalform.dev/v1alpha1
 kind: Bundle
 inputs: "aa00000000000000000000000000000000000000000000000000000000000000"
 architectures: [amd64]
-platforms: [{distribution: debian, release: "12", architecture: amd64}]
+platforms: [debian-12-amd64]
 versions: { etcd: 3.6.0, kubernetes: 1.34.4 }
 provenance: {}
 images:
   registry.k8s.io/etcd:v3.6.0: "e000000000000000000000000000000000000000000000000000000000000000"
   registry.k8s.io/kube-apiserver:v1.34.4: "b100000000000000000000000000000000000000000000000000000000000000"
 packages:
-  - { name: kubelet, platforms: [{distribution: debian, release: "12", architecture: amd64}], version: "1.34.4", architecture: amd64, path: apt/kubelet.deb }
+  - { name: kubelet, platforms: [debian-12-amd64], version: "1.34.4", architecture: amd64, path: apt/kubelet.deb }
 files:
   apt/kubelet.deb: { sha256: "c100000000000000000000000000000000000000000000000000000000000000", size: 10 }
   images/etcd: { sha256: "e000000000000000000000000000000000000000000000000000000000000000", size: 20 }
@@ -207,8 +207,8 @@ files:
         let larger = bundle(&[
             ("etcd: 3.6.0, ", ""),
             (
-                "platforms: [{distribution: debian, release: \"12\", architecture: amd64}]\nversions",
-                "platforms: [{distribution: debian, release: \"12\", architecture: amd64}, {distribution: debian, release: \"13\", architecture: amd64}]\nversions",
+                "platforms: [debian-12-amd64]\nversions",
+                "platforms: [debian-12-amd64, debian-13-amd64]\nversions",
             ),
         ]);
         let expected = ["platform debian-13-amd64: - -> ", "component etcd: 3.6.0 -> -", "0 0"];

@@ -95,11 +95,11 @@ mod tests {
     fn what_is_new_comes_last_and_what_is_known_is_replaced_in_place() {
         let debian =
             "operating_systems: [{ distribution: debian, release: '13', suite: trixie, packages: [] }]\n";
-        let ubuntu =
-            "operating_systems: [{ distribution: ubuntu, release: '24.04', suite: noble, packages: [a] }]\n";
+        let older =
+            "operating_systems: [{ distribution: debian, release: '12', suite: bookworm, packages: [a] }]\n";
         let (first, newer) =
-            (list(&format!("{debian}{}", tool("1.0.0"))), list(&format!("{ubuntu}{}", tool("2.0.0"))));
-        assert_eq!(names(&with(&first, &newer)), "debian-13, ubuntu-24.04, tool 2.0.0");
+            (list(&format!("{debian}{}", tool("1.0.0"))), list(&format!("{older}{}", tool("2.0.0"))));
+        assert_eq!(names(&with(&first, &newer)), "debian-13, debian-12, tool 2.0.0");
         assert_eq!(with(&first, &first), first);
         let shipped = parse("list", SHIPPED).unwrap();
         assert_eq!(with(&shipped, &shipped), shipped);

@@ -25,7 +25,8 @@ pub struct NodeArgs {
 
 #[derive(Debug, Subcommand)]
 enum NodeVerb {
-    /// Test the connection to a node's host: address, host key, key, sudo, shell; changes nothing
+    /// Test the connection to a node's host (address, host key, key, sudo, shell), and list package sources besides
+    /// metalform's; changes nothing
     Check(NodeCheckArgs),
     /// List nodes with their roles, versions and addresses
     List(NodeListArgs),
@@ -72,7 +73,7 @@ async fn check(arguments: &NodeCheckArgs, invocation: &Invocation) -> Result<Exi
     };
     let mut printed = Ok(());
     let mut report = |node: &CheckedNode| {
-        let CheckedNode { name, target, facts } = node;
+        let CheckedNode { name, target, facts, .. } = node;
         let os = format!("{} {}, {}", facts.os.id, facts.os.version, facts.arch);
         let line = format!("{name}: OK ({}@{}, {os})\n", target.user, target.address());
         printed = std::mem::replace(&mut printed, Ok(())).and_then(|()| print(&line));

@@ -25,6 +25,7 @@ use self::kinds::{
     sysctl, unit, user, wait,
 };
 
+pub use self::kinds::package_repository::other_package_sources;
 pub use self::kinds::table::{KindSpec, fields, has_field, kinds};
 
 /// The desired state of one thing on a host.

@@ -1,4 +1,6 @@
-//! `node check`: tests the connection to the hosts of Nodes.
+//! `node check`: tests the connection to the hosts of Nodes, and that they trust metalform's packages alone.
+
+use std::collections::BTreeSet;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
@@ -8,12 +10,17 @@ use crate::model::error_chain::error_chain;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
+use crate::model::platform::PackageFormat;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget, VerifiedHostKey};
+use crate::resource::other_package_sources;
 use crate::transport::error::TransportError;
 use crate::transport::pool::ConnectionPool;
 use crate::transport::ssh::SshTransport;
-use crate::transport::{Output, Transport};
+use crate::transport::{Output, Program, Transport};
 use crate::workspace::layout::Layout;
+
+/// The only package source of a node: a resource of `states/node-packages.yaml`.
+const PACKAGE_SOURCE: &str = "metalform";
 
 /// Nodes to test.
 #[derive(Debug, Clone)]
@@ -33,6 +40,8 @@ pub struct CheckedNode {
     pub target: SshTarget,
     /// The host's facts.
     pub facts: Facts,
+    /// Files of package sources that are enabled besides metalform's, on a host that has metalform's.
+    pub other_sources: Vec<String>,
 }
 
 /// Why a check failed.
@@ -71,6 +80,9 @@ pub enum NodeCheckError {
         /// The fingerprint to accept.
         expected: String,
     },
+    /// Hosts trust other package sources than metalform's.
+    #[error("{}", list(.0))]
+    OtherSources(Vec<(HostName, String)>),
     /// The host's facts are incomplete.
     #[error("{node}: {}", error_chain(error))]
     Facts {
@@ -87,13 +99,14 @@ impl CommandError for NodeCheckError {
             Self::Nodes(error) => error.class(),
             Self::Connection { .. } | Self::OtherHostKey { .. } => ErrorClass::Ssh,
             Self::NoSuchBastion { .. } => ErrorClass::Configuration,
-            Self::Facts { .. } => ErrorClass::Host,
+            Self::Facts { .. } | Self::OtherSources(_) => ErrorClass::Host,
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Nodes(error) => error.errors(),
+            Self::OtherSources(found) => found.iter().map(other_source).collect(),
             other => vec![other.to_string()],
         }
     }
@@ -108,9 +121,24 @@ impl CommandError for NodeCheckError {
             Self::NoSuchBastion { .. } => {
                 vec!["use ADDRESS:PORT of a host in the annotation metalform.dev/ssh-bastion".to_owned()]
             }
+            Self::OtherSources(found) => {
+                let nodes: BTreeSet<&str> = found.iter().map(|(node, _)| node.as_str()).collect();
+                let nodes = nodes.into_iter().collect::<Vec<_>>().join(" ");
+                vec![format!(
+                    "`metalform deploy-node {nodes}` disables them; `metalform reset-host` gives them back"
+                )]
+            }
             Self::Facts { .. } => Vec::new(),
         }
     }
+}
+
+fn list(found: &[(HostName, String)]) -> String {
+    found.iter().map(other_source).collect::<Vec<_>>().join("; ")
+}
+
+fn other_source((node, file): &(HostName, String)) -> String {
+    format!("{node}: {file} is a package source besides metalform's")
 }
 
 fn connection_hint(node: &HostName, address: &str, error: &TransportError) -> String {
@@ -145,17 +173,21 @@ fn connection_hint(node: &HostName, address: &str, error: &TransportError) -> St
 /// Logs in to the host of each Node and collects its facts. `report` receives each Node that passed.
 ///
 /// # Errors
-/// When the Nodes cannot be read, or for the first host that cannot be logged in to.
+/// When the Nodes cannot be read, or for the first host that cannot be logged in to. When all were reported: if a host that
+/// has metalform's package source has others too.
 pub async fn check(
     request: &NodeCheckRequest,
     layout: &Layout,
     pool: &ConnectionPool,
     report: &mut dyn FnMut(&CheckedNode),
 ) -> Result<(), NodeCheckError> {
+    let mut others = Vec::new();
     for spec in cluster_nodes::named(layout, &request.names).await? {
-        report(&check_one(&spec, request, pool).await?);
+        let node = check_one(&spec, request, pool).await?;
+        report(&node);
+        others.extend(node.other_sources.into_iter().map(|file| (node.name.clone(), file)));
     }
-    Ok(())
+    if others.is_empty() { Ok(()) } else { Err(NodeCheckError::OtherSources(others)) }
 }
 
 async fn check_one(
@@ -174,7 +206,8 @@ async fn check_one(
         let mut machines = std::iter::once(&target).chain(target.bastions());
         machines.any(|one| one.address() == address && matches!(one.host_key, HostKeyPolicy::Fingerprint(_)))
     };
-    let answer = collect(&pool.ssh(&target), &nonce).await;
+    let transport = pool.ssh(&target);
+    let answer = run(&transport, facts::program(&nonce)).await;
     let output = answer.map_err(|error| match error {
         TransportError::HostKeyMismatch { host, found, expected } if verified(&host) => {
             NodeCheckError::OtherHostKey { node: node(), address: host, found, expected }
@@ -183,9 +216,52 @@ async fn check_one(
     })?;
     let facts =
         facts::parse(&nonce, &output).map_err(|error| NodeCheckError::Facts { node: node(), error })?;
-    Ok(CheckedNode { name: node(), target, facts })
+    let other_sources = match PackageFormat::of(&facts.os) {
+        None => Vec::new(),
+        Some(format) => {
+            let script = other_package_sources(format, PACKAGE_SOURCE);
+            let answer = run(&transport, Program { script, payload: Vec::new() }).await;
+            let failed =
+                |error| NodeCheckError::Connection { node: node(), address: target.address(), error };
+            let printed = answer.map_err(failed)?.stdout;
+            String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect()
+        }
+    };
+    Ok(CheckedNode { name: node(), target, facts, other_sources })
 }
 
-async fn collect(transport: &SshTransport, nonce: &Nonce) -> Result<Output, TransportError> {
-    transport.run(&facts::program(nonce), &mut |_| {}).await
+async fn run(transport: &SshTransport, program: Program) -> Result<Output, TransportError> {
+    transport.run(&program, &mut |_| {}).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Tree;
+
+    #[test]
+    fn the_states_have_the_package_source() {
+        let tree = Tree::embedded();
+        let mut resources = tree.states().flat_map(|(_, text)| text.lines());
+        assert!(resources.any(|line| line.trim() == format!("- package_repository: {PACKAGE_SOURCE}")));
+    }
+
+    #[test]
+    fn every_other_source_is_an_error_of_its_node() {
+        let found = [
+            ("node-1", "/etc/apt/sources.list"),
+            ("node-1", "/etc/apt/sources.list.d/a.list"),
+            ("node-2", "/x"),
+        ];
+        let found = found.map(|(node, file)| (node.parse().unwrap(), file.to_owned()));
+        let error = NodeCheckError::OtherSources(found.to_vec());
+        assert_eq!(error.errors().len(), 3);
+        assert_eq!(error.errors()[2], "node-2: /x is a package source besides metalform's");
+        assert!(
+            error.hints()[0].starts_with("`metalform deploy-node node-1 node-2` disables"),
+            "{:?}",
+            error.hints()
+        );
+        assert_eq!(error.class(), ErrorClass::Host);
+    }
 }

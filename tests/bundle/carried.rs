@@ -178,14 +178,17 @@ async fn an_archive_that_ends_too_early_is_refused_wherever_it_does() {
 async fn each_file_that_is_gone_or_another_is_named_and_nothing_else() {
     let run = TestRun::new().await;
     run.build(TOOL, SourceMode::Release).await;
+    let mut changes = 0;
     for (path, content) in files(&run.output()).into_iter().filter(|(path, _)| path != "bundle.yaml") {
         let file = run.output().join(&path);
         let mut other = content.clone();
         other[0] ^= 1;
-        let spoilt: [&dyn Fn(); 4] = [
+        let longer = [content.as_slice(), b"\n"].concat();
+        let spoilt: [&dyn Fn(); 5] = [
             &|| fs::remove_file(&file).unwrap(),
             &|| fs::write(&file, &other).unwrap(),
             &|| fs::write(&file, &content[1..]).unwrap(),
+            &|| fs::write(&file, &longer).unwrap(),
             &|| fs::write(&file, "").unwrap(),
         ];
         for (number, spoil) in spoilt.iter().enumerate() {
@@ -197,11 +200,13 @@ async fn each_file_that_is_gone_or_another_is_named_and_nothing_else() {
             spoil();
             let found: Vec<String> =
                 verify(&run.output(), None, None).unwrap().iter().map(ToString::to_string).collect();
+            changes += 1;
             assert!(found.len() == 1 && found[0].starts_with(&path), "{path}, change {number}: {found:?}");
         }
         fs::write(&file, &content).unwrap();
         assert_eq!(verify(&run.output(), None, None).unwrap(), [].into());
     }
+    assert!(changes >= 60, "{changes}");
 }
 
 #[tokio::test]

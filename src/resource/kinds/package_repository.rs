@@ -2,7 +2,10 @@
 
 mod apt_source;
 mod dnf_source;
+mod other_sources;
 mod package_source;
+
+pub use other_sources::other_package_sources;
 
 use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::context::Context;
