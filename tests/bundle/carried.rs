@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use metalform::bundle::component_build::SourceMode;
+use metalform::bundle::digest::Sha256;
 use metalform::bundle::pack::pack;
 use metalform::bundle::signature;
 use metalform::bundle::unpack::unpack;
@@ -177,7 +178,10 @@ async fn an_archive_that_ends_too_early_is_refused_wherever_it_does() {
 #[tokio::test]
 async fn each_file_that_is_gone_or_another_is_named_and_nothing_else() {
     let run = TestRun::new().await;
-    run.build(TOOL, SourceMode::Release).await;
+    run.put("/gadget", "gadget of version one");
+    run.put("/gadget.sha256", Sha256::of(b"gadget of version one").to_string());
+    let both = format!("{TOOL}{}", TOOL.replace("tool", "gadget"));
+    run.build(&both, SourceMode::Release).await;
     let mut changes = 0;
     for (path, content) in files(&run.output()).into_iter().filter(|(path, _)| path != "bundle.yaml") {
         let file = run.output().join(&path);
