@@ -45,8 +45,9 @@ const KUBELET: &str = r#"
       - { name: kubernetes-cni, description: "Network plugins", files: { /opt/cni/bin/bridge: tool } }
 "#;
 
+/// In the past of any machine that runs the tests: gpg accepts no key from the future.
 fn now() -> Timestamp {
-    Timestamp::from_second(1_800_000_000).unwrap()
+    Timestamp::from_second(1_767_225_600).unwrap()
 }
 
 fn key(seed: u64) -> RepositoryKey {
@@ -236,15 +237,70 @@ async fn rpm_shows_the_fields_and_files_of_a_package() {
     };
     let (_, said) = rpm(&["-qip"]).await;
     let fields: Vec<&str> = said.lines().map(str::trim_end).collect();
-    insta::assert_snapshot!(fields.join("\n"));
+    insta::assert_snapshot!(fields.join("\n"), @r"
+    Name        : kubelet
+    Version     : 1.35.4
+    Release     : 1
+    Architecture: x86_64
+    Install Date: (not installed)
+    Group       : System Environment/Base
+    Size        : 55
+    License     : Apache-2.0
+    Signature   : (none)
+    Source RPM  : (none)
+    Build Date  : Thu Jan  1 00:00:00 2026
+    Build Host  : reproducible
+    Packager    : metalform <packages@metalform.dev>
+    Vendor      : metalform
+    URL         : https://kubernetes.io
+    Summary     : Kubernetes node agent
+    Description :
+    Kubernetes node agent.
+    ");
     let (_, said) = rpm(&["-qlvp"]).await;
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(said, @r"
+    -rwxr-xr-x    1 root     root                       19 Jan  1  2026 /usr/bin/kubelet
+    -rw-r--r--    1 root     root                       36 Jan  1  2026 /usr/lib/systemd/system/kubelet.service
+    ");
     let (_, said) = rpm(&["-qp", "--requires", "--provides", "--conflicts", "--obsoletes"]).await;
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(said, @r"
+    kubernetes-cni >= 1.0
+    rpmlib(CompressedFileNames) <= 3.0.4-1
+    rpmlib(FileDigests) <= 4.6.0-1
+    rpmlib(PayloadFilesHavePrefix) <= 4.0-1
+    rpmlib(PayloadIsZstd) <= 5.4.18-1
+    kubelet = 1.35.4-1
+    kubelet(x86-64) = 1.35.4-1
+    node-agent = 1.35.4-1
+    node-agent
+    node-agent < 1.35.4-1
+    ");
     let (_, said) = rpm(&["-qp", "--scripts"]).await;
     assert_eq!(said, "", "as of the Debian package");
     let (whole, said) = rpm(&["-K"]).await;
     assert!(whole && said.trim_end().ends_with("digests OK"), "{said}");
+    assert_eq!(lint(&bundle.output().join("rpm/pool")).await, [""; 0]);
+}
+
+/// The errors of rpmlint, without those of what is on purpose.
+async fn lint(packages: &Path) -> Vec<String> {
+    let on_purpose = [
+        // The index is signed.
+        "no-signature",
+        // The tests' programs are texts.
+        "no-binary",
+        "script-without-shebang",
+        // Where every container runtime looks for plugins.
+        "dir-or-file-in-opt",
+        // Taken for a translation into a language cni.
+        "no-dependency-on locales-cni",
+    ];
+    let configuration = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    fs::write(configuration.path(), format!("Filters = {on_purpose:?}\n")).unwrap();
+    let mut command = Command::new("rpmlint");
+    let (_, said) = run(command.arg("--config").arg(configuration.path()).arg(packages)).await;
+    assert!(said.contains("2 packages and 0 specfiles checked"), "{said}");
+    said.lines().filter(|line| line.contains(": E: ")).map(str::to_owned).collect()
 }
 
 #[tokio::test]
@@ -260,7 +316,7 @@ async fn the_indexes_mean_what_those_of_createrepo_mean() {
     let own = bundle.output().join(REPOSITORY.trim_start_matches('/'));
     for kind in ["primary", "filelists", "other"] {
         let (ours, theirs) = (facts(&own, kind), facts(repository.path(), kind));
-        assert!(ours.len() > 10, "{ours:?}");
+        assert!(ours.len() > 5, "{ours:?}");
         assert_eq!(ours, theirs, "{kind}");
     }
 }

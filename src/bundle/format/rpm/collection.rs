@@ -40,7 +40,7 @@ async fn download(
     let configuration = root.join("dnf.conf");
     let text = configuration_text(root, &repositories(archive, &system.suite), &keys);
     fs::write(&configuration, text).map_err(RpmError::write(&configuration))?;
-    let mut command = Command::new("dnf");
+    let mut command = dnf();
     command.env("LC_ALL", "C").args(["--quiet", "--assumeyes", "--noplugins"]);
     command.arg("--config").arg(&configuration).arg("--installroot").arg(root);
     command.args(["--releasever", system.release.as_str()]);
@@ -48,6 +48,16 @@ async fn download(
     command.args(["--downloadonly", "--downloaddir"]).arg(pool).arg("install").args(&system.packages);
     program::run(&mut command).await?;
     Ok(format!("archive: {archive} {}", system.suite))
+}
+
+/// dnf changes its root directory, for which any other user than root needs a user namespace.
+fn dnf() -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new("dnf");
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "dnf"]);
+    command
 }
 
 /// The repositories of a release: its suite is their paths below the archive, separated by white space.
@@ -82,4 +92,99 @@ fn configuration_text(root: &Path, repositories: &[String], keys: &[PathBuf]) ->
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::super::repodata;
+    use super::*;
+    use crate::bundle::component::OperatingSystem;
+    use crate::pki::openpgp::RepositoryKey;
+
+    fn key(seed: u64) -> RepositoryKey {
+        let created = jiff::Timestamp::from_second(1_767_225_600).unwrap();
+        RepositoryKey::create("archive", created, &mut StdRng::seed_from_u64(seed)).unwrap()
+    }
+
+    /// A program of the test that must succeed.
+    async fn run(command: &mut Command) {
+        program::run(command).await.unwrap();
+    }
+
+    /// An archive with signed packages, of which the first needs the second.
+    async fn archive(directory: &Path, key: &RepositoryKey) {
+        let (pool, gpg) = (directory.join("pool"), directory.join("gpg"));
+        fs::create_dir_all(&pool).unwrap();
+        fs::create_dir(&gpg).unwrap();
+        fs::write(gpg.join("secret.asc"), key.to_armor().unwrap()).unwrap();
+        let import = ["--batch", "--quiet", "--import"];
+        run(Command::new("gpg").env("GNUPGHOME", &gpg).args(import).arg(gpg.join("secret.asc"))).await;
+        let mut entries = Vec::new();
+        for (name, requires) in [("socat", Some("glibc")), ("glibc", None), ("unrelated", None)] {
+            let mut builder = rpm::PackageBuilder::new(name, "1.0", "MIT", "aarch64", name);
+            if let Some(needed) = requires {
+                builder.requires(rpm::Dependency::any(needed));
+            }
+            let file = pool.join(format!("{name}.rpm"));
+            builder.build().unwrap().write_file(&file).unwrap();
+            let mut sign = Command::new("rpmsign");
+            sign.arg("--define").arg(format!("_gpg_path {}", gpg.display()));
+            sign.arg("--define").arg(format!("_gpg_name {}", key.fingerprint()));
+            run(sign.arg("--addsign").arg(file)).await;
+            entries.push(repodata::describe(directory, &format!("pool/{name}.rpm")).unwrap().1);
+        }
+        repodata::write(&directory.join("os"), &entries, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        run(Command::new("gpgconf").arg("--homedir").arg(&gpg).args(["--kill", "all"])).await;
+    }
+
+    /// The collected files, or the error with its causes.
+    async fn collected(archive: Option<&str>, keys: &Path, package: &str) -> Result<Vec<String>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let (root, pool) = (directory.path().join("root"), directory.path().join("pool"));
+        fs::create_dir(&root).unwrap();
+        fs::create_dir(&pool).unwrap();
+        let system = OperatingSystem {
+            distribution: "rocky".parse().unwrap(),
+            release: "9".parse().unwrap(),
+            suite: "os".to_owned(),
+            packages: vec![package.to_owned()],
+        };
+        let platform = "rocky-9-arm64".parse().unwrap();
+        let request = CollectionRequest { system: &system, platform: &platform, archive };
+        download(&request, keys, (&root, &pool)).await.map_err(|error| error.to_string())?;
+        let files = fs::read_dir(&pool).unwrap();
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    #[tokio::test]
+    async fn packages_are_collected_with_what_they_need_and_verified() {
+        let directory = tempfile::tempdir().unwrap();
+        archive(directory.path(), &key(1)).await;
+        let uri = format!("file://{}/", directory.path().display());
+        let keys = |name: &str, key: Option<RepositoryKey>| {
+            let keys = directory.path().join(name);
+            fs::create_dir(&keys).unwrap();
+            if let Some(key) = key {
+                fs::write(keys.join("RPM-GPG-KEY"), key.public_armor().unwrap()).unwrap();
+            }
+            keys
+        };
+        let (own, other, none) = (keys("own", Some(key(1))), keys("other", Some(key(2))), keys("none", None));
+        let found = collected(Some(&uri), &own, "socat").await;
+        assert_eq!(found, Ok(vec!["glibc.rpm".to_owned(), "socat.rpm".to_owned()]));
+        let unknown = collected(Some(&uri), &own, "conntrack-tools").await.unwrap_err();
+        assert!(unknown.contains("conntrack-tools"), "{unknown}");
+        let untrusted = collected(Some(&uri), &other, "socat").await.unwrap_err();
+        assert!(untrusted.contains("GPG"), "{untrusted}");
+        let without = collected(Some(&uri), &none, "socat").await.unwrap_err();
+        assert!(without.starts_with("no keys of the distribution's packages in "), "{without}");
+        let nowhere = collected(None, &own, "socat").await.unwrap_err();
+        assert_eq!(nowhere, "no archive for the packages of rocky-9-arm64; set one with --archive");
+    }
 }
