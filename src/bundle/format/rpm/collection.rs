@@ -133,6 +133,8 @@ mod tests {
             let mut sign = Command::new("rpmsign");
             sign.arg("--define").arg(format!("_gpg_path {}", gpg.display()));
             sign.arg("--define").arg(format!("_gpg_name {}", key.fingerprint()));
+            // Debian's rpm expects gpg2, which Debian's gnupg does not have.
+            sign.args(["--define", "__gpg /usr/bin/gpg"]);
             run(sign.arg("--addsign").arg(file)).await;
             entries.push(repodata::describe(directory, &format!("pool/{name}.rpm")).unwrap().1);
         }

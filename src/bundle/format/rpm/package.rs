@@ -124,7 +124,7 @@ fn add_files(builder: &mut PackageBuilder, build: &PackageBuild<'_>) -> Result<(
     }
     for (path, text) in &build.package.texts {
         let options = file(path, 0o644);
-        let options = if path.starts_with("/etc/") { options.noreplace() } else { options };
+        let options = if path.starts_with("/etc/") { options.config().noreplace() } else { options };
         builder.with_file_contents(text.as_bytes(), options)?;
     }
     for directory in directories {
