@@ -32,8 +32,8 @@ pub struct OperatingSystem {
     pub distribution: Distribution,
     /// `VERSION_ID` of os-release(5); the major version for the Red Hat family.
     pub release: Release,
-    /// The name of the release in the distribution's archive: `trixie`. For the Red Hat family, the paths of its
-    /// repositories below the archive, separated by spaces: `9/BaseOS/x86_64/os 9/AppStream/x86_64/os`.
+    /// The name of the release in the distribution's archive: `trixie`. For the Red Hat family its repositories,
+    /// separated by spaces, as URLs or as paths below the archive: `9/BaseOS/$basearch/os 9/AppStream/$basearch/os`.
     pub suite: String,
     /// Packages to bundle with their dependency closure.
     pub packages: Vec<String>,

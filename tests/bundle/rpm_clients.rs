@@ -311,7 +311,9 @@ async fn the_indexes_mean_what_those_of_createrepo_mean() {
         fs::copy(&file, repository.path().join(file.file_name().unwrap())).unwrap();
     }
     let mut command = Command::new("createrepo_c");
-    let (made, said) = run(command.args(["--no-database", "--quiet"]).arg(repository.path())).await;
+    let (made, said) =
+        run(command.args(["--no-database", "--quiet", "--general-compress-type=gz"]).arg(repository.path()))
+            .await;
     assert!(made, "{said}");
     let own = bundle.output().join(REPOSITORY.trim_start_matches('/'));
     for kind in ["primary", "filelists", "other"] {
@@ -337,6 +339,13 @@ async fn platforms_share_packages_and_have_a_repository_each() {
         let versions = manifest.packages_of(&platform.parse().unwrap());
         assert_eq!(versions["kubelet"], "1.35.4-1");
     }
+    let records = |platform: &str| {
+        let of_platform =
+            manifest.files.iter().filter(|(path, _)| path.starts_with(&format!("rpm/{platform}/")));
+        of_platform.map(|(_, record)| record.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(records("almalinux-9-amd64").len(), 4);
+    assert_eq!(records("almalinux-9-amd64"), records("rocky-9-amd64"), "the same bytes of the same packages");
     assert_eq!(bundle.verify(KUBELET), [""; 0]);
     bundle.build(&KUBELET.replace("(>= 1.0)", "(>= 2)"), SourceMode::Release).await;
     let unmet = "package kubelet depends on kubernetes-cni >= 2, which is missing";

@@ -41,7 +41,7 @@ pub enum RpmError {
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// No archive to collect packages from.
-    #[error("no archive for the packages of {platform}; set one with --archive")]
+    #[error("no archive for the packages of {platform}: set --archive, or URLs in the suite")]
     NoArchive {
         /// Their platform.
         platform: Platform,

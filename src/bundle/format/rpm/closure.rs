@@ -145,8 +145,12 @@ mod tests {
             if let Ok(epoch) = epoch.parse() {
                 builder.epoch(epoch);
             }
-            requires.iter().for_each(|text| drop(builder.requires(relation(text))));
-            provides.iter().for_each(|text| drop(builder.provides(relation(text))));
+            for text in *requires {
+                builder.requires(relation(text));
+            }
+            for text in *provides {
+                builder.provides(relation(text));
+            }
             for file in *files {
                 builder.with_file_contents("", rpm::FileOptions::new(*file)).unwrap();
             }

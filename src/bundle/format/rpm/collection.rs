@@ -35,10 +35,10 @@ async fn download(
 ) -> Result<String, RpmError> {
     let CollectionRequest { system, platform, archive } = *request;
     let no_archive = || RpmError::NoArchive { platform: platform.clone() };
-    let archive = archive.ok_or_else(no_archive)?.trim_end_matches('/');
+    let repositories = repositories(archive, &system.suite).ok_or_else(no_archive)?;
     let keys = key_files(keys)?;
     let configuration = root.join("dnf.conf");
-    let text = configuration_text(root, &repositories(archive, &system.suite), &keys);
+    let text = configuration_text(root, &repositories, &keys);
     fs::write(&configuration, text).map_err(RpmError::write(&configuration))?;
     let mut command = dnf();
     command.env("LC_ALL", "C").args(["--quiet", "--assumeyes", "--noplugins"]);
@@ -47,7 +47,7 @@ async fn download(
     command.args(["--forcearch", architecture(platform.architecture)]);
     command.args(["--downloadonly", "--downloaddir"]).arg(pool).arg("install").args(&system.packages);
     program::run(&mut command).await?;
-    Ok(format!("archive: {archive} {}", system.suite))
+    Ok(format!("archive: {}", repositories.join(" ")))
 }
 
 /// dnf changes its root directory, for which any other user than root needs a user namespace.
@@ -60,9 +60,14 @@ fn dnf() -> Command {
     command
 }
 
-/// The repositories of a release: its suite is their paths below the archive, separated by white space.
-fn repositories(archive: &str, suite: &str) -> Vec<String> {
-    suite.split_whitespace().map(|path| format!("{archive}/{path}")).collect()
+/// The repositories of a suite; `None` when one of them is a path, and there is no archive.
+fn repositories(archive: Option<&str>, suite: &str) -> Option<Vec<String>> {
+    let repository = |word: &str| match archive {
+        _ if word.contains("://") => Some(word.to_owned()),
+        Some(archive) => Some(format!("{}/{word}", archive.trim_end_matches('/'))),
+        None => None,
+    };
+    suite.split_whitespace().map(repository).collect()
 }
 
 /// The keys in a directory, in the order of their names.
@@ -82,7 +87,7 @@ fn configuration_text(root: &Path, repositories: &[String], keys: &[PathBuf]) ->
     let root = root.display();
     let mut text = format!(
         "[main]\nreposdir=/dev/null\ncachedir={root}/cache\nlogdir={root}/log\npersistdir={root}/state\n\
-         gpgcheck=1\ninstall_weak_deps=0\ntsflags=nodocs\nbest=1\n"
+         gpgcheck=1\ninstall_weak_deps=0\nbest=1\n"
     );
     let keys: Vec<String> = keys.iter().map(|key| format!("file://{}", key.display())).collect();
     for (number, repository) in repositories.iter().enumerate() {
@@ -164,6 +169,21 @@ mod tests {
         Ok(names)
     }
 
+    #[test]
+    fn repositories_are_below_the_archive_or_have_a_url_of_their_own() {
+        let found =
+            |archive: Option<&str>, suite: &str| repositories(archive, suite).map(|all| all.join(" "));
+        let expected = |text: &str| Some(text.to_owned());
+        let (archive, epel) = (Some("https://a.example/rocky/"), "https://a.example/epel/9/$basearch");
+        assert_eq!(found(archive, "9/os"), expected("https://a.example/rocky/9/os"));
+        assert_eq!(
+            found(archive, &format!("9/os {epel}")),
+            expected(&format!("https://a.example/rocky/9/os {epel}"))
+        );
+        assert_eq!(found(None, epel), expected(epel));
+        assert_eq!(found(None, &format!("9/os {epel}")), None);
+    }
+
     #[tokio::test]
     async fn packages_are_collected_with_what_they_need_and_verified() {
         let directory = tempfile::tempdir().unwrap();
@@ -187,6 +207,9 @@ mod tests {
         let without = collected(Some(&uri), &none, "socat").await.unwrap_err();
         assert!(without.starts_with("no keys of the distribution's packages in "), "{without}");
         let nowhere = collected(None, &own, "socat").await.unwrap_err();
-        assert_eq!(nowhere, "no archive for the packages of rocky-9-arm64; set one with --archive");
+        assert_eq!(
+            nowhere,
+            "no archive for the packages of rocky-9-arm64: set --archive, or URLs in the suite"
+        );
     }
 }

@@ -89,6 +89,19 @@ mod tests {
         assert_eq!(read.path("filelists"), None);
         let text = text.replace(Sha256::of(b"open").as_str(), "OPEN");
         let text = text.replace(Sha256::of(b"compressed").as_str(), "COMPRESSED");
-        insta::assert_snapshot!(text.replace("><", ">\n<"));
+        insta::assert_snapshot!(text.replace("><", ">\n<"), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <repomd xmlns="http://linux.duke.edu/metadata/repo">
+        <revision>1800000000</revision>
+        <data type="primary">
+        <checksum type="sha256">COMPRESSED</checksum>
+        <open-checksum type="sha256">OPEN</open-checksum>
+        <location href="repodata/COMPRESSED-primary.xml.gz"/>
+        <timestamp>1800000000</timestamp>
+        <size>10</size>
+        <open-size>4</open-size>
+        </data>
+        </repomd>
+        "#);
     }
 }
