@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and so may what it is made from")]
 
-#[path = "bundle/rpm_clients.rs"]
-mod rpm_clients;
+#[path = "bundle/dnf.rs"]
+mod dnf;
+#[path = "bundle/rpm_bundle.rs"]
+mod rpm_bundle;
+#[path = "bundle/rpm_tools.rs"]
+mod rpm_tools;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

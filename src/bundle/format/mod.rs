@@ -210,5 +210,11 @@ pub enum FormatError {
     Debian(#[from] DebianError),
     /// Of RPM packages.
     #[error(transparent)]
-    Rpm(#[from] RpmError),
+    Rpm(Box<RpmError>),
+}
+
+impl From<RpmError> for FormatError {
+    fn from(error: RpmError) -> Self {
+        Self::Rpm(Box::new(error))
+    }
 }
