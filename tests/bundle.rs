@@ -2,6 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and so may what it is made from")]
 
+#[path = "bundle/dnf.rs"]
+mod dnf;
+#[path = "bundle/rpm_bundle.rs"]
+mod rpm_bundle;
+#[path = "bundle/rpm_tools.rs"]
+mod rpm_tools;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -36,10 +43,16 @@ struct TestRun {
     directory: tempfile::TempDir,
     shelf: Shelf,
     server: SocketAddr,
+    /// Entries of `operating_systems`.
+    systems: &'static str,
 }
 
 impl TestRun {
     async fn new() -> Self {
+        Self::of_systems("{distribution: debian, release: '13', suite: trixie, packages: []}").await
+    }
+
+    async fn of_systems(systems: &'static str) -> Self {
         let shelf = Shelf::default();
         let kept = shelf.clone();
         let answer = move |uri: Uri| {
@@ -47,7 +60,7 @@ impl TestRun {
             async move { found.map_or(StatusCode::NOT_FOUND.into_response(), IntoResponse::into_response) }
         };
         let server = serve(Router::new().fallback(answer)).await;
-        let run = Self { directory: tempfile::tempdir().unwrap(), shelf, server };
+        let run = Self { directory: tempfile::tempdir().unwrap(), shelf, server, systems };
         run.put("/tool", "tool of version one");
         run.put("/tool.sha256", format!("{}  tool\n", Sha256::of(b"tool of version one")));
         run
@@ -55,6 +68,21 @@ impl TestRun {
 
     fn put(&self, path: &str, content: impl AsRef<[u8]>) {
         self.shelf.lock().unwrap().insert(path.to_owned(), Bytes::copy_from_slice(content.as_ref()));
+    }
+
+    fn remove(&self, path: &str) {
+        self.shelf.lock().unwrap().remove(path).unwrap();
+    }
+
+    fn alter(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut shelf = self.shelf.lock().unwrap();
+        let mut content = shelf[path].to_vec();
+        change(&mut content);
+        shelf.insert(path.to_owned(), content.into());
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.server)
     }
 
     fn output(&self) -> PathBuf {
@@ -65,7 +93,8 @@ impl TestRun {
         let components = components.replace("SERVER", &format!("http://{}", self.server));
         format!(
             "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [amd64]\n\
-             operating_systems: [{{distribution: debian, release: '13', suite: trixie, packages: []}}]\ncomponents:\n{components}"
+             operating_systems: [{}]\ncomponents:\n{components}",
+            self.systems
         )
     }
 

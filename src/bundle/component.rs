@@ -32,7 +32,8 @@ pub struct OperatingSystem {
     pub distribution: Distribution,
     /// `VERSION_ID` of os-release(5); the major version for the Red Hat family.
     pub release: Release,
-    /// The name of the release in the distribution's archive: `trixie`.
+    /// The name of the release in the distribution's archive: `trixie`. For the Red Hat family its repositories,
+    /// separated by spaces, as URLs or as paths below the archive: `9/BaseOS/$basearch/os 9/AppStream/$basearch/os`.
     pub suite: String,
     /// Packages to bundle with their dependency closure.
     pub packages: Vec<String>,
@@ -46,6 +47,12 @@ pub struct Component {
     pub name: String,
     /// Without a leading `v`; also the version of its packages.
     pub version: String,
+    /// Of its binaries, as an SPDX expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub license: Option<String>,
+    /// URL of the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
     /// Sources of its binaries.
     pub sources: Sources,
     /// Container images to make of the binaries.
@@ -125,7 +132,7 @@ pub struct ImageComponent {
     pub user: Option<String>,
 }
 
-/// A distribution package of static binaries. Relations are written as in deb-control(5).
+/// A distribution package of static binaries. Relations are written as in deb-control(5), with Debian's names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackageComponent {

@@ -111,8 +111,7 @@ impl ComponentBuilder<'_> {
             let content = draft.content(format.directory())?;
             for package in &component.packages {
                 let work = draft.scratch(&format!("{}/{}", format.directory(), package.name))?;
-                let (version, architecture) = (component.version.as_str(), self.architecture);
-                let build = PackageBuild { package, version, architecture, binaries };
+                let build = PackageBuild { component, package, architecture: self.architecture, binaries };
                 format.build(&build, &work, &content).await?;
             }
             described.extend(format.describe(&content, &platforms).await?);

@@ -47,7 +47,9 @@ pub enum ComponentListError {
         count: usize,
     },
     /// An operating system whose packages cannot be bundled.
-    #[error("{file}: packages of {distribution} cannot be bundled; supported is debian")]
+    #[error(
+        "{file}: packages of {distribution} cannot be bundled; supported are almalinux, centos, debian, rhel and rocky"
+    )]
     Distribution {
         /// As given by the operator.
         file: String,
@@ -279,8 +281,8 @@ components:
             ),
             (
                 "operating_systems: []",
-                "operating_systems: [{distribution: rocky, release: '9', suite: '9', packages: []}]",
-                "packages of rocky cannot be bundled; supported is debian",
+                "operating_systems: [{distribution: arch, release: '9', suite: '9', packages: []}]",
+                "packages of arch cannot be bundled; supported are almalinux, centos, debian, rhel and rocky",
             ),
             (
                 "operating_systems: []",

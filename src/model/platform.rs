@@ -138,6 +138,7 @@ impl Distribution {
     pub fn package_format(&self) -> Option<PackageFormat> {
         match self.0.as_str() {
             "debian" => Some(PackageFormat::Deb),
+            "almalinux" | "centos" | "rhel" | "rocky" => Some(PackageFormat::Rpm),
             _ => None,
         }
     }

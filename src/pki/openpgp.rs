@@ -5,7 +5,8 @@
 
 use jiff::Timestamp;
 use pgp::composed::{
-    ArmorOptions, CleartextSignedMessage, Deserializable, SignedKeyDetails, SignedSecretKey,
+    ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedKeyDetails,
+    SignedSecretKey,
 };
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
@@ -38,7 +39,7 @@ pub enum OpenPgpError {
     /// The clock is before 1970 or after 2106, which OpenPGP's 32 bits cannot express.
     #[error("{now} cannot be written in an OpenPGP signature")]
     Clock { now: Timestamp },
-    /// A text is not clear-signed with this key, or another text is.
+    /// A text is not signed with this key, or another text is.
     #[error("not signed with the repository's key: {reason}")]
     NotSigned {
         /// What does not match.
@@ -126,6 +127,29 @@ impl RepositoryKey {
             return Err(not_signed("the signed text differs".to_owned()));
         }
         Ok(())
+    }
+
+    /// Signs the bytes of a text and returns the signature alone in ASCII armor, which is the form of a
+    /// `repomd.xml.asc`.
+    ///
+    /// # Errors
+    /// When the clock cannot be expressed.
+    pub fn sign_detached(&self, text: &str, now: Timestamp) -> Result<String, OpenPgpError> {
+        let key = &self.0.primary_key;
+        config(key, SignatureType::Binary, moment(now)?)
+            .and_then(|config| config.sign(key, &Password::empty(), text.as_bytes()))
+            .and_then(|made| DetachedSignature::new(made).to_armored_string(ArmorOptions::default()))
+            .map_err(signing)
+    }
+
+    /// Verifies that `signature` is one of `text` with this key.
+    ///
+    /// # Errors
+    /// [`OpenPgpError::NotSigned`].
+    pub fn verify_detached(&self, signature: &str, text: &str) -> Result<(), OpenPgpError> {
+        let not_signed = |error: pgp::errors::Error| OpenPgpError::NotSigned { reason: error.to_string() };
+        let (signature, _) = DetachedSignature::from_string(signature).map_err(not_signed)?;
+        signature.verify(&self.0.to_public_key(), text.as_bytes()).map_err(not_signed)
     }
 }
 

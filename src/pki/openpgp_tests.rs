@@ -86,6 +86,36 @@ fn a_signature_is_verified_by_key_and_text() {
 }
 
 #[test]
+fn a_detached_signature_is_verified_by_key_and_bytes() {
+    const INDEX: &str = "<repomd>\r\n <revision>1</revision>  \n</repomd>\n";
+    let signature = key().sign_detached(INDEX, NOW).unwrap();
+    assert!(signature.starts_with("-----BEGIN PGP SIGNATURE-----"), "{signature}");
+    assert_eq!(key().verify_detached(&signature, INDEX), Ok(()));
+    let refused = |key: RepositoryKey, signature: &str, text: &str| {
+        assert!(
+            matches!(key.verify_detached(signature, text), Err(OpenPgpError::NotSigned { .. })),
+            "{text}"
+        );
+    };
+    // Unlike a clear signature, it covers white space at the ends of lines.
+    refused(key(), &signature, &INDEX.replace("  \n", "\n"));
+    refused(key(), &signature, &INDEX.replace("\r\n", "\n"));
+    refused(seeded(4), &signature, INDEX);
+    refused(key(), INDEX, INDEX);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("key.gpg"), key().0.to_public_key().to_bytes().unwrap()).unwrap();
+    std::fs::write(at("repomd.xml.asc"), &signature).unwrap();
+    for (text, accepted) in [(INDEX, true), ("<repomd/>", false)] {
+        std::fs::write(at("repomd.xml"), text).unwrap();
+        let mut gpgv = Command::new("gpgv");
+        gpgv.arg("--keyring").arg(at("key.gpg")).arg(at("repomd.xml.asc")).arg(at("repomd.xml"));
+        let Some((found, output)) = run(&mut gpgv) else { continue };
+        assert_eq!(found, accepted, "{output}");
+    }
+}
+
+#[test]
 fn a_key_survives_its_armor_and_the_public_half_contains_no_secret() {
     let armor = key().to_armor().unwrap();
     let again = RepositoryKey::from_armor(&armor).unwrap();

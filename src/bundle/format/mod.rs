@@ -4,8 +4,8 @@
 //! One implementation of [`RepositoryFormat`] per [`PackageFormat`]. What differs on a host (the commands that
 //! install, hold and query packages) is `engine::apply::PackageManager`, selected by the same [`PackageFormat`].
 //!
-//! A second implementation for RPM maps to the same operations: `rpmbuild`, `createrepo_c` (one repository per
-//! platform, hence no suite), a detached signature of `repodata/repomd.xml`, and `dnf download --resolve`.
+//! In both, the indexes of a repository are signed and packages are not: an index has the digest of each, so that the
+//! bytes of a bundle do not depend on the cluster that it is used in. dnf requires `gpgcheck=0` with `repo_gpgcheck=1`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,13 +13,15 @@ use std::path::Path;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::component::{OperatingSystem, PackageComponent};
+use super::component::{Component, OperatingSystem, PackageComponent};
 use super::entry::{Draft, EntryPackage};
 use crate::model::platform::{Architecture, PackageFormat, Platform};
 use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
 pub mod debian;
+pub mod rpm;
 
+use self::rpm::RpmError;
 use debian::DebianError;
 
 /// A package format of a bundle.
@@ -65,22 +67,22 @@ pub trait RepositoryFormat: Send + Sync {
     -> Option<BTreeSet<Unmet>>;
 }
 
-/// The implementation of a format; `None` when bundles cannot contain it yet.
-pub fn of(format: PackageFormat) -> Option<&'static dyn RepositoryFormat> {
+/// The implementation of a format.
+pub fn of(format: PackageFormat) -> &'static dyn RepositoryFormat {
     match format {
-        PackageFormat::Deb => Some(&debian::Debian),
-        PackageFormat::Rpm => None,
+        PackageFormat::Deb => &debian::Debian,
+        PackageFormat::Rpm => &rpm::Rpm,
     }
 }
 
 /// All implementations.
 pub fn all() -> impl Iterator<Item = &'static dyn RepositoryFormat> {
-    [PackageFormat::Deb, PackageFormat::Rpm].into_iter().filter_map(of)
+    [PackageFormat::Deb, PackageFormat::Rpm].into_iter().map(of)
 }
 
 /// The implementation for a platform; `None` when bundles cannot contain its packages.
 pub fn of_platform(platform: &Platform) -> Option<&'static dyn RepositoryFormat> {
-    platform.distribution.package_format().and_then(of)
+    platform.distribution.package_format().map(of)
 }
 
 /// The platforms by format, in the order of [`all`]. Platforms without an implementation are omitted.
@@ -106,10 +108,10 @@ pub struct RepositoryLocation {
 /// A package to build from static binaries.
 #[derive(Debug, Clone, Copy)]
 pub struct PackageBuild<'a> {
-    /// What it contains.
+    /// What the binaries are made of.
+    pub component: &'a Component,
+    /// One of its packages: what it contains.
     pub package: &'a PackageComponent,
-    /// The component's version.
-    pub version: &'a str,
     /// Of the binaries.
     pub architecture: Architecture,
     /// Directory with the binaries by name.
@@ -143,6 +145,8 @@ pub struct IndexPaths {
 pub enum IndexSignature {
     /// The signed file contains the text (RFC 9580, section 7).
     Clear,
+    /// The signed file contains the signature alone (RFC 9580, section 10.4), in ASCII armor.
+    Detached,
 }
 
 /// An index to sign with the cluster's repository key.
@@ -164,6 +168,7 @@ impl RepositoryIndex {
     pub fn sign(&self, key: &RepositoryKey, now: Timestamp) -> Result<String, OpenPgpError> {
         match self.signature {
             IndexSignature::Clear => key.clear_sign(&self.text, now),
+            IndexSignature::Detached => key.sign_detached(&self.text, now),
         }
     }
 
@@ -174,6 +179,7 @@ impl RepositoryIndex {
     pub fn verify(&self, key: &RepositoryKey, signed: &str) -> Result<(), OpenPgpError> {
         match self.signature {
             IndexSignature::Clear => key.verify(signed, &self.text),
+            IndexSignature::Detached => key.verify_detached(signed, &self.text),
         }
     }
 }
@@ -183,7 +189,7 @@ impl RepositoryIndex {
 pub struct Unmet {
     /// The dependent package; `None` for a required package itself.
     pub package: Option<String>,
-    /// As written: `libc6 (>= 2.36) | libc6.1`.
+    /// As the package manager writes it: `libc6 (>= 2.36) | libc6.1`, `glibc >= 2.34`.
     pub needs: String,
 }
 
@@ -202,4 +208,13 @@ pub enum FormatError {
     /// Of Debian packages.
     #[error(transparent)]
     Debian(#[from] DebianError),
+    /// Of RPM packages.
+    #[error(transparent)]
+    Rpm(Box<RpmError>),
+}
+
+impl From<RpmError> for FormatError {
+    fn from(error: RpmError) -> Self {
+        Self::Rpm(Box::new(error))
+    }
 }

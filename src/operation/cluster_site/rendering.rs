@@ -129,7 +129,7 @@ fn platform(facts: &Facts) -> Result<Platform, EffectError> {
 fn repository(platform: &Platform) -> Result<(PackageFormat, RepositoryLocation), EffectError> {
     let found = || {
         let format = platform.distribution.package_format()?;
-        Some((format, format::of(format)?.location(platform)))
+        Some((format, format::of(format).location(platform)))
     };
     found().ok_or_else(|| EffectError::States {
         faults: vec![format!("no packages for {platform} in the bundle")],

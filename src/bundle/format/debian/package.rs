@@ -19,7 +19,8 @@ use crate::model::platform::Architecture;
 /// # Errors
 /// When its tree cannot be written, or dpkg-deb fails.
 pub(super) async fn build(build: &PackageBuild<'_>, work: &Path, into: &Path) -> Result<(), DebianError> {
-    let PackageBuild { package, version, architecture, binaries } = *build;
+    let PackageBuild { component, package, architecture, binaries } = *build;
+    let version = component.version.as_str();
     let size = lay_out(package, binaries, work).map_err(DebianError::write(work))?;
     let control = control(package, version, architecture, size.div_ceil(1024));
     fs::create_dir(work.join("DEBIAN"))
@@ -95,6 +96,7 @@ fn control(package: &PackageComponent, version: &str, architecture: Architecture
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::component::Component;
 
     #[tokio::test]
     async fn a_package_has_its_files_and_owners_and_is_reproducible() {
@@ -102,9 +104,10 @@ mod tests {
         let binaries = directory.path().join("bin");
         fs::create_dir(&binaries).unwrap();
         fs::write(binaries.join("tool"), "#!/bin/true\n").unwrap();
-        let package: PackageComponent = serde_saphyr::from_str(
-            "{name: tool, description: A tool, depends: [runc], files: {/opt/tool/bin/tool: tool},\
-             texts: {/lib/systemd/system/tool.service: \"[Unit]\\n\"}}",
+        let component: Component = serde_saphyr::from_str(
+            "{name: project, version: 1.2.3, sources: {}, packages: [{\
+             name: tool, description: A tool, depends: [runc], files: {/opt/tool/bin/tool: tool},\
+             texts: {/lib/systemd/system/tool.service: \"[Unit]\\n\"}}]}",
         )
         .unwrap();
         let mut made = Vec::new();
@@ -112,8 +115,8 @@ mod tests {
             let (work, into) = (directory.path().join(turn), directory.path().join(format!("{turn}-out")));
             fs::create_dir(&work).unwrap();
             let request = PackageBuild {
-                package: &package,
-                version: "1.2.3",
+                component: &component,
+                package: &component.packages[0],
                 architecture: Architecture::Amd64,
                 binaries: &binaries,
             };
