@@ -89,6 +89,6 @@ pub async fn run(command: &mut Command) -> (bool, String) {
 pub fn document(repository: &Path, kind: &str) -> PathBuf {
     let mut files = files_below(&repository.join("repodata"));
     files.retain(|file| file.to_string_lossy().ends_with(&format!("-{kind}.xml.gz")));
-    let [file] = &files[..] else { panic!("{kind}: {files:?}") };
-    file.clone()
+    assert_eq!(files.len(), 1, "{kind}: {files:?}");
+    files.remove(0)
 }

@@ -75,7 +75,7 @@ pub enum RpmError {
         source: DescribeError,
     },
     /// A package index in the cache.
-    #[error("the index entry of {path} is not one")]
+    #[error("cannot parse the cached index entry of {path}")]
     IndexEntry {
         /// The package.
         path: String,
