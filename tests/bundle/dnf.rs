@@ -122,7 +122,7 @@ async fn dnf_refuses_what_was_altered_on_the_way() {
         (
             "the package was replaced",
             |bundle| {
-                // The same size and a valid package: only the digest differs.
+                // The same size and header: only the digest differs.
                 bundle.alter(PACKAGE, |content| *content.last_mut().unwrap() ^= 1);
             },
             Some("hecksum"),
