@@ -34,6 +34,8 @@ use metalform::pki::bundle_signature::BundleSigningKey;
 
 #[path = "bundle/carried.rs"]
 mod carried;
+#[path = "support/files_below.rs"]
+mod files_below;
 
 /// What a server has, by path.
 type Shelf = Arc<Mutex<BTreeMap<String, Bytes>>>;

@@ -13,6 +13,8 @@ mod dice;
 mod downloads;
 #[path = "bundle_build/failures.rs"]
 mod failures;
+#[path = "support/files_below.rs"]
+mod files_below;
 #[path = "bundle_build/killed.rs"]
 mod killed;
 #[path = "bundle_build/repeated.rs"]

@@ -13,26 +13,14 @@ use metalform::bundle::verify::verify;
 use metalform::model::bundle_key::BundleKey;
 use metalform::pki::bundle_signature::BundleSigningKey;
 
+use super::files_below::files_below;
 use super::{TOOL, TestRun};
 
 type Entries = Vec<(String, Vec<u8>)>;
 
 /// Path → content of every file below a directory.
 fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else {
-                let name = path.strip_prefix(root).unwrap().display().to_string();
-                found.insert(name, fs::read(path).unwrap());
-            }
-        }
-    }
-    found
+    files_below(root).into_iter().map(|(name, path)| (name, fs::read(path).unwrap())).collect()
 }
 
 fn entries(archive: &Path) -> Entries {

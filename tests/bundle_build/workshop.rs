@@ -16,6 +16,7 @@ use metalform::bundle::verify;
 use metalform::model::error_chain::error_chain;
 
 use crate::dice::Dice;
+use crate::files_below::files_below;
 use crate::source_server::{Artefact, SourceServer};
 
 /// Of an artefact, in bytes.
@@ -142,18 +143,5 @@ pub fn content(seed: &str) -> Vec<u8> {
 
 /// The digest of every file below a directory.
 pub fn digests(root: &Path) -> BTreeMap<String, Sha256> {
-    let mut found = BTreeMap::new();
-    let mut directories = vec![root.to_owned()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else {
-                let name = path.strip_prefix(root).unwrap().display().to_string();
-                found.insert(name, Sha256::of_file(&path).unwrap().0);
-            }
-        }
-    }
-    found
+    files_below(root).into_iter().map(|(name, path)| (name, Sha256::of_file(&path).unwrap().0)).collect()
 }
