@@ -62,9 +62,15 @@ def member_of(node):
 
 
 def remove_member(node):
-    member = member_of(node)
-    if member:
-        etcdctl("member", "remove", f"{member['ID']:x}")
+    """Its host may have led until its power was cut a moment ago: a change that was on its way to it is lost, and proposed again."""
+
+    def removed():
+        member = member_of(node)
+        if member:
+            etcdctl("member", "remove", f"{member['ID']:x}")
+        return True
+
+    until(f"{node} is no member of etcd", 30, removed)
 
 
 def etcdctl(*words, endpoint="https://127.0.0.1:2379"):
