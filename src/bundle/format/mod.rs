@@ -18,6 +18,7 @@ use super::entry::{Draft, EntryPackage};
 use crate::model::platform::{Architecture, PackageFormat, Platform};
 use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
+mod archive_uri;
 pub mod debian;
 pub mod rpm;
 

@@ -13,6 +13,7 @@ use super::archive::DebianArchive;
 use super::{DIRECTORY, DebianError};
 use crate::bundle::entry::Draft;
 use crate::bundle::format::CollectionRequest;
+use crate::bundle::format::archive_uri::without_credentials;
 use crate::bundle::program;
 use crate::model::platform::Architecture;
 
@@ -92,22 +93,13 @@ fn without_epoch(name: &str) -> String {
     }
 }
 
-fn without_credentials(uri: &str) -> String {
-    match uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
-        Some((scheme, rest)) => format!("{scheme}://{rest}"),
-        None => uri.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn file_names_have_no_epoch_and_uris_no_password() {
+    fn file_names_have_no_epoch() {
         assert_eq!(without_epoch("conntrack_1%3a1.4.7-1_amd64.deb"), "conntrack_1.4.7-1_amd64.deb");
         assert_eq!(without_epoch("runc_1.1.15+ds1-2_amd64.deb"), "runc_1.1.15+ds1-2_amd64.deb");
-        assert_eq!(without_credentials("http://me:secret@a.example/debian"), "http://a.example/debian");
-        assert_eq!(without_credentials("http://a.example/debian"), "http://a.example/debian");
     }
 }

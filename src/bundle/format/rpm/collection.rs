@@ -12,6 +12,7 @@ use super::package::architecture;
 use super::{DIRECTORY, RpmError, pool};
 use crate::bundle::entry::Draft;
 use crate::bundle::format::CollectionRequest;
+use crate::bundle::format::archive_uri::without_credentials;
 use crate::bundle::program;
 
 /// Where distributions and administrators put the keys of package archives.
@@ -47,7 +48,12 @@ async fn download(
     command.args(["--forcearch", architecture(platform.architecture)]);
     command.args(["--downloadonly", "--downloaddir"]).arg(pool).arg("install").args(&system.packages);
     program::run(&mut command).await?;
-    Ok(format!("archive: {}", repositories.join(" ")))
+    Ok(provenance(&repositories))
+}
+
+fn provenance(repositories: &[String]) -> String {
+    let repositories: Vec<String> = repositories.iter().map(|uri| without_credentials(uri)).collect();
+    format!("archive: {}", repositories.join(" "))
 }
 
 /// dnf changes its root directory, for which any other user than root needs a user namespace.
@@ -182,6 +188,12 @@ mod tests {
         );
         assert_eq!(found(None, epel), expected(epel));
         assert_eq!(found(None, &format!("9/os {epel}")), None);
+    }
+
+    #[test]
+    fn the_provenance_has_no_password() {
+        let repositories = ["https://me:secret@a.example/9/os", "https://b.example/9"].map(str::to_owned);
+        assert_eq!(provenance(&repositories), "archive: https://a.example/9/os https://b.example/9");
     }
 
     #[tokio::test]
