@@ -129,7 +129,11 @@ impl TestRun {
 
     fn verify(&self, components: &str) -> Vec<String> {
         let list = component_list::parse("list", &self.list(components)).unwrap();
-        verify::verify(&self.output(), Some(&list), None).unwrap().iter().map(ToString::to_string).collect()
+        verify::verify(&self.output(), Some(&list), &BTreeMap::new(), None)
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 }
 

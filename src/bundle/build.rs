@@ -28,6 +28,7 @@ use super::oci_layout;
 use super::release_source::ReleaseError;
 use super::sbom::{self, SbomError};
 use super::staging::{self, Staging, StagingError};
+use super::sweep::sweep;
 use super::worker_thread::on_worker_thread;
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::{Architecture, Platform};
@@ -129,13 +130,16 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
     }
     staging::refuse_foreign(&request.output)?;
     let _lock = lock(&request.cache)?;
-    staging::sweep(&request.cache, entry::DRAFT_PREFIX)
-        .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
+    let sweep_cache = |prefix| {
+        let write = |source| BuildError::Write { path: request.cache.display().to_string(), source };
+        sweep(&request.cache, prefix).map_err(write)
+    };
+    sweep_cache(entry::DRAFT_PREFIX)?;
     let (mut parts, packages) = tokio::try_join!(components(request, events), packages(request, events))?;
     parts.extend(packages);
     let bundle = assemble(request, inputs, &parts).await?;
-    partial_file::sweep(&request.cache)
-        .map_err(|source| BuildError::Write { path: request.cache.display().to_string(), source })?;
+    // Of artefacts that no component of this list has.
+    sweep_cache(partial_file::PREFIX)?;
     let size = bundle.files.values().map(|record| record.size).sum();
     events(BundleEvent::Written { directory: request.output.clone(), files: bundle.files.len(), size });
     Ok(bundle)

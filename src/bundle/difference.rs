@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oci_spec::distribution::Reference;
 use serde::Serialize;
 
 use super::digest::Sha256;
+use super::image_name::name_and_tag;
 use super::manifest::Bundle;
 
 /// From one bundle to another.
@@ -104,7 +104,7 @@ fn items(bundle: &Bundle) -> Items {
     let components =
         bundle.versions.iter().map(|(name, version)| (BundleItem::Component, name.clone(), plain(version)));
     let images = bundle.images.iter().map(|(reference, digest)| {
-        let (name, tag) = split(reference);
+        let (name, tag) = name_and_tag(reference);
         (BundleItem::Image, name, Version { text: tag, digest: Some(format!("sha256:{digest}")) })
     });
     let packages = bundle.packages.iter().flat_map(|package| {
@@ -115,17 +115,6 @@ fn items(bundle: &Bundle) -> Items {
     });
     let all = platforms.chain(components).chain(images).chain(packages);
     all.map(|(kind, name, version)| ((kind, name), version)).collect()
-}
-
-/// Name and tag.
-fn split(reference: &str) -> (String, String) {
-    match reference.parse::<Reference>() {
-        Ok(parsed) => {
-            let name = format!("{}/{}", parsed.registry(), parsed.repository());
-            (name, parsed.tag().unwrap_or_default().to_owned())
-        }
-        Err(_) => (reference.to_owned(), String::new()),
-    }
 }
 
 #[cfg(test)]

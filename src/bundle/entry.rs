@@ -41,7 +41,7 @@ pub(super) struct Entry {
 pub struct EntryPackage {
     /// As in `bundle.yaml`.
     pub package: BundledPackage,
-    /// Text of its entry in the package index; empty where the index is generated from the files.
+    /// What the package indexes have of it, in the form of the format.
     pub index_entry: String,
 }
 

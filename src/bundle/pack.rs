@@ -3,6 +3,7 @@
 //! `bundle.yaml` and its signature come first, so that [`super::unpack`] knows each file before it arrives. The same bundle
 //! gives the same bytes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -12,6 +13,7 @@ use super::manifest::{self, Bundle, BundleManifestError};
 use super::problem::BundleProblem;
 use super::signature;
 use super::verify;
+use crate::model::parent_directory::parent_directory;
 
 /// Why no archive was written.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +23,7 @@ pub enum PackError {
     Manifest(#[from] BundleManifestError),
     /// The bundle is not what its manifest says.
     #[error("the bundle is damaged")]
-    Damaged(Vec<BundleProblem>),
+    Damaged(BTreeSet<BundleProblem>),
     /// A file of the bundle could not be read.
     #[error("cannot read {path}")]
     Read {
@@ -48,14 +50,10 @@ pub fn pack(directory: &Path, archive: &Path) -> Result<(), PackError> {
     let bundle = Bundle::read(directory)?;
     let problems = verify::files(directory, &bundle)?;
     if !problems.is_empty() {
-        return Err(PackError::Damaged(problems.into_iter().collect()));
+        return Err(PackError::Damaged(problems));
     }
     let write = |source| PackError::Write { path: archive.display().to_string(), source };
-    let parent = match archive.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(parent).map_err(write)?;
+    let mut file = tempfile::NamedTempFile::new_in(parent_directory(archive)).map_err(write)?;
     let mut tar = tar::Builder::new(BufWriter::with_capacity(1 << 20, file.as_file_mut()));
     let own = [signature::FILE_NAME, manifest::FILE_NAME];
     let own = own.into_iter().filter(|name| directory.join(name).exists());

@@ -8,11 +8,11 @@ use cyclonedx_bom::models::component::{Classification, Component, Components};
 use cyclonedx_bom::models::hash::{Hash, HashAlgorithm, HashValue, Hashes};
 use cyclonedx_bom::models::metadata::Metadata;
 use cyclonedx_bom::models::property::{Properties, Property};
-use oci_spec::distribution::Reference;
 use purl::{GenericPurl, GenericPurlBuilder};
 
 use super::content::BundledPackage;
 use super::digest::Sha256;
+use super::image_name::name_and_tag;
 use super::manifest::Bundle;
 
 /// The file name in the bundle's directory.
@@ -86,21 +86,16 @@ fn upstream(bundle: &Bundle, name: &str, version: &str) -> Result<Component, Sbo
 
 /// As purl-spec has it for `oci`: the digest is the version, and the repository a qualifier.
 fn image(reference: &str, digest: &Sha256) -> Result<Component, SbomError> {
-    let parsed = reference.parse::<Reference>().ok();
-    let tag = parsed.as_ref().and_then(Reference::tag).unwrap_or_default();
-    let repository = parsed.as_ref().map_or_else(
-        || reference.to_owned(),
-        |parsed| format!("{}/{}", parsed.registry(), parsed.repository()),
-    );
+    let (repository, tag) = name_and_tag(reference);
     let name = repository.rsplit('/').next().unwrap_or(&repository);
     let failed = failed(reference);
     let builder = GenericPurlBuilder::new("oci".to_owned(), name)
         .with_version(format!("sha256:{digest}"))
         .with_qualifier("repository_url", repository.as_str())
-        .and_then(|builder| builder.with_qualifier("tag", tag))
+        .and_then(|builder| builder.with_qualifier("tag", tag.as_str()))
         .map_err(failed)?;
     let url = url(reference, builder)?;
-    let mut made = component(Classification::Container, (&repository, tag), url);
+    let mut made = component(Classification::Container, (&repository, &tag), url);
     made.hashes = Some(hashes(digest));
     Ok(made)
 }

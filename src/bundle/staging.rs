@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::manifest;
+use super::sweep::sweep;
+use crate::model::parent_directory::parent_directory;
 
 /// Removed when dropped.
 #[derive(Debug)]
@@ -49,10 +51,7 @@ impl Staging {
     pub(super) fn new(output: &Path) -> Result<Self, StagingError> {
         refuse_foreign(output)?;
         let write = StagingError::write(output);
-        let parent = match output.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = parent_directory(output);
         let name = output.file_name().ok_or_else(|| write(io::ErrorKind::InvalidFilename.into()))?;
         let prefix = format!(".{}.new-", name.to_string_lossy());
         let make = || {
@@ -95,20 +94,6 @@ pub(super) fn refuse_foreign(output: &Path) -> Result<(), StagingError> {
     let has_entries = fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some());
     if has_entries && !output.join(manifest::FILE_NAME).exists() {
         return Err(StagingError::NotABundle { output: output.display().to_string() });
-    }
-    Ok(())
-}
-
-/// Removes the directories whose names begin like this.
-///
-/// # Errors
-/// From the operating system.
-pub(super) fn sweep(directory: &Path, prefix: &str) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(prefix) {
-            fs::remove_dir_all(entry.path())?;
-        }
     }
     Ok(())
 }

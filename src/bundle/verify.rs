@@ -1,5 +1,6 @@
 //! Verifies that a bundle is complete and unaltered, and reports all problems at once.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -21,13 +22,14 @@ use crate::state::BundleNeed;
 
 /// Checks the digest and size of every file, and that the bundle contains every component, image and package of
 /// `list`, packages with their dependency closure for each platform. `None` is the list that it was built from. No problem
-/// means that the bundle is complete.
+/// means that the bundle is complete: for hosts, with what states ask for (`needs`).
 ///
 /// # Errors
 /// Only without a manifest, or without its signature by `key`; everything else is a [`BundleProblem`].
 pub fn verify(
     directory: &Path,
     list: Option<&ComponentList>,
+    needs: &BTreeMap<BundleNeed, String>,
     key: Option<&BundleKey>,
 ) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
     let bundle = Bundle::read_signed(directory, key)?;
@@ -44,6 +46,7 @@ pub fn verify(
     for (reference, digest) in &bundle.images {
         problems.extend(image(directory, &bundle, reference, digest));
     }
+    problems.extend(unmet_needs(&bundle, needs));
     Ok(problems)
 }
 
@@ -98,7 +101,7 @@ pub fn files(directory: &Path, bundle: &Bundle) -> Result<BTreeSet<BundleProblem
     let found = file_records(directory)
         .map_err(|source| BundleManifestError::Read { path: directory.display().to_string(), source })?;
     let describe = |record: &FileRecord| format!("{} ({} bytes)", record.sha256, record.size);
-    let owners = owners(directory, bundle);
+    let owners = LazyCell::new(|| owners(directory, bundle));
     let listed = bundle.files.iter().filter_map(|(path, expected)| {
         let of = || owners.get(path).cloned();
         match found.get(path) {
@@ -135,15 +138,8 @@ fn owners(directory: &Path, bundle: &Bundle) -> BTreeMap<String, String> {
     owners
 }
 
-/// Checks that the bundle has what states ask for, packages for each of its platforms.
-///
-/// # Errors
-/// As [`Bundle::read`].
-pub fn needs(
-    directory: &Path,
-    needs: &BTreeMap<BundleNeed, String>,
-) -> Result<BTreeSet<BundleProblem>, BundleManifestError> {
-    let bundle = Bundle::read(directory)?;
+/// What states ask for and the bundle has not, packages for each of its platforms.
+fn unmet_needs(bundle: &Bundle, needs: &BTreeMap<BundleNeed, String>) -> BTreeSet<BundleProblem> {
     let images = bundle.images_by_name();
     let packages: Vec<_> =
         bundle.platforms.iter().map(|platform| (platform, bundle.packages_of(platform))).collect();
@@ -158,7 +154,7 @@ pub fn needs(
         };
         missing.into_iter().map(|what| BundleProblem::Asked { what, by: by.clone() })
     });
-    Ok(missing.collect())
+    missing.collect()
 }
 
 /// Checks the blobs of an image, from its manifest on.

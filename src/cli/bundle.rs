@@ -9,11 +9,12 @@ use super::Global;
 use super::bundle_build::{Add, Build, Remove, add, components, make, remove};
 use super::bundle_diff::{Diff, diff};
 use super::bundle_pack::{Pack, Unpack, pack_bundle, unpack_bundle};
+use super::damaged_bundle::damaged_bundle;
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
 use crate::bundle::manifest::{self, Bundle, BundleManifestError};
 use crate::bundle::signature;
-use crate::bundle::verify::{self, verify};
+use crate::bundle::verify::verify;
 use crate::model::bundle_key::BundleKey;
 use crate::pki::bundle_signature::{BundleSignatureError, BundleSigningKey};
 use crate::report::table::table;
@@ -107,17 +108,13 @@ fn check(arguments: &Verify, global: &Global) -> Result<ExitCode, Failure> {
     let list = arguments.file.as_deref().map(|file| components(Some(file))).transpose()?;
     let needs = bundle_needs(global.tree.as_deref())?;
     let failed = |error: BundleManifestError| Failure::from_error(Exit::Configuration, &error);
-    let mut problems = verify(&arguments.directory, list.as_ref(), arguments.key.as_ref()).map_err(failed)?;
-    problems.extend(verify::needs(&arguments.directory, &needs).map_err(failed)?);
+    let problems =
+        verify(&arguments.directory, list.as_ref(), &needs, arguments.key.as_ref()).map_err(failed)?;
     if problems.is_empty() {
         print(&format!("{}: complete\n", arguments.directory.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    Err(Failure {
-        exit: Exit::Host,
-        errors: problems.iter().map(ToString::to_string).collect(),
-        hints: vec![format!("build it again: metalform bundle build -o {}", arguments.directory.display())],
-    })
+    Err(damaged_bundle(&arguments.directory, &problems))
 }
 
 fn keygen(arguments: &Keygen) -> Result<ExitCode, Failure> {

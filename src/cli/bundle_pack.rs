@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::damaged_bundle::damaged_bundle;
 use super::failure::{Exit, Failure};
 use super::output::print;
 use crate::bundle::manifest::BundleManifestError;
@@ -38,14 +39,7 @@ pub(super) struct Unpack {
 
 pub(super) fn pack_bundle(arguments: &Pack) -> Result<ExitCode, Failure> {
     pack(&arguments.directory, &arguments.output).map_err(|error| match error {
-        PackError::Damaged(problems) => Failure {
-            exit: Exit::Host,
-            errors: problems.iter().map(ToString::to_string).collect(),
-            hints: vec![format!(
-                "build it again: metalform bundle build -o {}",
-                arguments.directory.display()
-            )],
-        },
+        PackError::Damaged(problems) => damaged_bundle(&arguments.directory, &problems),
         error => Failure::from_error(Exit::Configuration, &error),
     })?;
     print(&format!("{}: written\n", arguments.output.display()))?;

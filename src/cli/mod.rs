@@ -9,6 +9,7 @@ mod bundle_pack;
 pub mod check;
 pub mod clock;
 pub mod completion;
+mod damaged_bundle;
 pub mod deploy_node;
 pub mod docs;
 pub mod etcd;

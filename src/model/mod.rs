@@ -17,6 +17,7 @@ pub mod node_notice;
 pub mod one_or_many;
 pub mod operation_record;
 pub mod operation_summary;
+pub mod parent_directory;
 pub mod platform;
 pub mod recorded_phase;
 pub mod role;

@@ -21,8 +21,9 @@ pub enum BundleNeed {
 }
 
 /// A constant name: a computed one cannot be known here, and `the_shipped_tree_names_what_it_asks_for` finds it.
-static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"cluster\.(images|packages)(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"']+)["']\s*\])"#).ok()
+static ASKED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"cluster\.(images|packages)(?:\.([A-Za-z_][A-Za-z0-9_]*)|\[\s*["']([^"']+)["']\s*\])"#)
+        .expect("the pattern is a regular expression")
 });
 
 /// What the tree asks for, each with the first place that does: `states/etcd.yaml:15`. A package whose resource has a
@@ -48,8 +49,7 @@ pub fn bundle_needs(tree: &Tree, library: &Library) -> BTreeMap<BundleNeed, Stri
 }
 
 fn asked(text: &str) -> impl Iterator<Item = (usize, BundleNeed)> {
-    let found = ASKED.iter().flat_map(|pattern| pattern.captures_iter(text));
-    found.filter_map(|found| {
+    ASKED.captures_iter(text).filter_map(|found| {
         let (whole, kind) = (found.get(0)?, found.get(1)?);
         let name = found.get(2).or_else(|| found.get(3))?.as_str().to_owned();
         let need =

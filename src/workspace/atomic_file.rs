@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::model::parent_directory::parent_directory;
+
 /// How the names of temporary files begin.
 pub(super) const STAGED: &str = ".metalform-";
 
@@ -31,7 +33,7 @@ pub struct FileError {
 /// When it cannot be written; an existing file is then unchanged.
 pub fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     stage(path, content, mode)?.persist(path).map_err(|error| failed(path)(error.error))?;
-    sync(directory(path))
+    sync(parent_directory(path))
 }
 
 /// Writes a file that does not exist yet.
@@ -40,7 +42,7 @@ pub fn write(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
 /// Also when it exists.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
     stage(path, content, mode)?.persist_noclobber(path).map_err(|error| failed(path)(error.error))?;
-    sync(directory(path))
+    sync(parent_directory(path))
 }
 
 /// A file that does not exist yet and is written in parts; dropped, it leaves nothing.
@@ -78,7 +80,7 @@ impl StagedFile {
         let path = &self.path;
         self.file.as_file().sync_all().map_err(failed(path))?;
         self.file.persist_noclobber(path).map_err(|error| failed(path)(error.error))?;
-        sync(directory(path))
+        sync(parent_directory(path))
     }
 }
 
@@ -110,14 +112,14 @@ pub fn rename_new(from: &Path, to: &Path) -> Result<(), FileError> {
 /// When it cannot be removed.
 pub fn remove(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
-        Ok(()) => sync(directory(path)),
+        Ok(()) => sync(parent_directory(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(path)(error)),
     }
 }
 
 fn stage(path: &Path, content: &[u8], mode: u32) -> Result<NamedTempFile, FileError> {
-    let directory = directory(path);
+    let directory = parent_directory(path);
     create_directories(directory)?;
     let mut staged = tempfile::Builder::new()
         .prefix(STAGED)
@@ -151,10 +153,6 @@ fn is_directory(path: &Path) -> bool {
 
 fn sync(directory: &Path) -> Result<(), FileError> {
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed(directory))
-}
-
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> FileError {

@@ -11,6 +11,7 @@ use metalform::bundle::signature;
 use metalform::bundle::unpack::unpack;
 use metalform::bundle::verify::verify;
 use metalform::model::bundle_key::BundleKey;
+use metalform::model::error_chain::error_chain;
 use metalform::pki::bundle_signature::BundleSigningKey;
 
 use super::files_below::files_below;
@@ -72,12 +73,7 @@ impl Carried {
     /// The error of an archive, and its causes.
     fn unpack(&self) -> String {
         let outcome = unpack(&self.archive, &self.there, Some(&self.key));
-        let mut text = String::new();
-        let mut error = outcome.as_ref().err().map(|error| error as &dyn std::error::Error);
-        while let Some(cause) = error {
-            text += &format!("{}{cause}", if text.is_empty() { "" } else { ": " });
-            error = cause.source();
-        }
+        let text = outcome.err().map(|error| error_chain(&error)).unwrap_or_default();
         text.replace(&self.run.directory.path().display().to_string(), "TMP")
     }
 }
@@ -190,13 +186,16 @@ async fn each_file_that_is_gone_or_another_is_named_and_nothing_else() {
             }
             fs::write(&file, &content).unwrap();
             spoil();
-            let found: Vec<String> =
-                verify(&run.output(), None, None).unwrap().iter().map(ToString::to_string).collect();
+            let found: Vec<String> = verify(&run.output(), None, &BTreeMap::new(), None)
+                .unwrap()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             changes += 1;
             assert!(found.len() == 1 && found[0].starts_with(&path), "{path}, change {number}: {found:?}");
         }
         fs::write(&file, &content).unwrap();
-        assert_eq!(verify(&run.output(), None, None).unwrap(), [].into());
+        assert_eq!(verify(&run.output(), None, &BTreeMap::new(), None).unwrap(), [].into());
     }
     assert!(changes >= 60, "{changes}");
 }

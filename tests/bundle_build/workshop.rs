@@ -106,7 +106,11 @@ impl Workshop {
     /// The problems of the bundle at `output`.
     pub fn verify(&self, output: &str, components: &[&Pinned<'_>]) -> Vec<String> {
         let list = component_list::parse("list", &self.list(components)).unwrap();
-        verify::verify(&self.at(output), Some(&list), None).unwrap().iter().map(ToString::to_string).collect()
+        verify::verify(&self.at(output), Some(&list), &BTreeMap::new(), None)
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// Names in the cache that begin with this.

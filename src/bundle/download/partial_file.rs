@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::digest::Sha256;
 
 /// Prefix of the names of partial files and their records in the cache.
-const PREFIX: &str = ".partial-";
+pub(in crate::bundle) const PREFIX: &str = ".partial-";
 
 /// An incomplete file and the record of its origin.
 pub(super) struct PartialFile {
@@ -136,20 +136,6 @@ impl PartialFile {
     }
 }
 
-/// Removes the partial files of downloads that no build needs any more.
-///
-/// # Errors
-/// From the operating system.
-pub(in crate::bundle) fn sweep(directory: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            remove(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -160,6 +146,7 @@ fn remove(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bundle::sweep::sweep;
 
     #[test]
     fn a_file_is_resumed_only_as_what_it_began_as() {
@@ -203,7 +190,7 @@ mod tests {
 
         file.remove().unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "the other two");
-        sweep(directory.path()).unwrap();
+        sweep(directory.path(), PREFIX).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

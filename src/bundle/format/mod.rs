@@ -20,10 +20,14 @@ use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
 mod archive_uri;
 pub mod debian;
+mod gzip;
 pub mod rpm;
 
 use self::rpm::RpmError;
 use debian::DebianError;
+
+/// Who answers for the packages that metalform builds.
+const MAINTAINER: &str = "metalform <packages@metalform.dev>";
 
 /// A package format of a bundle.
 #[async_trait]

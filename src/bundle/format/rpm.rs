@@ -15,6 +15,7 @@ use super::{
 use crate::bundle::content::BundledPackage;
 use crate::bundle::entry::{Draft, EntryError, EntryPackage};
 use crate::bundle::program::ProgramError;
+use crate::bundle::worker_thread::on_worker_thread;
 use crate::model::platform::Platform;
 
 mod closure;
@@ -132,7 +133,9 @@ impl RepositoryFormat for Rpm {
         content: &Path,
         platforms: &[Platform],
     ) -> Result<Vec<EntryPackage>, FormatError> {
-        Ok(describe(content, platforms)?)
+        let (content, platforms) = (content.to_owned(), platforms.to_vec());
+        // It reads every package.
+        Ok(on_worker_thread(move || describe(&content, &platforms)).await?)
     }
 
     async fn write_indexes(

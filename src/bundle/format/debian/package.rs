@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::{DebianError, file_name};
 use crate::bundle::SOURCE_DATE_EPOCH;
 use crate::bundle::component::PackageComponent;
-use crate::bundle::format::PackageBuild;
+use crate::bundle::format::{MAINTAINER, PackageBuild};
 use crate::bundle::program;
 use crate::model::platform::Architecture;
 
@@ -73,7 +73,7 @@ fn open_directories(directory: &Path) -> io::Result<()> {
 /// A control file (deb-control(5)); `kibibytes` is the installed size.
 fn control(package: &PackageComponent, version: &str, architecture: Architecture, kibibytes: u64) -> String {
     let mut text = format!(
-        "Package: {}\nVersion: {version}\nArchitecture: {}\nMaintainer: metalform <packages@metalform.dev>\n\
+        "Package: {}\nVersion: {version}\nArchitecture: {}\nMaintainer: {MAINTAINER}\n\
          Installed-Size: {kibibytes}\n",
         package.name,
         architecture.as_str()

@@ -2,10 +2,9 @@
 //! signs them with the cluster's key.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
-use flate2::{Compression, GzBuilder};
 use jiff::Timestamp;
 use tokio::process::Command;
 
@@ -13,6 +12,7 @@ use super::{DIRECTORY, DebianError, stanza};
 use crate::bundle::content::BundledPackage;
 use crate::bundle::digest::Sha256;
 use crate::bundle::entry::EntryPackage;
+use crate::bundle::format::gzip::gzip;
 use crate::bundle::program;
 use crate::model::platform::{Architecture, Platform};
 
@@ -71,10 +71,9 @@ pub(super) fn write_suite(
     for platform in platforms {
         let served = packages.iter().filter(|entry| entry.package.platforms.contains(platform));
         let text = served.map(|entry| entry.index_entry.as_str()).collect::<Vec<_>>().join("\n");
-        let mut compressed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
-        compressed.write_all(text.as_bytes())?;
+        let compressed = gzip(text.as_bytes())?;
         let name = index_name(platform.architecture);
-        indexes.extend([(name.clone(), text.into_bytes()), (format!("{name}.gz"), compressed.finish()?)]);
+        indexes.extend([(name.clone(), text.into_bytes()), (format!("{name}.gz"), compressed)]);
     }
     for (name, content) in &indexes {
         let path = dists.join(name);

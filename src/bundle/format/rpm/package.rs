@@ -12,13 +12,12 @@ use rpm::{BuildConfig, CompressionWithLevel, FileOptions, PackageBuilder, Timest
 
 use super::{RpmError, relation};
 use crate::bundle::SOURCE_DATE_EPOCH;
-use crate::bundle::format::PackageBuild;
+use crate::bundle::format::{MAINTAINER, PackageBuild};
+use crate::bundle::worker_thread::on_worker_thread;
 use crate::model::platform::Architecture;
 
 /// Each version is packaged once: what changes a package changes the bundle's version of it.
 const RELEASE: &str = "1";
-
-const MAINTAINER: &str = "metalform <packages@metalform.dev>";
 
 /// Directories that the distribution's packages own (`filesystem` and `systemd` of Enterprise Linux 9). A package owns
 /// every other directory of its files, so that it is removed with the last of them.
@@ -53,11 +52,8 @@ pub(super) async fn build(build: &PackageBuild<'_>, into: &Path) -> Result<(), R
     fs::create_dir_all(into).map_err(RpmError::write(into))?;
     let into = into.to_owned();
     // Compression takes seconds.
-    let built = tokio::task::spawn_blocking(move || builder.build()?.write_to(into)).await;
-    match built {
-        Ok(outcome) => outcome.map(|_| ()).map_err(failed),
-        Err(stopped) => Err(failed(rpm::Error::Io(std::io::Error::other(stopped)))),
-    }
+    on_worker_thread(move || builder.build()?.write_to(into)).await.map_err(failed)?;
+    Ok(())
 }
 
 /// The version of a package: what precedes a release (`1.0-rc.1`) is written with `~`, and orders before it.

@@ -4,11 +4,10 @@
 //! `repomd.xml` with the cluster's key.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use flate2::{Compression, GzBuilder};
 use jiff::Timestamp;
 use quick_xml::se::SeError;
 use rpm::PackageMetadata;
@@ -27,6 +26,7 @@ use repomd::RepositoryDocuments;
 use xml::PackageVersion;
 
 use crate::bundle::digest::Sha256;
+use crate::bundle::format::gzip::gzip;
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
@@ -117,9 +117,7 @@ pub(super) fn write(repository: &Path, packages: &[IndexEntries], date: Timestam
             text.push('\n');
         }
         text.push_str(&format!("</{root}>\n"));
-        let mut compressed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
-        compressed.write_all(text.as_bytes())?;
-        let compressed = compressed.finish()?;
+        let compressed = gzip(text.as_bytes())?;
         let path = documents.add(kind, text.as_bytes(), &compressed);
         fs::write(repository.join(path), compressed)?;
     }

@@ -1,0 +1,15 @@
+//! Compressed indexes: the same content gives the same bytes.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder};
+
+/// Without a name and a time.
+///
+/// # Errors
+/// When there is no memory.
+pub(super) fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressed = GzBuilder::new().mtime(0).write(Vec::new(), Compression::default());
+    compressed.write_all(content)?;
+    compressed.finish()
+}
