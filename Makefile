@@ -118,7 +118,9 @@ lab-up:
 	@$(LAB)/prerequisites lab
 	@$(LAB)/lab up
 
+# The second one is that of `scenarios/run --labs 2`; it restores what it found, so it goes first.
 lab-down:
+	@METALFORM_LAB=$${METALFORM_LAB:-mfl}2 $(LAB)/lab down
 	@$(LAB)/lab down
 
 prerequisites:

@@ -21,23 +21,26 @@ from nspawn import kernel  # noqa: E402  (needs the path set above)
 
 
 def observe(prefix):
-    """Lines by what they are about; two observations are equal if nothing changed."""
+    """Lines by what they are about; two observations are equal if nothing changed.
+
+    Things of this lab, and of those beside it that `scenarios/run --labs` makes: their prefix has a number after it.
+    """
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         mounts = [line.split(" - ")[0].split()[4] + " " + line.split(" - ")[1].strip() for line in file]
     cgroups = subprocess.run(
-        ["find", "/sys/fs/cgroup", "-name", f"{prefix}-*"], capture_output=True, text=True, check=False
+        ["find", "/sys/fs/cgroup", "-regex", f".*/{prefix}[0-9]*-[^/]*"], capture_output=True, text=True, check=False
     ).stdout.split()
     return {
         "the machine's own mounts": sorted(m for m in mounts if re.match(r"/( |sys|proc|dev)", m)),
         "mounts of the lab": sorted(m for m in mounts if prefix in m or "/run/metalform-lab" in m),
-        "network namespaces": sorted(n for n in _entries("/run/netns") if n.startswith(f"{prefix}-")),
+        "network namespaces": sorted(n for n in _entries("/run/netns") if re.match(rf"{prefix}\d*-", n)),
         "the machine's links": _ip_words("link", 2),
         "the machine's routes": _ip_words("route", None),
         "the kernel's settings": [f"{name} {value}" for name, value in kernel.settings().items()],
         "cgroups": sorted(cgroups),
         "processes": processes(prefix),
-        "run directory": [e for e in _entries("/run/metalform-lab") if e == prefix],
-        "nspawn's bookkeeping": [e for e in _entries("/run/systemd/nspawn/propagate") if e.startswith(f"{prefix}-")],
+        "run directory": [e for e in _entries("/run/metalform-lab") if re.fullmatch(rf"{prefix}\d*", e)],
+        "nspawn's bookkeeping": [e for e in _entries("/run/systemd/nspawn/propagate") if re.match(rf"{prefix}\d*-", e)],
     }
 
 
@@ -53,14 +56,14 @@ def processes(prefix):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
-                in_cgroup = f"/{prefix}-" in file.read()
+                in_cgroup = re.search(rf"/{prefix}\d*-", file.read())
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 command = file.read().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
         if not command:
             continue  # dead, and waiting only for the machine's init to notice
-        if in_cgroup or (f"{prefix}-" in command and "nspawn" in command):
+        if in_cgroup or (re.search(rf"\b{prefix}\d*-", command) and "nspawn" in command):
             found.append(f"{pid} {command[:80]}")
     return found
 
