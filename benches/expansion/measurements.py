@@ -4,8 +4,9 @@ import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from checks import Failed
-from cluster import BOOTSTRAP, NODES, SPARES, apply, authorise, delete_node, discard, fresh, lab, manifest, metalform
+import machine_pool as pool
+from checks import Failed, until
+from cluster import BOOTSTRAP, NODES, SPARES, apply, authorise, delete_node, discard, fresh, kubectl, lab, manifest, metalform
 from control_plane_node import ETCD, MASTER, accept_host_key, forget, introduce
 from floor import Prepared, remove
 from hand_over import hand_over
@@ -74,6 +75,20 @@ class Measurements:
         with self._clock.measure("kubeadm join, all installed"):
             joinable.join()
         delete_node(HOST)
+
+    def machine(self):
+        """From a MachineDeployment to its Machine that is available, on a clean host of the pool; beside `deploy-node` of that host."""
+        pool.add(HOST)
+        until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
+        with self._clock.measure("machine"):
+            pool.create(1)
+            available = "--for=jsonpath={.status.availableReplicas}=1"
+            kubectl("wait", "-n", pool.NAMESPACE, f"machinedeployment/{pool.NAME}", available, f"--timeout={_PATIENCE}s", timeout=_PATIENCE)
+        pool.end([HOST])
+        _introduce_worker(HOST)
+        with self._clock.measure("deploy-node of its host"):
+            run("deploy-node", HOST)
+        run("remove-node", HOST)
 
     def worker_of_30(self):
         """The same while the API has so many Nodes more."""

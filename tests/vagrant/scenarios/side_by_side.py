@@ -1,7 +1,7 @@
 """Scenarios shared out over several labs of this machine, each with a demo cluster of its own.
 
-A scenario waits for real programs most of the time: two labs on two processors take little more than half the time
-of one. The first lab is the caller's and stays up; the others are brought up for the run and taken down after it.
+An idle demo cluster takes 0.4 of a processor: it pays from two processors a lab on. The first lab is the caller's and
+stays up; the others are brought up for the run and taken down after it.
 """
 
 import os
