@@ -103,12 +103,19 @@ fn log_script(logs: &str) -> String {
     )
 }
 
+/// What a program reports when a write fails with ENOSPC.
+const DISK_FULL: &str = "no space left on device";
+
 /// The last line of a container's log that reads like an error, else the last one with text: a program prints its usage
-/// after the flag that it does not know, and a stack after a panic. A line is time, stream, tag, text.
+/// after the flag that it does not know, and a stack after a panic. A full disk of the last minute comes before others,
+/// which follow from it. A line is time, stream, tag, text.
 fn line_script(log: &str) -> String {
     format!(
         "l=$(tail -n 100 {log} 2>/dev/null | grep -v '^[^ ]* [^ ]* [^ ]* *$')\n\
-         e=$(printf '%s\\n' \"$l\" | grep -i {ERRORS} | tail -n 1)\n\
+         s=$(date -d \"@$(($(date +%s) - 60))\" +%Y-%m-%dT%H:%M:%S)\n\
+         e=$(printf '%s\\n' \"$l\" | awk -v s=\"$s\" '$1 >= s' | grep -i '{DISK_FULL}' | tail -n 1)\n\
+         test -z \"$e\" || printf 'full '\n\
+         e=${{e:-$(printf '%s\\n' \"$l\" | grep -i {ERRORS} | tail -n 1)}}\n\
          printf '%s\\n' \"${{e:-$(printf '%s\\n' \"$l\" | tail -n 1)}}\" | head -c {LINE}"
     )
 }
@@ -129,10 +136,11 @@ fn container_report(text: &str) -> ContainerReport {
     if !running && exits == 0 {
         return ContainerReport { files, ..ContainerReport::default() };
     }
+    let (disk_full, log) = log.trim().strip_prefix("full ").map_or((false, log.trim()), |log| (true, log));
     // A container log line (CRI): time, stream, tag, text.
-    let line = log.trim().splitn(4, ' ').nth(3).unwrap_or_default();
+    let line = log.splitn(4, ' ').nth(3).unwrap_or_default();
     let last_line = line.trim().to_owned();
-    ContainerReport { running: Some(running), exits, recent_exits: exits, age, last_line, files }
+    ContainerReport { running: Some(running), exits, recent_exits: exits, age, last_line, files, disk_full }
 }
 
 #[cfg(test)]
@@ -178,6 +186,28 @@ mod tests {
                 let output = run(shell, &plain(script.clone()));
                 let text = format!("starts 0\nrunning no\n\n{}", String::from_utf8_lossy(&output.stdout));
                 assert_eq!(container_report(&text).last_line, expected, "{shell}: {lines:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_disk_of_the_last_minute_comes_before_what_follows_from_it() {
+        let now = jiff::Zoned::now();
+        let stamp = |seconds: i64| {
+            let time = now.checked_sub(jiff::Span::new().seconds(seconds)).unwrap();
+            time.strftime("%Y-%m-%dT%H:%M:%S.123456789%:z").to_string()
+        };
+        let full = "failed to save KV snapshot: write /var/lib/etcd/member/snap/tmp1: no space left on device";
+        for (age, expected) in [(5, (true, full)), (300, (false, "failed to publish local member"))] {
+            let mut log = tempfile::NamedTempFile::new().unwrap();
+            writeln!(log, "{} stderr F {full}", stamp(age)).unwrap();
+            writeln!(log, "{} stderr F failed to publish local member", stamp(1)).unwrap();
+            let script = line_script(log.path().to_str().unwrap());
+            for shell in shells() {
+                let output = run(shell, &plain(script.clone()));
+                let text = format!("starts 0\nrunning yes\n\n{}", String::from_utf8_lossy(&output.stdout));
+                let report = container_report(&text);
+                assert_eq!((report.disk_full, report.last_line.as_str()), expected, "{shell}: {age}");
             }
         }
     }
@@ -246,6 +276,7 @@ mod tests {
             age: Duration::from_secs(7),
             last_line: "unknown flag: --bogus".to_owned(),
             files: Some(4711),
+            disk_full: false,
         };
         assert_eq!(container_report(text), expected);
         let running = container_report("starts 0\nrunning yes\n\n2026-11-21T22:00:00.1Z stderr F ready\n");

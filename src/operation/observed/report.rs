@@ -38,6 +38,8 @@ pub struct ContainerReport {
     pub last_line: String,
     /// Of etcd: the size of its files, bytes.
     pub files: Option<u64>,
+    /// Its last line, of the last minute, is that no space is left on a device.
+    pub disk_full: bool,
 }
 
 impl UnitReport {
@@ -72,6 +74,10 @@ impl ContainerReport {
     /// Why it does not run; `None` when it does.
     pub fn complaint(&self, name: &str) -> Option<String> {
         match self.running {
+            // etcd keeps running without the snapshot that it cannot save.
+            Some(true) if self.disk_full => {
+                Some(with_line(format!("container {name} cannot write: its disk is full"), &self.last_line))
+            }
             Some(true) => None,
             None => Some(format!("container {name} was not created")),
             Some(false) => Some(with_line(
@@ -83,7 +89,8 @@ impl ContainerReport {
 
     /// Why it will not run without a person.
     pub fn hopeless(&self, name: &str) -> Option<String> {
-        self.complaint(name).filter(|_| self.running == Some(false) && self.recent_exits >= FAILURES)
+        let fails = self.running == Some(false) && self.recent_exits >= FAILURES;
+        self.complaint(name).filter(|_| fails || self.disk_full)
     }
 }
 
@@ -141,5 +148,18 @@ mod tests {
         assert!(container.hopeless("etcd").is_some());
         container.running = Some(true);
         assert_eq!(container.complaint("etcd"), None);
+    }
+
+    #[test]
+    fn a_container_without_space_is_given_up_while_it_runs() {
+        let container = ContainerReport {
+            running: Some(true),
+            last_line: "failed to save KV snapshot: no space left on device".to_owned(),
+            disk_full: true,
+            ..ContainerReport::default()
+        };
+        let complaint = "container etcd cannot write: its disk is full: failed to save KV snapshot: no space left on device";
+        assert_eq!(container.complaint("etcd").as_deref(), Some(complaint));
+        assert_eq!(container.hopeless("etcd").as_deref(), Some(complaint));
     }
 }
