@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::host_access::HostAccess;
-use super::member_data_turn::MEMBER_DATA_TURN;
+use super::script_turn::member_data_turn;
 use crate::engine::host::HostError;
 use crate::etcd::recovery::{DiskState, MemberCopy};
 use crate::model::shell_word::quote_all;
@@ -52,7 +52,8 @@ impl MemberHost {
     /// When one of them does not end.
     pub async fn set_aside(&self, api_server: Option<&str>) -> Result<(), HostError> {
         let script = format!(
-            "pods='etcd {CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{}\n{SET_ASIDE}",
+            "pods='etcd {CONTROL_PLANE}'\n{}{STOP}\n{}\n{SET_ASIDE}",
+            member_data_turn(),
             without_control_plane(api_server)
         );
         self.run("etcd-data:set aside", script, Vec::new()).await.map(drop)
@@ -65,7 +66,7 @@ impl MemberHost {
     /// When it does not end.
     pub async fn stop_control_plane(&self, api_server: Option<&str>) -> Result<(), HostError> {
         let remove = without_control_plane(api_server);
-        let script = format!("pods='{CONTROL_PLANE}'\n{MEMBER_DATA_TURN}{STOP}\n{remove}");
+        let script = format!("pods='{CONTROL_PLANE}'\n{}{STOP}\n{remove}", member_data_turn());
         self.run("static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
@@ -89,8 +90,8 @@ impl MemberHost {
         let SoleMember { name, peer_url, image } = member;
         let size = payload.len().to_string();
         let arguments = quote_all([image.as_str(), name, peer_url, source, &size]);
-        let script =
-            format!("set -- {arguments}\npods='etcd kube-apiserver'\n{MEMBER_DATA_TURN}{STOP}\n{RECOVER}");
+        let turn = member_data_turn();
+        let script = format!("set -- {arguments}\npods='etcd kube-apiserver'\n{turn}{STOP}\n{RECOVER}");
         self.run("etcd-data:recover", script, payload).await.map(drop)
     }
 

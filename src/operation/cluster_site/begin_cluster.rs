@@ -7,7 +7,7 @@ use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
 use crate::operation::effect::Returned;
 use crate::operation::goal::{client_url, peer_url};
-use crate::operation::member_data_turn::MEMBER_DATA_TURN;
+use crate::operation::script_turn::member_data_turn;
 use crate::operation::site::EffectError;
 
 const SCRIPT: &str = include_str!("begin_cluster.sh");
@@ -25,6 +25,6 @@ impl ClusterSite {
         })?;
         let (peer_url, client_url) = (peer_url(address), client_url(address));
         let arguments = quote_all([self.goal.name.as_str(), &peer_url, &client_url, &image]);
-        self.run("etcd:begin", &format!("set -- {arguments}\n{MEMBER_DATA_TURN}{SCRIPT}")).await
+        self.run("etcd:begin", &format!("set -- {arguments}\n{}{SCRIPT}", member_data_turn())).await
     }
 }

@@ -197,7 +197,8 @@ mod tests {
             let time = now.checked_sub(jiff::Span::new().seconds(seconds)).unwrap();
             time.strftime("%Y-%m-%dT%H:%M:%S.123456789%:z").to_string()
         };
-        let full = "failed to save KV snapshot: write /var/lib/etcd/member/snap/tmp1: no space left on device";
+        let full =
+            "failed to save KV snapshot: write /var/lib/etcd/member/snap/tmp1: no space left on device";
         for (age, expected) in [(5, (true, full)), (300, (false, "failed to publish local member"))] {
             let mut log = tempfile::NamedTempFile::new().unwrap();
             writeln!(log, "{} stderr F {full}", stamp(age)).unwrap();

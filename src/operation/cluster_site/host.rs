@@ -7,8 +7,8 @@ use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostAccess, HostPlan};
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
-use crate::operation::member_data_turn::MEMBER_DATA_TURN;
 use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::script_turn::member_data_turn;
 use crate::operation::site::EffectError;
 use crate::operation::survey;
 use crate::pki::authority::Authority;
@@ -89,13 +89,13 @@ impl ClusterSite {
 
     pub(super) async fn set_aside_member_data(&self) -> Result<Returned, EffectError> {
         let script = concat!(include_str!("stop_pods.sh"), include_str!("set_aside_member_data.sh"));
-        self.run("etcd-data:set aside", &format!("{MEMBER_DATA_TURN}{script}")).await
+        self.run("etcd-data:set aside", &(member_data_turn() + script)).await
     }
 
     /// Looks once more whether there is data: with etcd stopped, none can come any more.
     pub(super) async fn remove_member_manifest(&self) -> Result<Returned, EffectError> {
         let script = concat!(include_str!("stop_pods.sh"), include_str!("remove_member_manifest.sh"));
-        self.run("static_pod:etcd", &format!("{MEMBER_DATA_TURN}{script}")).await
+        self.run("static_pod:etcd", &(member_data_turn() + script)).await
     }
 
     pub(super) async fn restart_kubelet(&self) -> Result<Returned, EffectError> {

@@ -1,4 +1,4 @@
-# After inventory.sh: records, once, what there is before metalform changes anything.
+# After inventory.sh: records, once, what there is before metalform changes anything. A killed run's script ends first.
 set -e
 before=/var/lib/metalform/before
 test ! -e "$before" || exit 0

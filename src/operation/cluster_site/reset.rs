@@ -13,6 +13,7 @@ use crate::operation::host_reset::traces::{PACKAGE_USERS, Traces};
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
+use crate::operation::script_turn::host_record_turn;
 use crate::operation::site::EffectError;
 use crate::state::Compiled;
 
@@ -23,12 +24,12 @@ impl ClusterSite {
     /// Nothing where it was recorded before, or metalform has changed the host without a record.
     pub(super) async fn record_host(&self) -> Result<(), EffectError> {
         let script = concat!(include_str!("inventory.sh"), include_str!("record_host.sh"));
-        self.output("host:record", script.to_owned()).await.map(drop)
+        self.output("host:record", host_record_turn() + script).await.map(drop)
     }
 
     /// Which packages came with those of the node.
     pub(super) async fn record_packages(&self) -> Result<(), EffectError> {
-        self.output("host:record", include_str!("record_packages.sh").to_owned()).await.map(drop)
+        self.output("host:record", host_record_turn() + include_str!("record_packages.sh")).await.map(drop)
     }
 
     pub(super) async fn plan_removal(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
@@ -121,4 +122,58 @@ fn recorded(printed: &str) -> Option<HostInventory> {
 fn words<T: AsRef<str>>(variable: &str, names: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
     format!("{variable}='{}'\n", names.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, OpenOptions};
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::engine::shells::{run, shells};
+    use crate::transport::Program;
+
+    #[test]
+    fn what_a_killed_run_still_records_is_what_the_next_one_finds() {
+        for shell in shells() {
+            let root = tempfile::tempdir().unwrap();
+            let path = |name: &str| root.path().join(name);
+            fs::create_dir(path("etc")).unwrap();
+            let began = path("began");
+            std::process::Command::new("mkfifo").arg(&began).status().unwrap();
+            let program = |inventory: &str| {
+                let script = format!("inventory() {{ {inventory}; }}\n{}", include_str!("record_host.sh"));
+                let script = (host_record_turn() + &script)
+                    .replace("/run/metalform", path("run").to_str().unwrap())
+                    .replace("/var/lib/metalform", path("lib").to_str().unwrap())
+                    .replace("-C / ", &format!("-C {} ", root.path().display()));
+                Program { script, payload: Vec::new() }
+            };
+            let killed = program(&format!("read -r line <{} || true; echo killed", began.display()));
+            let next = program("echo next");
+            std::thread::scope(|scope| {
+                let killed = scope.spawn(|| run(shell, &killed));
+                // Opened once the script reads from it.
+                let release = OpenOptions::new().write(true).open(&began).unwrap();
+                let next = scope.spawn(|| run(shell, &next));
+                let lock = File::open(path("run/host-record.lock")).unwrap().metadata().unwrap().ino();
+                let deadline = Instant::now() + Duration::from_secs(30);
+                while !next.is_finished() && !waits_for(lock) {
+                    assert!(Instant::now() < deadline, "{shell}: neither waits nor ends");
+                    std::thread::yield_now();
+                }
+                drop(release);
+                assert_eq!(killed.join().unwrap().status, 0, "{shell}");
+                assert_eq!(next.join().unwrap().status, 0, "{shell}");
+            });
+            assert_eq!(fs::read_to_string(path("lib/before/inventory")).unwrap(), "killed\n", "{shell}");
+        }
+    }
+
+    /// Whether a process waits for the lock on this file.
+    fn waits_for(inode: u64) -> bool {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{inode} ")))
+    }
 }

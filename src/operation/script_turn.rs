@@ -1,8 +1,28 @@
-//! Turns of scripts that work on the data of etcd on one host.
+//! Turns of scripts that work on the same files of one host.
 
-/// The beginning of each such script. A run that is killed does not end its script: without turns, that of the next run
-/// would work on the same files at the same time. Waits for up to 100 s.
-pub(super) const MEMBER_DATA_TURN: &str = include_str!("member_data_turn.sh");
+/// The beginning of each script that works on etcd's data.
+pub(super) fn member_data_turn() -> String {
+    script_turn("etcd-data", "the data of etcd")
+}
+
+/// The beginning of each script that records what the host was.
+pub(super) fn host_record_turn() -> String {
+    script_turn("host-record", "the record of this host")
+}
+
+/// A run that is killed does not end its script: without turns, that of the next run would work on the same files at the
+/// same time. Waits for up to 100 s. The lock is released when the shell ends; what may outlive it must not inherit
+/// descriptor 9.
+fn script_turn(lock: &str, work: &str) -> String {
+    format!(
+        "mkdir -p /run/metalform\n\
+         exec 9>/run/metalform/{lock}.lock\n\
+         if ! flock -w 100 9; then\n\
+         echo 'a run of metalform that was killed still works on {work}' >&2\n\
+         exit 1\n\
+         fi\n"
+    )
+}
 
 #[cfg(test)]
 mod tests {
@@ -15,7 +35,7 @@ mod tests {
     #[test]
     fn a_script_begins_when_the_one_before_it_has_ended() {
         let root = tempfile::tempdir().unwrap();
-        let turn = MEMBER_DATA_TURN
+        let turn = member_data_turn()
             .replace("/run/metalform", root.path().to_str().unwrap())
             .replace("flock -w 100", "flock -w 0");
         let program = Program { script: format!("{turn}echo begins\n"), payload: Vec::new() };
