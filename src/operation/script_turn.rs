@@ -18,7 +18,7 @@ fn script_turn(lock: &str, work: &str) -> String {
         "mkdir -p /run/metalform\n\
          exec 9>/run/metalform/{lock}.lock\n\
          if ! flock -w 100 9; then\n\
-         echo 'a run of metalform that was killed still works on {work}' >&2\n\
+         echo 'the script of a run that was killed still works on {work}' >&2\n\
          exit 1\n\
          fi\n"
     )
