@@ -14,6 +14,8 @@ WORKLOAD = "scenario-machines"
 ALONE = "alone"
 # Of the pods of the workload, as many run at any time.
 BUDGET = 2
+# Seconds. The node lifecycle controller looks at Nodes every 5 s; its taint of one that was not Ready goes with a look.
+TAINT_REMOVED = 15
 # Service accounts: one that may read the metrics, and one that may not.
 READER, OTHER = "scenario-metrics-reader", "scenario-metrics-other"
 # Prints the response of the controllers' /metrics to a request with the token that is on the standard input.
@@ -59,8 +61,7 @@ def described():
         expect_equal("name of the Node", node["metadata"]["name"], host)
         expect_equal("provider ID", node["spec"]["providerID"], f"metalform://{host}/{uid}")
         expect_equal("label", node["metadata"]["labels"].get("scenario"), "machines")
-        taints = [(taint["key"], taint.get("value"), taint["effect"]) for taint in node["spec"].get("taints", [])]
-        expect_equal("taints", taints, [("scenario", "machines", "PreferNoSchedule")])
+        until(f"{host} has the taint of its Machine and no other", TAINT_REMOVED, lambda: _has_only_its_taint(host))
 
 
 @check("metalform machine list and describe, and host list show them")
@@ -148,6 +149,12 @@ def deleted():
     kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE, "--wait=false")
     until("no Machine is left", pool.ROLLED, lambda: not pool.machines())
     until("all hosts are available", pool.ROLLED, lambda: pool.states() == dict.fromkeys(POOL, "Available"))
+
+
+def _has_only_its_taint(node):
+    taints = [(taint["key"], taint.get("value"), taint["effect"]) for taint in get("node", node)["spec"].get("taints", [])]
+    expect_equal("taints", taints, [("scenario", "machines", "PreferNoSchedule")])
+    return True
 
 
 def _run_workload():
