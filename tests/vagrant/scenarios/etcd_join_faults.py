@@ -123,9 +123,9 @@ def cut_link_for_good():
 
 
 def kill_leader(writer):
-    """100 MB at 10 Mbit/s take 80 s."""
+    """40 MB at 10 Mbit/s take 32 s."""
     begin()
-    writer.fill(100)
+    writer.fill(40)
     leader = _leader()
     with _strike("prepares the member") as running:
         lab("slow", NODE, "--line", "10")

@@ -1,5 +1,6 @@
 """A wait whose cause is on the host ends within 20 s of it: the error names unit, container or host, and the last line."""
 
+import functools
 import re
 import time
 
@@ -37,8 +38,7 @@ PROGRAMS = {
 }
 
 
-@check("a kubelet that is {}", each=sample("wait_causes: units", PROGRAMS, 1))
-def kubelet_fails(what):
+def _kubelet_fails(what):
     program, last_line = PROGRAMS[what]
     _begin("node", prepare=lambda: _replace_kubelet(program))
     with Deployment(NODE) as running:
@@ -65,8 +65,7 @@ CRASHES = {
 }
 
 
-@check("{} that crashes for a flag it does not know", each=sample("wait_causes: containers", CRASHES, 1))
-def container_crashes(name):
+def _container_crashes(name):
     _begin(MASTER, *([ETCD] if name == "etcd" else []))
     template, before, code = CRASHES[name]
     push_tree(TREE, template, before, f"{before}\n        - {FLAG}")
@@ -94,8 +93,7 @@ WAITS = {
 }
 
 
-@check("the power is cut while the deployment waits for {}", each=sample("wait_causes: waits", WAITS, 1))
-def power_is_cut(what):
+def _power_is_cut(what):
     roles, line = WAITS[what]
     mute = what == "the kubelet to register"
     _begin(*roles, prepare=lambda: _replace_kubelet(_MUTE) if mute else None)
@@ -109,12 +107,7 @@ def power_is_cut(what):
 # --- what is waited for is not on the host: its class decides the exit code
 
 
-@check("{}", each=sample("wait_causes: classes", ["etcd with a voter away", "an API that is gone"], 1))
-def class_decides(what):
-    {"etcd with a voter away": _etcd, "an API that is gone": _api}[what]()
-
-
-def _etcd():
+def _voter_is_away():
     away = "master-2"
     _begin(MASTER, ETCD)
     lab("power-off", away)
@@ -129,7 +122,7 @@ def _etcd():
     expect(away in "\n".join(running.errors()), f"{away} is not named\n{running.stderr}")
 
 
-def _api():
+def _api_is_gone():
     _begin("node")
     try:
         with Deployment(NODE, prefix=in_group()) as running:
@@ -140,6 +133,27 @@ def _api():
         open_api()
     expect_equal(f"exit code\n{running.stderr}", code, API)
     expect_equal(f"number of errors\n{running.stderr}", len(running.errors()), 1)
+
+
+# --- which of them run
+
+CAUSES = {
+    **{f"a kubelet that is {what}": functools.partial(_kubelet_fails, what) for what in PROGRAMS},
+    **{f"{name} that crashes for a flag it does not know": functools.partial(_container_crashes, name) for name in CRASHES},
+    **{
+        f"the power is cut while the deployment waits for {what}": functools.partial(_power_is_cut, what) for what in WAITS
+    },
+    "etcd with a voter away": _voter_is_away,
+    "an API that is gone": _api_is_gone,
+}
+
+
+@check("{}", each=sample("wait_causes", CAUSES, 3))
+def cause(what):
+    CAUSES[what]()
+
+
+# --- around each
 
 
 def _begin(*roles, prepare=lambda: None):
