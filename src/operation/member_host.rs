@@ -154,6 +154,23 @@ mod tests {
     }
 
     #[test]
+    fn data_is_set_aside_before_its_pod_is_removed() {
+        for shell in shells() {
+            let root = tempfile::tempdir().unwrap();
+            let directory = root.path().to_str().unwrap();
+            let (data, manifest) = (root.path().join("member"), root.path().join("etcd.yaml"));
+            // A directory cannot be removed as a file: the script ends there.
+            [&data, &manifest].map(|path| std::fs::create_dir(path).unwrap());
+            let script = ["/var/lib/etcd", "/etc/kubernetes/manifests"]
+                .iter()
+                .fold(format!("set -e\n{SET_ASIDE}"), |script, place| script.replace(place, directory));
+            let output = run(shell, &Program { script, payload: Vec::new() });
+            assert_ne!(output.status, 0, "{shell}");
+            assert!(!data.exists() && manifest.exists(), "{shell}");
+        }
+    }
+
+    #[test]
     fn a_host_without_data_or_pod_says_so() {
         let state = |pod, seconds: Option<i64>| DiskState::Reached {
             pod,
