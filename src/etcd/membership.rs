@@ -5,8 +5,8 @@
 //! - No learner is added while there is one: etcd takes one at a time, and so do we.
 //! - What is in the list already is resumed, never added twice, whichever process added it and whenever a run was killed.
 //! - A learner is removed when it is the node's own and fails, or when it was abandoned: removing it costs no vote.
-//! - A voter is removed only when it is the node's own, its data is lost, this was asked for, and every other voter is
-//!   healthy and has quorum without it.
+//! - A voter is removed only when it is the node's own, its data is lost, this was asked for, and the healthy ones among the
+//!   other voters have quorum without it.
 //!
 //! # Assumptions
 //! The caller holds the Lease of `crate::kube_api::lease`, and observes again after every move.
@@ -211,7 +211,7 @@ pub enum Obstacle {
     },
     /// A voter lost its data, and must not be removed.
     #[error(
-        "etcd member {name} has lost its data and cannot be replaced: {healthy} of the {others} other voters are healthy, all must be, and removing a member needs {quorum} of {voters}{}",
+        "etcd member {name} has lost its data and cannot be replaced: {healthy} of the {others} other voters are healthy, and removing a member needs {quorum} of {voters}{}",
         list(complaints)
     )]
     Irreplaceable {
@@ -324,9 +324,9 @@ fn replace(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
     let voters = observed.voters().count();
     let healthy = observed.voters().filter(|voter| voter.id != ours.id && voter.status().is_some()).count();
     let name = goal.name.clone();
-    let complaints = complaints(observed, Some(ours.id));
     let (others, quorum) = (voters - 1, quorum(voters));
-    if !complaints.is_empty() || healthy < quorum {
+    if healthy < quorum || observed.leader().is_none() {
+        let complaints = complaints(observed, Some(ours.id));
         let numbers = Obstacle::Irreplaceable { name, healthy, others, quorum, voters, complaints };
         return Move::Blocked(numbers);
     }
@@ -396,10 +396,16 @@ pub(super) fn complaints(observed: &Membership, except: Option<u64>) -> Vec<Stri
             Some(format!("{}: {reason}", voter.title()))
         })
         .collect();
-    if lines.is_empty() && observed.leader().is_none() {
-        lines.push("no member reports that it is the leader".to_owned());
+    if lines.is_empty() {
+        lines = leaderless(observed);
     }
     lines
+}
+
+/// One line if there is no leader, which every change of membership needs.
+pub(super) fn leaderless(observed: &Membership) -> Vec<String> {
+    let line = "no member reports that it is the leader";
+    observed.leader().is_none().then(|| line.to_owned()).into_iter().collect()
 }
 
 /// All members by name, ours included: etcd compares this with the list it gets from its peers, and does not

@@ -1,7 +1,9 @@
 //! How a member leaves etcd with its node: from the members to the next safe move.
 //!
 //! # Guarantees
-//! - A voter is removed only when every other voter is healthy, and quorum agrees before and holds after it.
+//! - A healthy voter is removed only when every other voter is healthy, and quorum agrees before and holds after it.
+//! - One that is not healthy is removed while the healthy ones among the others have quorum, before and after it: they lose
+//!   no vote, and of several sick members one can go first.
 //! - The last voter is never removed.
 //! - A leader hands over before it is removed, so that writes do not wait for an election.
 //!
@@ -11,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::member::{Member, Membership};
-use super::membership::{MembershipChange, complaints, list};
+use super::membership::{MembershipChange, complaints, leaderless, list};
 use super::quorum::quorum;
 
 /// The member that shall leave.
@@ -88,7 +90,10 @@ pub fn next_removal(leaving: &LeavingMember, observed: &Membership) -> RemovalMo
     if let Some(obstacle) = obstacle(member, observed) {
         return RemovalMove::Blocked(obstacle);
     }
-    let complaints = complaints(observed, Some(member.id));
+    let complaints = match member.status() {
+        Some(_) => complaints(observed, Some(member.id)),
+        None => leaderless(observed),
+    };
     if !complaints.is_empty() {
         return RemovalMove::WaitForVoters { complaints };
     }
@@ -151,6 +156,18 @@ mod tests {
                 waits("c: no answer"),
             ),
             (
+                "of five, a sick one beside another",
+                "b",
+                vec![a(), down(b()), down(c()), voter(4, "d"), voter(5, "e")],
+                retire(2, true),
+            ),
+            (
+                "a sick one, and nobody leads",
+                "b",
+                vec![voter(1, "a"), down(b()), c()],
+                waits("no member reports that it is the leader"),
+            ),
+            (
                 "nobody leads",
                 "b",
                 vec![voter(1, "a"), b(), c()],
@@ -172,6 +189,11 @@ mod tests {
                 vec![a(), b(), down(c())],
                 "b",
                 "etcd member b cannot be removed: of the 2 other voters 1 are healthy; quorum is 2 of 3 before and 2 of 2 after (c: no answer)",
+            ),
+            (
+                vec![a(), down(b()), down(c()), down(voter(4, "d")), voter(5, "e")],
+                "b",
+                "etcd member b cannot be removed: of the 4 other voters 2 are healthy; quorum is 3 of 5 before and 3 of 4 after (c: no answer; d: no answer)",
             ),
             (
                 vec![a(), down(b())],

@@ -157,7 +157,7 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
             return vec![
                 "if the disk of /var/lib/etcd is not mounted, mount it: the member then resumes".to_owned(),
                 format!(
-                    "`metalform deploy-node {name} --replace-member` removes the member through the others, if all are healthy, and joins it again as a learner"
+                    "`metalform deploy-node {name} --replace-member` removes the member through the others, and joins it again as a learner"
                 ),
             ];
         }

@@ -95,8 +95,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether `--replace-member` repairs it: every other voter has its data (of two that lost theirs, each keeps the
-    /// other from being replaced: seed 50517), most of all have, and another API server has a voter.
+    /// Whether `--replace-member` repairs it: most of all voters have their data, and another API server has a voter.
     fn is_repairable(self, cluster: &Cluster, name: &str) -> bool {
         if !matches!(self, Self::DataLost | Self::Reinstalled) {
             return true;
@@ -116,9 +115,8 @@ impl Disturbance {
                 && node.annotations.contains_key(API_SERVER)
                 && voters.iter().any(|voter| voter.name == *other)
         };
-        let kept = kept.count();
-        let one = kept + usize::from(votes) == voters.len() && kept > voters.len() / 2;
-        !votes && !first || one && cluster.nodes.iter().any(serves)
+        let most = kept.count() > voters.len() / 2;
+        !votes && !first || most && cluster.nodes.iter().any(serves)
     }
 }
 

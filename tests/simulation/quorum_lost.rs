@@ -201,12 +201,7 @@ impl Play {
         self.names().iter().filter_map(has).max().map(|(_, _, name)| name)
     }
 
-    /// Not where that makes a quorum whose other members keep each other from being replaced: see
-    /// [`crate::disturbance`].
     fn one_comes_back(&self, fates: &Fates) {
-        if self.without_data() > 1 {
-            return;
-        }
         let names: Vec<&&'static str> = fates.keys().collect();
         let name = *self.dice.pick(&names);
         self.come_back(&[(*name, fates[name])].into());
@@ -241,13 +236,5 @@ impl Play {
         self.leaving.clear();
         self.hosts.retain(|(name, _)| !removed.contains(name));
         Ok(())
-    }
-
-    /// How many voters have lost their data, for good.
-    fn without_data(&self) -> usize {
-        let cluster = self.world.lock().unwrap();
-        let data =
-            |name: &str| cluster.hosts.get(name).filter(|host| !host.gone).and_then(|host| host.etcd_data);
-        cluster.etcd.voters().filter(|voter| data(&voter.name) != Some(voter.id)).count()
     }
 }

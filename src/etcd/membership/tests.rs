@@ -219,10 +219,23 @@ fn a_member_that_lost_its_data_is_replaced_when_the_others_allow_it() {
             irreplaceable(1, 2, 2, "b: no answer"),
         ),
         (
-            "one of five others is down: it could be done, and the next fault would end the cluster",
+            "one of four others is down: quorum keeps as many members as before",
             membership([three(voter(2, "b")), vec![voter(3, "c"), down(voter(4, "d"))]].concat()),
             lost(true),
-            irreplaceable(3, 4, 3, "d: no answer"),
+            replace_member(true),
+        ),
+        (
+            "two of four others are down",
+            membership([three(voter(2, "b")), vec![down(voter(3, "c")), down(voter(4, "d"))]].concat()),
+            lost(true),
+            Move::Blocked(Obstacle::Irreplaceable {
+                name: name(),
+                healthy: 2,
+                others: 4,
+                quorum: 3,
+                voters: 5,
+                complaints: vec!["c: no answer".to_owned(), "d: no answer".to_owned()],
+            }),
         ),
         (
             "of two voters the other has no quorum",
