@@ -17,7 +17,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit compile-tests simulation real-etcd real-api-server deny fresh vagrant-check \
+.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server deny fresh vagrant-check \
     bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-down prerequisites clean
 
 help:
@@ -59,12 +59,6 @@ lint:
 unit:
 	cargo test --locked
 	METALFORM=$(CARGO_TARGET_DIR)/debug/metalform cargo test --locked --manifest-path tests/schemas/Cargo.toml
-
-# What `unit` and `simulation` run.
-compile-tests:
-	cargo test --locked --no-run
-	cargo test --locked --no-run --manifest-path tests/schemas/Cargo.toml
-	CARGO_PROFILE_DEV_OPT_LEVEL=1 cargo test --locked --no-run --test simulation
 
 # On a new machine `unit` has found no etcd: the first bundle brings it.
 real-etcd:
