@@ -21,7 +21,7 @@ use super::download::error::DownloadError;
 use super::download::{DownloadLimits, Downloader, partial_file};
 use super::entry::{self, Draft, Entry, EntryError};
 use super::event::{BundleEvent, BundleEvents};
-use super::file_records::file_records;
+use super::file_records::file_records_with;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
@@ -270,10 +270,14 @@ fn lock(cache: &Path) -> Result<File, BuildError> {
 async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Result<Bundle, BuildError> {
     let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
     let staging = Staging::new(&request.output)?;
+    // Their digests were computed when the entries were found or added.
+    let mut records = BTreeMap::new();
     for (_, inputs, entry) in parts {
         let content = entry::content(&request.cache, inputs);
-        let link = |path: &String| link_or_copy(&content.join(path), &staging.path().join(path));
-        entry.files.keys().try_for_each(link).map_err(write)?;
+        for (path, record) in &entry.files {
+            link_or_copy(&content.join(path), &staging.path().join(path)).map_err(write)?;
+            records.entry(path.clone()).or_insert_with(|| record.clone());
+        }
     }
     let list = &request.list;
     let images: BTreeMap<_, _> = parts.iter().flat_map(|(_, _, entry)| entry.images.clone()).collect();
@@ -303,7 +307,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         provenance: parts.iter().map(|(part, _, entry)| (part.clone(), entry.provenance.clone())).collect(),
         images,
         packages: packages.into_iter().map(|entry| entry.package).collect(),
-        files: file_records(staging.path()).map_err(write)?,
+        files: file_records_with(staging.path(), records).map_err(write)?,
     };
     let sbom = sbom::text(&bundle)?;
     fs::write(staging.path().join(sbom::FILE_NAME), &sbom).map_err(write)?;
