@@ -18,7 +18,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
 unexport COLUMNS
 
 .PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server deny fresh vagrant-check \
-    bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-down prerequisites clean
+    bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-mirror bench-down prerequisites clean
 
 help:
 	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
@@ -32,6 +32,7 @@ help:
 	@echo 'make bench-engines  compare with salt-ssh, ansible and pyinfra: half an hour (root); see benches/engines/README.md'
 	@echo 'make bench-expansion  expansions of the demo cluster beside what they take by hand: an hour (root), REPS=5'
 	@echo 'make bench-machines  the machine controllers against kube-apiserver, over simulated hosts: ten minutes, ROW=...'
+	@echo 'make bench-mirror   packages and images beside nginx, builds and checks of a bundle: three minutes (root), REPS=5'
 	@echo 'make bundle         only build the packages and images of a cluster (root)'
 	@echo 'make lab-up         only start the hosts (root)'
 	@echo 'make lab-down       stop them and restore the machine (root)'
@@ -107,6 +108,12 @@ bench-expansion:
 bench-machines:
 	@$(LAB)/prerequisites build
 	cargo bench --locked --bench machines -- $(if $(ROW),--only $(ROW))
+
+# From the files of a bundle, whose parts it builds where the cache has none.
+bench-mirror:
+	@$(LAB)/demo --only bundle
+	@$(LAB)/prerequisites bench
+	@benches/mirror/bench $(if $(REPS),--repetitions $(REPS))
 
 bench-down:
 	@benches/engines/bench --down

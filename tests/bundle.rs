@@ -32,6 +32,8 @@ use metalform::bundle::verify;
 use metalform::model::bundle_key::BundleKey;
 use metalform::pki::bundle_signature::BundleSigningKey;
 
+#[path = "bundle/architectures.rs"]
+mod architectures;
 #[path = "bundle/carried.rs"]
 mod carried;
 #[path = "support/files_below.rs"]
@@ -45,6 +47,8 @@ struct TestRun {
     directory: tempfile::TempDir,
     shelf: Shelf,
     server: SocketAddr,
+    /// Entries of `architectures`.
+    architectures: &'static str,
     /// Entries of `operating_systems`.
     systems: &'static str,
 }
@@ -62,7 +66,8 @@ impl TestRun {
             async move { found.map_or(StatusCode::NOT_FOUND.into_response(), IntoResponse::into_response) }
         };
         let server = serve(Router::new().fallback(answer)).await;
-        let run = Self { directory: tempfile::tempdir().unwrap(), shelf, server, systems };
+        let directory = tempfile::tempdir().unwrap();
+        let run = Self { directory, shelf, server, architectures: "amd64", systems };
         run.put("/tool", "tool of version one");
         run.put("/tool.sha256", format!("{}  tool\n", Sha256::of(b"tool of version one")));
         run
@@ -94,9 +99,9 @@ impl TestRun {
     fn list(&self, components: &str) -> String {
         let components = components.replace("SERVER", &format!("http://{}", self.server));
         format!(
-            "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [amd64]\n\
+            "apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\narchitectures: [{}]\n\
              operating_systems: [{}]\ncomponents:\n{components}",
-            self.systems
+            self.architectures, self.systems
         )
     }
 
@@ -358,15 +363,7 @@ async fn only_missing_images_are_pushed() {
     let run = TestRun::new().await;
     run.build(TOOL, SourceMode::Release).await;
     let bundle = Bundle::read(&run.output()).unwrap();
-    let shelf = Shelf::default();
-    let kept = shelf.clone();
-    let answer = move |method: Method, uri: Uri, body: Bytes| {
-        let answer = registry_answer(&mut kept.lock().unwrap(), &method, &uri, body);
-        async move { answer }
-    };
-    let socket = run.directory.path().join("registry.sock");
-    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
-    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    let (shelf, socket) = registry_below(run.directory.path());
     for expected in [Loaded::Pushed, Loaded::AlreadyThere] {
         let seen = Mutex::new(Vec::new());
         let progress = |reference: &str, loaded| seen.lock().unwrap().push((reference.to_owned(), loaded));
@@ -383,6 +380,20 @@ async fn only_missing_images_are_pushed() {
     let expected =
         format!("image example.org/a/tool:v1.0.0: push to the registry at {} failed", nowhere.display());
     assert_eq!(refused.to_string(), expected);
+}
+
+/// A registry that listens on a socket in a directory, and what it has.
+fn registry_below(directory: &Path) -> (Shelf, PathBuf) {
+    let shelf = Shelf::default();
+    let kept = shelf.clone();
+    let answer = move |method: Method, uri: Uri, body: Bytes| {
+        let answer = registry_answer(&mut kept.lock().unwrap(), &method, &uri, body);
+        async move { answer }
+    };
+    let socket = directory.join("registry.sock");
+    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    (shelf, socket)
 }
 
 /// The part of the distribution specification that a push of whole blobs needs.

@@ -19,9 +19,9 @@ use super::content::FileRecord;
 use super::digest::Sha256;
 use super::download::error::DownloadError;
 use super::download::{DownloadLimits, Downloader, partial_file};
-use super::entry::{self, Draft, Entry, EntryError};
+use super::entry::{self, Draft, Entry, EntryError, EntryPackage};
 use super::event::{BundleEvent, BundleEvents};
-use super::file_records::file_records;
+use super::file_records::file_records_with;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
@@ -150,24 +150,27 @@ type Part = (String, Sha256, Entry);
 
 async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
     let downloader = Downloader::new(&request.cache, request.downloads, events)?;
-    let (processors, platforms) = (Mutex::new(()), request.list.platforms());
+    let processors = Mutex::new(());
     let builder = |architecture: &Architecture| ComponentBuilder {
         downloader: &downloader,
         processors: &processors,
         architecture: *architecture,
+        is_one_of_several: request.list.architectures.len() > 1,
         mode: request.source,
-        platforms: &platforms,
+        platforms: request.list.platforms_of(&[*architecture]),
         events,
     };
     let builders: Vec<_> = request.list.architectures.iter().map(builder).collect();
     let mut parts = Vec::new();
     for builder in &builders {
         for component in &request.list.components {
-            let inputs =
-                component_build::inputs(component, (builder.architecture, request.source, &platforms));
+            let inputs = component_build::inputs(
+                component,
+                (builder.architecture, request.source, builder.platforms.as_slice()),
+            );
             let kept = entry::find(&request.cache, &inputs);
             let build = async |draft: Draft| build_component(builder, component, draft).await;
-            parts.push(part(request, (&component.name, inputs, kept), events, build));
+            parts.push(part(request, (builder.part(component), inputs, kept), events, build));
         }
     }
     downloader.reporting(try_join_all(parts)).await
@@ -194,7 +197,7 @@ async fn packages(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Ve
                 events(BundleEvent::Started { part: platform.to_string(), origin });
                 collect_packages(&CollectionRequest { system, platform, archive }, draft).await
             };
-            parts.push(part(request, (&platform.to_string(), inputs, kept), events, collect).await?);
+            parts.push(part(request, (platform.to_string(), inputs, kept), events, collect).await?);
         }
     }
     Ok(parts)
@@ -216,18 +219,18 @@ async fn collect_packages(request: &CollectionRequest<'_>, draft: Draft) -> Resu
 /// The cached part, or a new one.
 async fn part(
     request: &BuildRequest,
-    (name, inputs, kept): (&str, Sha256, Option<Entry>),
+    (name, inputs, kept): (String, Sha256, Option<Entry>),
     events: BundleEvents<'_>,
     build: impl AsyncFnOnce(Draft) -> Result<Entry, BuildError>,
 ) -> Result<Part, BuildError> {
-    let part = name.to_owned();
+    let part = name.clone();
     if let Some(entry) = kept {
         events(BundleEvent::Reused { part });
-        return Ok((name.to_owned(), inputs, entry));
+        return Ok((name, inputs, entry));
     }
     let entry = build(Draft::new(&request.cache, &inputs)?).await?;
     events(BundleEvent::Finished { part });
-    Ok((name.to_owned(), inputs, entry))
+    Ok((name, inputs, entry))
 }
 
 /// The cache key of a platform's packages. The archive changes and the key does not: `refresh` downloads newer
@@ -270,15 +273,19 @@ fn lock(cache: &Path) -> Result<File, BuildError> {
 async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Result<Bundle, BuildError> {
     let write = |source| BuildError::Write { path: request.output.display().to_string(), source };
     let staging = Staging::new(&request.output)?;
+    // Their digests were computed when the entries were found or added.
+    let mut records = BTreeMap::new();
     for (_, inputs, entry) in parts {
         let content = entry::content(&request.cache, inputs);
-        let link = |path: &String| link_or_copy(&content.join(path), &staging.path().join(path));
-        entry.files.keys().try_for_each(link).map_err(write)?;
+        for (path, record) in &entry.files {
+            link_or_copy(&content.join(path), &staging.path().join(path)).map_err(write)?;
+            records.entry(path.clone()).or_insert_with(|| record.clone());
+        }
     }
     let list = &request.list;
-    let images: BTreeMap<_, _> = parts.iter().flat_map(|(_, _, entry)| entry.images.clone()).collect();
-    let mut packages: Vec<_> = parts.iter().flat_map(|(_, _, entry)| entry.packages.clone()).collect();
-    packages.sort_by(|a, b| a.package.cmp(&b.package));
+    let manifests = parts.iter().flat_map(|(_, _, entry)| &entry.images);
+    let images = oci_layout::write_images(staging.path(), manifests).map_err(write)?;
+    let packages = merged(parts.iter().flat_map(|(_, _, entry)| entry.packages.clone()));
     let platforms = list.platforms();
     for (format, platforms) in format::by_format(&platforms) {
         let content = staging.path().join(format.directory());
@@ -286,9 +293,6 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
     }
     let text = serde_saphyr::to_string(list).map_err(io::Error::other).map_err(write)?;
     fs::write(staging.path().join(component_list::FILE_NAME), text).map_err(write)?;
-    for architecture in &list.architectures {
-        oci_layout::write_index(staging.path(), &images, *architecture).map_err(write)?;
-    }
     let mut bundle = Bundle {
         api_version: API_VERSION.to_owned(),
         kind: "Bundle".to_owned(),
@@ -303,7 +307,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         provenance: parts.iter().map(|(part, _, entry)| (part.clone(), entry.provenance.clone())).collect(),
         images,
         packages: packages.into_iter().map(|entry| entry.package).collect(),
-        files: file_records(staging.path()).map_err(write)?,
+        files: file_records_with(staging.path(), records).map_err(write)?,
     };
     let sbom = sbom::text(&bundle)?;
     fs::write(staging.path().join(sbom::FILE_NAME), &sbom).map_err(write)?;
@@ -315,6 +319,20 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
     Ok(bundle)
 }
 
+/// The packages in order, each once: one that is for every architecture was collected with those of each.
+fn merged(packages: impl Iterator<Item = EntryPackage>) -> Vec<EntryPackage> {
+    let mut merged: BTreeMap<String, EntryPackage> = BTreeMap::new();
+    for mut entry in packages {
+        match merged.get_mut(&entry.package.path) {
+            Some(known) => known.package.platforms.append(&mut entry.package.platforms),
+            None => drop(merged.insert(entry.package.path.clone(), entry)),
+        }
+    }
+    let mut packages: Vec<_> = merged.into_values().collect();
+    packages.sort_by(|a, b| a.package.cmp(&b.package));
+    packages
+}
+
 /// Different parts may contain the same blob. The bundle shares its files with the cache where the file system
 /// supports it.
 fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
@@ -323,5 +341,33 @@ fn link_or_copy(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => fs::copy(from, to).map(|_| ()),
         outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundle::content::BundledPackage;
+
+    #[test]
+    fn a_package_for_every_architecture_is_listed_once_for_the_platforms_of_all() {
+        let entry = |path: &str, platform: &str| EntryPackage {
+            package: BundledPackage {
+                name: path.to_owned(),
+                platforms: vec![platform.parse().unwrap()],
+                version: "1".to_owned(),
+                architecture: "all".to_owned(),
+                path: format!("apt/pool/{path}"),
+            },
+            index_entry: String::new(),
+        };
+        let (amd64, arm64) = ("debian-13-amd64", "debian-13-arm64");
+        let found = merged([entry("b", amd64), entry("a", amd64), entry("b", arm64)].into_iter());
+        let platforms = |entry: &EntryPackage| {
+            entry.package.platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let found: Vec<_> =
+            found.iter().map(|entry| (entry.package.name.as_str(), platforms(entry))).collect();
+        assert_eq!(found, [("a", amd64.to_owned()), ("b", format!("{amd64} {arm64}"))]);
     }
 }

@@ -16,7 +16,7 @@ pub struct ComponentList {
     pub api_version: String,
     /// `ComponentList`.
     pub kind: String,
-    /// Processor architectures of the hosts; exactly one is supported.
+    /// Processor architectures of the hosts, at least one. With several, each image is an OCI image index.
     pub architectures: Vec<Architecture>,
     /// Operating systems of the hosts.
     pub operating_systems: Vec<OperatingSystem>,
@@ -162,7 +162,12 @@ pub struct PackageComponent {
 impl ComponentList {
     /// Every operating system on every architecture, in the order of the list.
     pub fn platforms(&self) -> Vec<Platform> {
-        self.operating_systems.iter().flat_map(|system| system.platforms(&self.architectures)).collect()
+        self.platforms_of(&self.architectures)
+    }
+
+    /// Every operating system on each of these architectures.
+    pub fn platforms_of(&self, architectures: &[Architecture]) -> Vec<Platform> {
+        self.operating_systems.iter().flat_map(|system| system.platforms(architectures)).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use super::event::{BundleEvent, BundleEvents};
 use super::format::{self, FormatError, PackageBuild};
 use super::go_source::{self, GoError};
 use super::image::{self, ImageError};
+use super::oci_layout;
 use super::release_source::{self, ReleaseError};
 use super::worker_thread::on_worker_thread;
 use crate::model::platform::{Architecture, Platform};
@@ -62,12 +63,23 @@ pub(super) struct ComponentBuilder<'a> {
     /// Held by the component that uses the processors: downloads are side by side, compilers and compression are not.
     pub(super) processors: &'a Mutex<()>,
     pub(super) architecture: Architecture,
+    /// Whether the same component is built for other architectures too.
+    pub(super) is_one_of_several: bool,
     pub(super) mode: SourceMode,
-    pub(super) platforms: &'a [Platform],
+    /// Those of the architecture.
+    pub(super) platforms: Vec<Platform>,
     pub(super) events: BundleEvents<'a>,
 }
 
 impl ComponentBuilder<'_> {
+    /// A component in events and in the provenance: `etcd`, with several architectures `etcd (arm64)`.
+    pub(super) fn part(&self, component: &Component) -> String {
+        match self.is_one_of_several {
+            true => format!("{} ({})", component.name, self.architecture),
+            false => component.name.clone(),
+        }
+    }
+
     /// # Errors
     /// The first artefact that is unavailable, or that cannot be built.
     pub(super) async fn build(&self, component: &Component, draft: Draft) -> Result<Entry, ComponentError> {
@@ -90,7 +102,7 @@ impl ComponentBuilder<'_> {
         draft: &Draft,
         binaries: &Path,
     ) -> Result<Sha256, ComponentError> {
-        let blobs = draft.content("images/blobs/sha256")?;
+        let blobs = draft.content(oci_layout::BLOBS)?;
         let (image, reference, binaries) = (image.clone(), reference.to_owned(), binaries.to_owned());
         let architecture = self.architecture;
         let make = move || image::make((&image, &reference), architecture, &binaries, &blobs);
@@ -107,7 +119,7 @@ impl ComponentBuilder<'_> {
             return Ok(Vec::new());
         }
         let mut described = Vec::new();
-        for (format, platforms) in format::by_format(self.platforms) {
+        for (format, platforms) in format::by_format(&self.platforms) {
             let content = draft.content(format.directory())?;
             for package in &component.packages {
                 let work = draft.scratch(&format!("{}/{}", format.directory(), package.name))?;
@@ -135,7 +147,7 @@ impl ComponentBuilder<'_> {
                     if error.is_absence() && component.sources.go.is_some() =>
                 {
                     let reason = error.to_string();
-                    (self.events)(BundleEvent::FellBack { part: component.name.clone(), reason });
+                    (self.events)(BundleEvent::FellBack { part: self.part(component), reason });
                     self.go(component, draft, into).await
                 }
                 outcome => outcome,
@@ -146,7 +158,7 @@ impl ComponentBuilder<'_> {
 
     async fn release(&self, component: &Component, into: &Path) -> Result<String, ComponentError> {
         let origin = "official artefacts".to_owned();
-        (self.events)(BundleEvent::Started { part: component.name.clone(), origin });
+        (self.events)(BundleEvent::Started { part: self.part(component), origin });
         release_source::fetch(self.downloader, component, self.architecture, into).await?;
         let urls = component
             .sources
@@ -164,7 +176,7 @@ impl ComponentBuilder<'_> {
         let modules = if modules.is_empty() { " source in the list" } else { &modules };
         let provenance = format!("go:{modules}");
         let _held = self.processors.lock().await;
-        (self.events)(BundleEvent::Started { part: component.name.clone(), origin: provenance.clone() });
+        (self.events)(BundleEvent::Started { part: self.part(component), origin: provenance.clone() });
         go_source::build(component, source, self.architecture, (&draft.scratch("module")?, into)).await?;
         Ok(provenance)
     }

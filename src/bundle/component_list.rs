@@ -38,13 +38,19 @@ pub enum ComponentListError {
         /// As written.
         api_version: String,
     },
-    /// None, or several.
-    #[error("{file}: architectures has {count} entries; exactly one is supported")]
-    Architectures {
+    /// A list for no host.
+    #[error("{file}: architectures is empty; supported are amd64 and arm64")]
+    NoArchitecture {
         /// As given by the operator.
         file: String,
-        /// Length of the list.
-        count: usize,
+    },
+    /// An architecture that is listed twice.
+    #[error("{file}: duplicate architecture {architecture}")]
+    DuplicateArchitecture {
+        /// As given by the operator.
+        file: String,
+        /// The second one.
+        architecture: Architecture,
     },
     /// An operating system whose packages cannot be bundled.
     #[error(
@@ -135,12 +141,13 @@ pub fn parse(file: &str, text: &str) -> Result<ComponentList, ComponentListError
             api_version: list.api_version,
         });
     }
-    let [architecture] = list.architectures[..] else {
-        return Err(ComponentListError::Architectures {
-            file: file.to_owned(),
-            count: list.architectures.len(),
-        });
-    };
+    if list.architectures.is_empty() {
+        return Err(ComponentListError::NoArchitecture { file: file.to_owned() });
+    }
+    let mut architectures = BTreeSet::new();
+    if let Some(&architecture) = list.architectures.iter().find(|one| !architectures.insert(**one)) {
+        return Err(ComponentListError::DuplicateArchitecture { file: file.to_owned(), architecture });
+    }
     if let Some(platform) = list.platforms().iter().find(|platform| format::of_platform(platform).is_none()) {
         let distribution = platform.distribution.to_string();
         return Err(ComponentListError::Distribution { file: file.to_owned(), distribution });
@@ -148,8 +155,12 @@ pub fn parse(file: &str, text: &str) -> Result<ComponentList, ComponentListError
     let mut seen = BTreeSet::new();
     for component in &list.components {
         let unique = if seen.insert(&component.name) { Ok(()) } else { Err(ComponentFault::Duplicate) };
-        unique.and_then(|()| check(architecture, component)).map_err(|fault| {
-            ComponentListError::Component { file: file.to_owned(), component: component.name.clone(), fault }
+        let mut architectures = list.architectures.iter();
+        let checked = unique.and_then(|()| architectures.try_for_each(|one| check(*one, component)));
+        checked.map_err(|fault| ComponentListError::Component {
+            file: file.to_owned(),
+            component: component.name.clone(),
+            fault,
         })?;
     }
     Ok(list)
@@ -266,19 +277,25 @@ components:
     }
 
     #[test]
+    fn every_architecture_needs_a_digest_of_what_it_downloads() {
+        let both = SMALL.replace("[amd64]", "[amd64, arm64]");
+        assert_eq!(parse("c.yaml", &both).unwrap().architectures, Architecture::ALL);
+        let digest = |architectures: &[&str]| {
+            let entries = architectures.iter().map(|one| format!("{one}: {}", "a".repeat(64)));
+            let pinned = format!("sha256: {{ {} }}", entries.collect::<Vec<_>>().join(", "));
+            parse("c.yaml", &both.replace("sha256_url: \"{url}.sha256\"", &pinned))
+        };
+        assert!(digest(&["amd64", "arm64"]).is_ok());
+        let error = digest(&["amd64"]).unwrap_err().to_string();
+        assert!(error.ends_with("hello-{version}-{arch} has neither sha256 nor sha256_url"), "{error}");
+    }
+
+    #[test]
     fn faults_have_a_location_or_a_component_and_a_reason() {
         let cases = [
             ("architectures: [amd64]", "architectures: [vax]", "c.yaml:4:17: "),
-            (
-                "architectures: [amd64]",
-                "architectures: []",
-                "architectures has 0 entries; exactly one is supported",
-            ),
-            (
-                "architectures: [amd64]",
-                "architectures: [amd64, arm64]",
-                "architectures has 2 entries; exactly one is supported",
-            ),
+            ("architectures: [amd64]", "architectures: []", "architectures is empty; supported are "),
+            ("architectures: [amd64]", "architectures: [amd64, amd64]", "duplicate architecture amd64"),
             (
                 "operating_systems: []",
                 "operating_systems: [{distribution: arch, release: '9', suite: '9', packages: []}]",

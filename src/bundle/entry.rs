@@ -63,11 +63,8 @@ pub struct Draft {
 pub(super) fn find(cache: &Path, inputs: &Sha256) -> Option<Entry> {
     let text = fs::read_to_string(cache.join(inputs.as_str()).join(FILE_NAME)).ok()?;
     let entry: Entry = serde_json::from_str(&text).ok()?;
-    let intact = |(path, record): (&String, &FileRecord)| {
-        let found = Sha256::of_file(&content(cache, inputs).join(path));
-        found.is_ok_and(|(sha256, size)| sha256 == record.sha256 && size == record.size)
-    };
-    entry.files.iter().all(intact).then_some(entry)
+    let intact = file_records(&content(cache, inputs)).is_ok_and(|found| found == entry.files);
+    intact.then_some(entry)
 }
 
 /// The directory of an entry's files.

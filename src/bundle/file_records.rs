@@ -16,7 +16,19 @@ use super::digest::Sha256;
 /// # Errors
 /// From the operating system.
 pub(super) fn file_records(root: &Path) -> io::Result<BTreeMap<String, FileRecord>> {
-    let files = files(root)?;
+    file_records_with(root, BTreeMap::new())
+}
+
+/// The same where some files are known: these are not read.
+///
+/// # Errors
+/// From the operating system.
+pub(super) fn file_records_with(
+    root: &Path,
+    known: BTreeMap<String, FileRecord>,
+) -> io::Result<BTreeMap<String, FileRecord>> {
+    let mut files = files(root)?;
+    files.retain(|file| !known.contains_key(&relative(root, file)));
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(files.len().max(1));
     let next = AtomicUsize::new(0);
     let hash = || {
@@ -26,7 +38,7 @@ pub(super) fn file_records(root: &Path) -> io::Result<BTreeMap<String, FileRecor
         }
         Ok(found)
     };
-    let mut records = BTreeMap::new();
+    let mut records = known;
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(hash)).collect();
         for worker in workers {
@@ -58,8 +70,11 @@ fn files(root: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn record(root: &Path, file: &Path) -> io::Result<(String, FileRecord)> {
     let (sha256, size) = Sha256::of_file(file)?;
-    let path = file.strip_prefix(root).map_err(io::Error::other)?.display().to_string();
-    Ok((path, FileRecord { sha256, size }))
+    Ok((relative(root, file), FileRecord { sha256, size }))
+}
+
+fn relative(root: &Path, file: &Path) -> String {
+    file.strip_prefix(root).unwrap_or(file).display().to_string()
 }
 
 #[cfg(test)]
@@ -78,6 +93,9 @@ mod tests {
         let found = file_records(root.path()).unwrap();
         assert_eq!(found.len(), 50);
         assert_eq!(found["d3/f10"], FileRecord { sha256: Sha256::of(b"10"), size: 2 });
+        let known = FileRecord { sha256: Sha256::of(b"known"), size: 5 };
+        let with = file_records_with(root.path(), [("d3/f10".to_owned(), known.clone())].into()).unwrap();
+        assert_eq!((with.len(), &with["d3/f10"], &with["d4/f4"]), (50, &known, &found["d4/f4"]));
         std::os::unix::fs::symlink("nowhere", root.path().join("d3/dangling")).unwrap();
         assert!(file_records(root.path()).is_err());
     }

@@ -16,11 +16,13 @@ pub enum ListChangeError {
     },
 }
 
-/// The list with everything that the other one has. An operating system of the same release, and a component of the same
+/// The list with everything that the other one has, for the architectures of both. An operating system of the same release, and a component of the same
 /// name, is replaced where it stands; what is new comes last.
 #[must_use]
 pub fn with(list: &ComponentList, other: &ComponentList) -> ComponentList {
     let mut changed = list.clone();
+    let new = other.architectures.iter().filter(|one| !list.architectures.contains(one));
+    changed.architectures.extend(new);
     for system in &other.operating_systems {
         match changed.operating_systems.iter_mut().find(|known| name(known) == name(system)) {
             Some(known) => *known = system.clone(),
@@ -68,6 +70,7 @@ fn name(system: &OperatingSystem) -> String {
 mod tests {
     use super::super::component_list::{SHIPPED, parse};
     use super::*;
+    use crate::model::platform::Architecture;
 
     fn names(list: &ComponentList) -> String {
         let systems = list.operating_systems.iter().map(name);
@@ -101,6 +104,8 @@ mod tests {
             (list(&format!("{debian}{}", tool("1.0.0"))), list(&format!("{older}{}", tool("2.0.0"))));
         assert_eq!(names(&with(&first, &newer)), "debian-13, debian-12, tool 2.0.0");
         assert_eq!(with(&first, &first), first);
+        let foreign = ComponentList { architectures: vec![Architecture::Arm64], ..first.clone() };
+        assert_eq!(with(&first, &foreign).architectures, Architecture::ALL);
         let shipped = parse("list", SHIPPED).unwrap();
         assert_eq!(with(&shipped, &shipped), shipped);
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use axum::http::{Method, StatusCode, header};
 use oci_spec::distribution::Reference;
-use oci_spec::image::{Descriptor, ImageManifest, MediaType};
+use oci_spec::image::{Descriptor, MediaType};
 use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::digest::Sha256;
@@ -171,8 +171,9 @@ impl<'a> Image<'a> {
         })
     }
 
-    fn manifest(&self) -> String {
-        format!("{}/manifests/{}", self.repository, self.tag)
+    /// URL of a manifest, by its tag or digest.
+    fn manifest(&self, name: &str) -> String {
+        format!("{}/manifests/{name}", self.repository)
     }
 }
 
@@ -192,21 +193,52 @@ impl Registry {
 
     /// Whether the tag of the image has this digest.
     async fn has(&self, image: &Image<'_>, digest: &Sha256) -> bool {
-        let request = self.client.head(image.manifest()).header(header::ACCEPT, media_type());
+        let accepted =
+            [MediaType::ImageManifest, MediaType::ImageIndex].map(|each| each.to_string()).join(", ");
+        let request = self.client.head(image.manifest(&image.tag)).header(header::ACCEPT, accepted);
         let Ok(response) = answered(request).await else { return false };
         let found = response.headers().get(CONTENT_DIGEST).and_then(|value| value.to_str().ok());
         found.is_some_and(|found| found == format!("sha256:{digest}"))
     }
 
+    /// An image: its manifest, or its image index with the manifest of each platform.
     async fn push(&self, bundle: &Path, image: &Image<'_>, digest: &Sha256) -> Result<(), RegistryError> {
-        let body = read(bundle, image, digest)?;
-        let manifest = ImageManifest::from_reader(body.as_slice())
-            .map_err(|source| RegistryError::Manifest { reference: image.reference.to_owned(), source })?;
+        let (body, parts) = read_manifest(bundle, image, digest)?;
+        let manifests = parts.iter().filter(|(part, _)| *part == oci_layout::MANIFEST);
+        let manifests: Vec<&Descriptor> = manifests.map(|(_, manifest)| manifest).collect();
+        if manifests.is_empty() {
+            return self.push_manifest(bundle, image, (body, &parts), &image.tag).await;
+        }
+        // A registry refuses an index whose manifests it does not have.
+        for manifest in manifests {
+            let (body, parts) = read_manifest(bundle, image, &sha256(image, manifest)?)?;
+            self.push_manifest(bundle, image, (body, &parts), &manifest.digest().to_string()).await?;
+        }
+        self.put(image, (body, MediaType::ImageIndex), &image.tag).await
+    }
+
+    async fn push_manifest(
+        &self,
+        bundle: &Path,
+        image: &Image<'_>,
+        (body, parts): (Vec<u8>, &[(&str, Descriptor)]),
+        name: &str,
+    ) -> Result<(), RegistryError> {
         // A registry refuses a manifest whose blobs it does not have.
-        for blob in std::iter::once(manifest.config()).chain(manifest.layers()) {
+        for (_, blob) in parts {
             self.push_blob(bundle, image, blob).await?;
         }
-        let request = self.client.put(image.manifest()).header(header::CONTENT_TYPE, media_type()).body(body);
+        self.put(image, (body, MediaType::ImageManifest), name).await
+    }
+
+    async fn put(
+        &self,
+        image: &Image<'_>,
+        (body, media_type): (Vec<u8>, MediaType),
+        name: &str,
+    ) -> Result<(), RegistryError> {
+        let request = self.client.put(image.manifest(name));
+        let request = request.header(header::CONTENT_TYPE, media_type.to_string()).body(body);
         answered(request).await.map(drop).map_err(|source| self.refused(image, source))
     }
 
@@ -223,12 +255,7 @@ impl Registry {
             Err(RequestError::Status { status: StatusCode::NOT_FOUND, .. }) => {}
             Err(source) => return Err(self.refused(image, source)),
         }
-        let digest = blob.digest().digest().parse();
-        let digest = digest.map_err(|_| RegistryError::Digest {
-            reference: image.reference.to_owned(),
-            digest: name.clone(),
-        })?;
-        let content = read(bundle, image, &digest)?;
+        let content = read(bundle, image, &sha256(image, blob)?)?;
         self.upload(image, &name, content).await.map_err(|source| self.refused(image, source))
     }
 
@@ -247,10 +274,6 @@ impl Registry {
     }
 }
 
-fn media_type() -> String {
-    MediaType::ImageManifest.to_string()
-}
-
 /// The response of a success.
 async fn answered(request: RequestBuilder) -> Result<Response, RequestError> {
     let (client, request) = request.build_split();
@@ -267,6 +290,23 @@ async fn answered(request: RequestBuilder) -> Result<Response, RequestError> {
 fn location(response: &Response) -> Option<Url> {
     let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
     response.url().join(location).ok()
+}
+
+fn sha256(image: &Image<'_>, blob: &Descriptor) -> Result<Sha256, RegistryError> {
+    oci_layout::sha256(blob).ok_or_else(|| RegistryError::Digest {
+        reference: image.reference.to_owned(),
+        digest: blob.digest().to_string(),
+    })
+}
+
+/// A manifest or image index, and what it refers to.
+type Manifest = (Vec<u8>, Vec<(&'static str, Descriptor)>);
+
+fn read_manifest(bundle: &Path, image: &Image<'_>, digest: &Sha256) -> Result<Manifest, RegistryError> {
+    let body = read(bundle, image, digest)?;
+    let parts = oci_layout::parts(&body)
+        .map_err(|source| RegistryError::Manifest { reference: image.reference.to_owned(), source })?;
+    Ok((body, parts))
 }
 
 fn read(bundle: &Path, image: &Image<'_>, digest: &Sha256) -> Result<Vec<u8>, RegistryError> {

@@ -79,8 +79,12 @@ pub(super) fn text(bundle: &Bundle) -> Result<Vec<u8>, SbomError> {
 fn upstream(bundle: &Bundle, name: &str, version: &str) -> Result<Component, SbomError> {
     let url = url(name, GenericPurlBuilder::new("generic".to_owned(), name).with_version(version))?;
     let mut made = component(Classification::Application, (name, version), url);
-    made.properties =
-        bundle.provenance.get(name).map(|provenance| Properties(vec![Property::new(PROVENANCE, provenance)]));
+    // With several architectures, a component has a part for each: `etcd (arm64)`.
+    let is_of =
+        |part: &str| part.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("));
+    let parts = bundle.provenance.iter().filter(|(part, _)| is_of(part));
+    let properties: Vec<_> = parts.map(|(_, provenance)| Property::new(PROVENANCE, provenance)).collect();
+    made.properties = (!properties.is_empty()).then_some(Properties(properties));
     Ok(made)
 }
 

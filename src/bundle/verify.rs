@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use oci_spec::image::{Descriptor, ImageManifest};
+use oci_spec::image::Descriptor;
 
 use super::component::ComponentList;
 use super::component_list;
@@ -17,7 +17,7 @@ use super::manifest::{self, Bundle, BundleManifestError};
 use super::problem::BundleProblem;
 use super::{oci_layout, signature};
 use crate::model::bundle_key::BundleKey;
-use crate::model::platform::{Architecture, Platform};
+use crate::model::platform::Platform;
 use crate::state::BundleNeed;
 
 /// Checks the digest and size of every file, and that the bundle contains every component, image and package of
@@ -39,7 +39,7 @@ pub fn verify(
         None => own_list(directory, &bundle, &problems)?,
     };
     if let Some(list) = list {
-        problems.extend(components(&bundle, &list));
+        problems.extend(components(directory, &bundle, &list));
         let unknown = platforms_with_damaged_indexes(&bundle, &problems);
         problems.extend(packages(directory, &list, &unknown));
     }
@@ -71,7 +71,7 @@ fn own_list(
     component_list::parse(&file, &text).map(Some).map_err(BundleManifestError::Syntax)
 }
 
-fn components(bundle: &Bundle, list: &ComponentList) -> BTreeSet<BundleProblem> {
+fn components(directory: &Path, bundle: &Bundle, list: &ComponentList) -> BTreeSet<BundleProblem> {
     let mut problems = BTreeSet::new();
     for component in &list.components {
         let found = bundle.versions.get(&component.name);
@@ -82,13 +82,22 @@ fn components(bundle: &Bundle, list: &ComponentList) -> BTreeSet<BundleProblem> 
                 expected: component.version.clone(),
             });
         }
-        let references = |architecture: &Architecture| {
-            let images = component.images.iter();
-            images.map(|image| component.expand(&image.reference, *architecture)).collect::<Vec<_>>()
-        };
-        let references = list.architectures.iter().flat_map(references);
-        let missing = references.filter(|reference| !bundle.images.contains_key(reference));
-        problems.extend(missing.map(BundleProblem::NoImage));
+        for (image, architecture) in component
+            .images
+            .iter()
+            .flat_map(|image| list.architectures.iter().map(move |architecture| (image, *architecture)))
+        {
+            let reference = component.expand(&image.reference, architecture);
+            let Some(digest) = bundle.images.get(&reference) else {
+                problems.insert(BundleProblem::NoImage(reference));
+                continue;
+            };
+            // Files that cannot be read are reported as such.
+            let of = oci_layout::architectures(directory, digest);
+            if of.is_ok_and(|of| !of.contains(architecture.as_str())) {
+                problems.insert(BundleProblem::NoImage(format!("{reference} for {architecture}")));
+            }
+        }
     }
     problems
 }
@@ -128,9 +137,8 @@ fn owners(directory: &Path, bundle: &Bundle) -> BTreeMap<String, String> {
     }
     for (reference, digest) in &bundle.images {
         let mut own = vec![oci_layout::blob_path(digest)];
-        if let Ok(manifest) = ImageManifest::from_file(oci_layout::blob(directory, digest)) {
-            own.extend(blobs(&manifest).filter_map(|(_, blob)| blob_path(blob)));
-        }
+        let blobs = oci_layout::blobs(directory, digest).unwrap_or_default();
+        own.extend(blobs.iter().filter_map(|(_, blob)| blob_path(blob)));
         for path in own {
             owners.entry(path).or_insert_with(|| format!("image {reference}"));
         }
@@ -157,34 +165,28 @@ fn unmet_needs(bundle: &Bundle, needs: &BTreeMap<BundleNeed, String>) -> BTreeSe
     missing.collect()
 }
 
-/// Checks the blobs of an image, from its manifest on.
+/// Checks the blobs of an image, from its manifest or image index on.
 fn image(directory: &Path, bundle: &Bundle, reference: &str, digest: &Sha256) -> Vec<BundleProblem> {
     let missing = |part, digest: &str| BundleProblem::Blob {
         reference: reference.to_owned(),
         part,
         digest: format!("sha256:{digest}"),
     };
-    let Ok(manifest) = ImageManifest::from_file(oci_layout::blob(directory, digest)) else {
+    let Ok(blobs) = oci_layout::blobs(directory, digest) else {
         // A file of the bundle that is damaged was reported as such.
         let is_file = bundle.files.contains_key(&oci_layout::blob_path(digest));
-        return if is_file { Vec::new() } else { vec![missing("manifest", digest.as_str())] };
+        return if is_file { Vec::new() } else { vec![missing(oci_layout::MANIFEST, digest.as_str())] };
     };
     let is_listed = |blob: &Descriptor| {
         let listed = blob_path(blob).and_then(|path| bundle.files.get(&path));
         listed.is_some_and(|record| record.size == blob.size())
     };
-    let unlisted = blobs(&manifest).filter(|(_, blob)| !is_listed(blob));
+    let unlisted = blobs.iter().filter(|(_, blob)| !is_listed(blob));
     unlisted.map(|(part, blob)| missing(part, blob.digest().digest())).collect()
 }
 
-/// Configuration and layers.
-fn blobs(manifest: &ImageManifest) -> impl Iterator<Item = (&'static str, &Descriptor)> {
-    let layers = manifest.layers().iter().map(|layer| ("layer", layer));
-    std::iter::once(("config", manifest.config())).chain(layers)
-}
-
 fn blob_path(blob: &Descriptor) -> Option<String> {
-    Some(oci_layout::blob_path(&blob.as_digest_sha256()?.parse().ok()?))
+    Some(oci_layout::blob_path(&oci_layout::sha256(blob)?))
 }
 
 /// Of an index that was reported as damaged, nothing else is known.

@@ -28,7 +28,7 @@ pub fn find(component: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// The program of the component's image, which is that of the newest version.
+/// The program of the component's image for this machine, which is that of the newest version.
 fn of_bundle(bundle: &Path, component: &str, unpacked: &Path) -> Option<PathBuf> {
     let read = |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).ok()?).ok();
     let mut images = Vec::new();
@@ -41,11 +41,16 @@ fn of_bundle(bundle: &Path, component: &str, unpacked: &Path) -> Option<PathBuf>
             }
         }
     }
-    let (_, entry, digest) = images.into_iter().max()?;
-    let blob =
-        |digest: &str| entry.join("content/images/blobs/sha256").join(digest.trim_start_matches("sha256:"));
-    let manifest = read(&blob(&digest))?;
-    let layer = blob(manifest["layers"][0]["digest"].as_str()?);
+    let machine = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
+    let layer = |(_, entry, digest): (String, PathBuf, String)| {
+        let blobs = entry.join("content/images/blobs/sha256");
+        let blob = |digest: &Value| Some(blobs.join(digest.as_str()?.trim_start_matches("sha256:")));
+        let manifest = read(&blobs.join(digest.trim_start_matches("sha256:")))?;
+        let config = read(&blob(&manifest["config"]["digest"])?)?;
+        if config["architecture"] == machine { blob(&manifest["layers"][0]["digest"]) } else { None }
+    };
+    images.sort();
+    let layer = images.into_iter().rev().find_map(layer)?;
     let program = unpacked.join(layer.file_name()?).join(component);
     if program.is_file() { Some(program) } else { unpack(&layer, component, &program) }
 }
