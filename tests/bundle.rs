@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and so may what it is made from")]
 
+#[path = "bundle/deb_tools.rs"]
+mod deb_tools;
 #[path = "bundle/dnf.rs"]
 mod dnf;
 #[path = "bundle/rpm_bundle.rs"]
