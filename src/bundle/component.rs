@@ -105,6 +105,10 @@ pub struct GoSource {
     /// Module path → version. Pins the whole build list (minimal version selection).
     #[serde(default)]
     pub requires: BTreeMap<String, String>,
+    /// Digest of the wrapper module's go.sum, which has the hash of each module that the binaries are made of. It replaces
+    /// the checksum database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<Sha256>,
     /// Kubernetes only: the required module develops `k8s.io/NAME v0.0.0` in its own tree; replace each by the published
     /// `k8s.io/NAME` of the same release.
     #[serde(default)]
