@@ -266,6 +266,8 @@ components:
         for component in &list.components {
             let described = [&component.license, &component.copyright, &component.homepage];
             assert!(described.iter().all(|field| field.is_some()), "{}", component.name);
+            let modules = component.sources.go.as_ref().filter(|go| !go.requires.is_empty());
+            assert!(modules.is_none_or(|go| go.sum.is_some()), "{}", component.name);
             for package in &component.packages {
                 let lines = package.details.lines();
                 assert!(
