@@ -73,7 +73,7 @@ pub(super) async fn build(
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, content));
-        written.map_err(|source| GoError::File { path: path.display().to_string(), source })?;
+        written.map_err(file(&path))?;
     }
     program::run(go(source, architecture).current_dir(work).args(["mod", "tidy"])).await?;
     let go_sum = go_sum(source, &work.join("go.sum"))?;
@@ -91,15 +91,16 @@ pub(super) async fn build(
             ldflags.trim_end(),
             "-o",
         ]);
-        program::run(command.arg(into.join(binary)).arg(path)).await?;
+        // Relative paths are those of this process, and go runs in the directory of the module.
+        let target = std::path::absolute(into.join(binary)).map_err(file(into))?;
+        program::run(command.arg(target).arg(path)).await?;
     }
     Ok(Origins { artefacts: BTreeMap::new(), go_sum })
 }
 
 /// The digest of what `go mod tidy` has found, if it is that of the list. `go build` accepts no other content then.
 fn go_sum(source: &GoSource, path: &Path) -> Result<Option<Sha256>, GoError> {
-    let failed = |source| GoError::File { path: path.display().to_string(), source };
-    let found = if path.exists() { Some(Sha256::of_file(path).map_err(failed)?.0) } else { None };
+    let found = if path.exists() { Some(Sha256::of_file(path).map_err(file(path))?.0) } else { None };
     match (&found, &source.sum) {
         (Some(_), None) if source.requires.is_empty() => Err(GoError::Unlisted),
         (_, None) => Ok(found),
@@ -123,7 +124,11 @@ async fn staging_go_mod(
     let answer: Option<serde_json::Value> = serde_json::from_slice(&answer).ok();
     let path =
         answer.as_ref().and_then(|answer| answer["GoMod"].as_str()).ok_or(GoError::NoGoMod { module })?;
-    std::fs::read_to_string(path).map_err(|source| GoError::File { path: path.to_owned(), source })
+    std::fs::read_to_string(path).map_err(file(Path::new(path)))
+}
+
+fn file(path: &Path) -> impl Fn(std::io::Error) -> GoError {
+    move |source| GoError::File { path: path.display().to_string(), source }
 }
 
 fn go(source: &GoSource, architecture: Architecture) -> Command {

@@ -80,9 +80,7 @@ async fn build_from_go(
 ) -> (Option<i32>, String) {
     let mut command = workshop.metalform("");
     command
-        .args(["bundle", "build", "--source", "go", "--output", output, "--cache"])
-        .arg(workshop.at(cache))
-        .arg("--file")
+        .args(["bundle", "build", "--source", "go", "--cache", cache, "--output", output, "--file"])
         .arg(list)
         .args(more)
         .env("GOPROXY", format!("file://{}", workshop.at("proxy").display()))
