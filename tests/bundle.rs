@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic, and so may what it is made from")]
 
+#[path = "bundle/deb_tools.rs"]
+mod deb_tools;
 #[path = "bundle/dnf.rs"]
 mod dnf;
 #[path = "bundle/rpm_bundle.rs"]
@@ -113,6 +115,7 @@ impl TestRun {
             cache: self.directory.path().join("cache"),
             source,
             archive: None,
+            pinned: false,
             refresh: false,
             downloads: DownloadLimits::new(NonZeroUsize::MIN),
             now: jiff::Timestamp::from_second(1_800_000_000).unwrap(),
@@ -213,7 +216,7 @@ async fn only_changed_components_are_built_again() {
     insta::assert_snapshot!(run.build(&both, SourceMode::Auto).await, @"bundle is up to date: TMP/out");
     let changed = both.replace("A tool", "A better tool");
     insta::assert_snapshot!(run.build(&changed, SourceMode::Auto).await, @r"
-    tool: from official artefacts
+    tool: from cached binaries
     tool: done
     hello: unchanged
     bundle written: TMP/out, 14 files, 0 MiB
@@ -248,7 +251,11 @@ async fn leftovers_of_a_killed_build_are_removed() {
         entries.map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>()
     };
     assert_eq!(names(run.directory.path()).into_iter().collect::<Vec<_>>(), ["cache", "out"]);
-    assert_eq!(names(&run.directory.path().join("cache")).len(), 2, "the lock and one entry");
+    assert_eq!(
+        names(&run.directory.path().join("cache")).len(),
+        3,
+        "the lock, the binary, and what is made of it"
+    );
 }
 
 #[tokio::test]

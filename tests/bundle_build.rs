@@ -17,6 +17,8 @@ mod failures;
 mod files_below;
 #[path = "bundle_build/killed.rs"]
 mod killed;
+#[path = "bundle_build/pinned.rs"]
+mod pinned;
 #[path = "bundle_build/repeated.rs"]
 mod repeated;
 #[path = "bundle_build/source_server.rs"]

@@ -25,6 +25,7 @@ use super::file_records::file_records_with;
 use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
+use super::origins::Origins;
 use super::release_source::ReleaseError;
 use super::sbom::{self, SbomError};
 use super::staging::{self, Staging, StagingError};
@@ -34,7 +35,7 @@ use crate::model::api_contract::API_VERSION;
 use crate::model::platform::{Architecture, Platform};
 
 /// Part of a bundle's inputs, and not of those of its parts. Changes with what is made of the parts.
-const LAYOUT: &str = "1";
+const LAYOUT: &str = "2";
 
 /// The inputs and paths of a build.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct BuildRequest {
     pub source: SourceMode,
     /// URI of the distribution's archive; `None` for the one that the build machine uses.
     pub archive: Option<String>,
+    /// Whether to refuse components that the list has no digests of.
+    pub pinned: bool,
     /// Whether to download the distribution's packages again though no input changed.
     pub refresh: bool,
     /// Limits of the downloads of official artefacts.
@@ -72,6 +75,14 @@ pub enum BuildError {
     /// The list of what it is made of.
     #[error(transparent)]
     Sbom(#[from] SbomError),
+    /// Digests are required, and one is missing.
+    #[error("component {component}: the component list has no digest of {what}")]
+    NotPinned {
+        /// Name of the component.
+        component: String,
+        /// A URL, or modules.
+        what: String,
+    },
     /// A component could not be built.
     #[error("component {component}")]
     Component {
@@ -123,6 +134,9 @@ impl BuildError {
 /// # Errors
 /// The first failure. Nothing is replaced then; completed parts and what was downloaded remain in the cache.
 pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Bundle, BuildError> {
+    if request.pinned {
+        require_pins(request)?;
+    }
     let inputs = inputs(request);
     if let Some(bundle) = present(&request.output, &inputs).filter(|_| !request.refresh) {
         events(BundleEvent::UpToDate { directory: request.output.clone() });
@@ -145,6 +159,29 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
     Ok(bundle)
 }
 
+fn require_pins(request: &BuildRequest) -> Result<(), BuildError> {
+    request.list.components.iter().try_for_each(|component| {
+        match component_build::first_unpinned(component, request.source, &request.list.architectures) {
+            Some(what) => Err(BuildError::NotPinned { component: component.name.clone(), what }),
+            None => Ok(()),
+        }
+    })
+}
+
+/// The list with the digest of everything that the bundle was made of.
+fn pinned_list(list: &ComponentList, parts: &[Part]) -> ComponentList {
+    let mut list = list.clone();
+    for (name, _, entry) in parts {
+        // As [`ComponentBuilder::part`] names it.
+        let own = name.split_once(" (").map_or(name.as_str(), |(own, _)| own);
+        let component = list.components.iter_mut().find(|component| component.name == own);
+        if let Some(component) = component {
+            entry.origins.pin(&mut component.sources);
+        }
+    }
+    list
+}
+
 /// A component, or the packages of a platform: its name, cache key and content.
 type Part = (String, Sha256, Entry);
 
@@ -163,26 +200,50 @@ async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<
     let builders: Vec<_> = request.list.architectures.iter().map(builder).collect();
     let mut parts = Vec::new();
     for builder in &builders {
-        for component in &request.list.components {
-            let inputs = component_build::inputs(
-                component,
-                (builder.architecture, request.source, builder.platforms.as_slice()),
-            );
-            let kept = entry::find(&request.cache, &inputs);
-            let build = async |draft: Draft| build_component(builder, component, draft).await;
-            parts.push(part(request, (builder.part(component), inputs, kept), events, build));
-        }
+        parts.extend(request.list.components.iter().map(|one| component(request, builder, one)));
     }
     downloader.reporting(try_join_all(parts)).await
 }
 
-async fn build_component(
+/// The cached images and packages of a component, or new ones of its cached binaries, or of new binaries.
+async fn component(
+    request: &BuildRequest,
     builder: &ComponentBuilder<'_>,
     component: &Component,
-    draft: Draft,
-) -> Result<Entry, BuildError> {
-    let built = builder.build(component, draft).await;
-    built.map_err(|source| BuildError::Component { component: component.name.clone(), source })
+) -> Result<Part, BuildError> {
+    let (cache, events) = (&request.cache, builder.events);
+    let inputs = |binaries: &Entry| {
+        component_build::inputs(component, binaries, (builder.architecture, builder.platforms.as_slice()))
+    };
+    let failed = |source| BuildError::Component { component: component.name.clone(), source };
+    let binary_inputs = component_build::binary_inputs(component, (builder.architecture, builder.mode));
+    let agrees = |binaries: &Entry| binaries.origins.agree_with(&component.sources);
+    if let Some(binaries) = entry::recorded(cache, &binary_inputs).filter(agrees) {
+        let inputs = inputs(&binaries);
+        if let Some(entry) = entry::find(cache, &inputs) {
+            events(BundleEvent::Reused { part: builder.part(component) });
+            return Ok((builder.part(component), inputs, entry));
+        }
+    }
+    let binaries = match entry::find(cache, &binary_inputs).filter(agrees) {
+        Some(binaries) => {
+            let origin = "cached binaries".to_owned();
+            events(BundleEvent::Started { part: builder.part(component), origin });
+            binaries
+        }
+        None => {
+            let draft = Draft::new(cache, &binary_inputs)?;
+            builder.build_binaries(component, draft).await.map_err(failed)?
+        }
+    };
+    let inputs = inputs(&binaries);
+    let build = async |draft: Draft| {
+        let directory = entry::content(cache, &binary_inputs);
+        builder.build(component, (&binaries, &directory), draft).await.map_err(failed)
+    };
+    // Binaries that were damaged or lost, and are the same again.
+    let kept = entry::find(cache, &inputs);
+    part(request, (builder.part(component), inputs, kept), events, build).await
 }
 
 async fn packages(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
@@ -206,14 +267,15 @@ async fn packages(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Ve
 async fn collect_packages(request: &CollectionRequest<'_>, draft: Draft) -> Result<Entry, BuildError> {
     // A list with another distribution was refused when it was parsed.
     let Some(format) = format::of_platform(request.platform) else {
-        return Ok(draft.keep(String::new(), BTreeMap::new(), Vec::new())?);
+        return Ok(draft.keep((String::new(), Origins::default()), BTreeMap::new(), Vec::new())?);
     };
     let failed = |source| BuildError::Packages { platform: request.platform.clone(), source };
     let provenance = format.collect(request, &draft).await.map_err(failed)?;
     let content = draft.content(format.directory())?;
     let platforms = std::slice::from_ref(request.platform);
     let packages = format.describe(&content, platforms).await.map_err(failed)?;
-    Ok(on_worker_thread(move || draft.keep(provenance, BTreeMap::new(), packages)).await?)
+    Ok(on_worker_thread(move || draft.keep((provenance, Origins::default()), BTreeMap::new(), packages))
+        .await?)
 }
 
 /// The cached part, or a new one.
@@ -291,7 +353,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         let content = staging.path().join(format.directory());
         format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
-    let text = serde_saphyr::to_string(list).map_err(io::Error::other).map_err(write)?;
+    let text = serde_saphyr::to_string(&pinned_list(list, parts)).map_err(io::Error::other).map_err(write)?;
     fs::write(staging.path().join(component_list::FILE_NAME), text).map_err(write)?;
     let mut bundle = Bundle {
         api_version: API_VERSION.to_owned(),

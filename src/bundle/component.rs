@@ -50,6 +50,9 @@ pub struct Component {
     /// Of its binaries, as an SPDX expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
+    /// Holder of the copyright: `The Kubernetes Authors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copyright: Option<String>,
     /// URL of the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
@@ -102,6 +105,10 @@ pub struct GoSource {
     /// Module path → version. Pins the whole build list (minimal version selection).
     #[serde(default)]
     pub requires: BTreeMap<String, String>,
+    /// Digest of the wrapper module's go.sum, which has the hash of each module that the binaries are made of. It replaces
+    /// the checksum database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<Sha256>,
     /// Kubernetes only: the required module develops `k8s.io/NAME v0.0.0` in its own tree; replace each by the published
     /// `k8s.io/NAME` of the same release.
     #[serde(default)]
@@ -138,8 +145,11 @@ pub struct ImageComponent {
 pub struct PackageComponent {
     /// Package name.
     pub name: String,
-    /// One line.
+    /// One line, without a full stop.
     pub description: String,
+    /// What it is for: lines of at most 79 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub details: String,
     /// `Depends`.
     #[serde(default)]
     pub depends: Vec<String>,
@@ -203,6 +213,13 @@ impl Sources {
         let names =
             self.release.iter().flat_map(|artefact| artefact.binary.iter().chain(artefact.members.keys()));
         names.map(String::as_str).collect()
+    }
+}
+
+impl PackageComponent {
+    /// What a package manager shows below the description.
+    pub fn paragraph(&self) -> String {
+        if self.details.is_empty() { format!("{}.", self.description) } else { self.details.clone() }
     }
 }
 

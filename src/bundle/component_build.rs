@@ -1,11 +1,14 @@
 //! Builds a component: its binaries from one of its sources, then its images and packages.
+//!
+//! The two are cached apart. Compiling takes minutes and packaging seconds, and a package's description or dependency
+//! changes more often than a version: see [`binary_inputs`] and [`inputs`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tokio::sync::Mutex;
 
-use super::component::{Component, ImageComponent};
+use super::component::{Component, ImageComponent, PackageComponent};
 use super::digest::Sha256;
 use super::download::Downloader;
 use super::entry::{Draft, Entry, EntryError, EntryPackage};
@@ -14,6 +17,7 @@ use super::format::{self, FormatError, PackageBuild};
 use super::go_source::{self, GoError};
 use super::image::{self, ImageError};
 use super::oci_layout;
+use super::origins::{self, Origins};
 use super::release_source::{self, ReleaseError};
 use super::worker_thread::on_worker_thread;
 use crate::model::platform::{Architecture, Platform};
@@ -71,6 +75,10 @@ pub(super) struct ComponentBuilder<'a> {
     pub(super) events: BundleEvents<'a>,
 }
 
+/// Changes with everything that changes the bytes of binaries and is not in a component: the flags of the compiler, the
+/// wrapper module. Not the version of metalform, so that a new one compiles nothing again.
+const BINARY_BUILDER: &str = "1";
+
 impl ComponentBuilder<'_> {
     /// A component in events and in the provenance: `etcd`, with several architectures `etcd (arm64)`.
     pub(super) fn part(&self, component: &Component) -> String {
@@ -80,20 +88,39 @@ impl ComponentBuilder<'_> {
         }
     }
 
+    /// The binaries of a component, as an entry of their own: its files are named as the binaries are.
+    ///
     /// # Errors
     /// The first artefact that is unavailable, or that cannot be built.
-    pub(super) async fn build(&self, component: &Component, draft: Draft) -> Result<Entry, ComponentError> {
-        let binaries = draft.scratch("binaries")?;
-        let provenance = self.binaries(component, &draft, &binaries).await?;
+    pub(super) async fn build_binaries(
+        &self,
+        component: &Component,
+        draft: Draft,
+    ) -> Result<Entry, ComponentError> {
+        let made_of = self.binaries(component, &draft).await?;
+        Ok(on_worker_thread(move || draft.keep(made_of, BTreeMap::new(), Vec::new())).await?)
+    }
+
+    /// The images and packages of a component, of the binaries of an entry in its directory.
+    ///
+    /// # Errors
+    /// The first that cannot be built.
+    pub(super) async fn build(
+        &self,
+        component: &Component,
+        (binaries, directory): (&Entry, &Path),
+        draft: Draft,
+    ) -> Result<Entry, ComponentError> {
         let _held = self.processors.lock().await;
         let mut images = BTreeMap::new();
         for image in &component.images {
             let reference = component.expand(&image.reference, self.architecture);
-            let digest = self.image((image, &reference), &draft, &binaries).await?;
+            let digest = self.image((image, &reference), &draft, directory).await?;
             images.insert(reference, digest);
         }
-        let packages = self.packages(component, &draft, &binaries).await?;
-        Ok(on_worker_thread(move || draft.keep(provenance, images, packages)).await?)
+        let packages = self.packages(component, &draft, directory).await?;
+        let made_of = (binaries.provenance.clone(), binaries.origins.clone());
+        Ok(on_worker_thread(move || draft.keep(made_of, images, packages)).await?)
     }
 
     async fn image(
@@ -131,44 +158,49 @@ impl ComponentBuilder<'_> {
         Ok(described)
     }
 
-    /// Returns the provenance.
+    /// Returns the provenance, and digests of it. What a source that failed has left is not part of the entry.
     async fn binaries(
         &self,
         component: &Component,
         draft: &Draft,
-        into: &Path,
-    ) -> Result<String, ComponentError> {
+    ) -> Result<(String, Origins), ComponentError> {
         let has_release = !component.sources.release.is_empty();
         match self.mode {
             SourceMode::Release if !has_release => Err(ComponentError::NoSuchSource { mode: "release" }),
-            SourceMode::Release => self.release(component, into).await,
-            SourceMode::Auto if has_release => match self.release(component, into).await {
+            SourceMode::Release => self.release(component, draft).await,
+            SourceMode::Auto if has_release => match self.release(component, draft).await {
                 Err(ComponentError::Release(ReleaseError::Download(error)))
                     if error.is_absence() && component.sources.go.is_some() =>
                 {
                     let reason = error.to_string();
                     (self.events)(BundleEvent::FellBack { part: self.part(component), reason });
-                    self.go(component, draft, into).await
+                    self.go(component, draft).await
                 }
                 outcome => outcome,
             },
-            SourceMode::Go | SourceMode::Auto => self.go(component, draft, into).await,
+            SourceMode::Go | SourceMode::Auto => self.go(component, draft).await,
         }
     }
 
-    async fn release(&self, component: &Component, into: &Path) -> Result<String, ComponentError> {
+    async fn release(
+        &self,
+        component: &Component,
+        draft: &Draft,
+    ) -> Result<(String, Origins), ComponentError> {
+        let into = draft.scratch("release")?;
         let origin = "official artefacts".to_owned();
         (self.events)(BundleEvent::Started { part: self.part(component), origin });
-        release_source::fetch(self.downloader, component, self.architecture, into).await?;
+        let origins = release_source::fetch(self.downloader, component, self.architecture, &into).await?;
+        draft.adopt(&into)?;
         let urls = component
             .sources
             .release
             .iter()
             .map(|artefact| component.expand(&artefact.url, self.architecture));
-        Ok(format!("release: {}", urls.collect::<Vec<_>>().join(" ")))
+        Ok((format!("release: {}", urls.collect::<Vec<_>>().join(" ")), origins))
     }
 
-    async fn go(&self, component: &Component, draft: &Draft, into: &Path) -> Result<String, ComponentError> {
+    async fn go(&self, component: &Component, draft: &Draft) -> Result<(String, Origins), ComponentError> {
         let source = component.sources.go.as_ref().ok_or(ComponentError::NoSuchSource { mode: "go" })?;
         let modules = super::go_module::required(component, source, self.architecture);
         let modules =
@@ -177,14 +209,98 @@ impl ComponentBuilder<'_> {
         let provenance = format!("go:{modules}");
         let _held = self.processors.lock().await;
         (self.events)(BundleEvent::Started { part: self.part(component), origin: provenance.clone() });
-        go_source::build(component, source, self.architecture, (&draft.scratch("module")?, into)).await?;
-        Ok(provenance)
+        let (module, into) = (draft.scratch("module")?, draft.scratch("go")?);
+        let origins = go_source::build(component, source, self.architecture, (&module, &into)).await?;
+        draft.adopt(&into)?;
+        Ok((provenance, origins))
     }
 }
 
-/// The cache key of a component: everything that determines its bytes.
-pub(super) fn inputs(component: &Component, builder: (Architecture, SourceMode, &[Platform])) -> Sha256 {
-    let text = serde_json::to_vec(&(super::BUILDER, component, builder))
-        .expect("plain data with string keys can be serialised");
+/// A source that the mode may use, and that the list has no digest of: a URL, or modules.
+pub(super) fn first_unpinned(
+    component: &Component,
+    mode: SourceMode,
+    architectures: &[Architecture],
+) -> Option<String> {
+    let is_pinned = |sha256: &BTreeMap<Architecture, Sha256>| {
+        architectures.iter().all(|architecture| sha256.contains_key(architecture))
+    };
+    let sources = &component.sources;
+    let mut artefacts = sources.release.iter().filter(|_| mode != SourceMode::Go);
+    let artefact = artefacts.find(|artefact| !is_pinned(&artefact.sha256)).map(|one| one.url.clone());
+    let go = sources.go.as_ref().filter(|_| mode != SourceMode::Release);
+    let modules = go.filter(|go| go.sum.is_none() && !go.requires.is_empty());
+    artefact.or_else(|| modules.map(|_| "its Go source".to_owned()))
+}
+
+/// The cache key of the binaries of a component: everything that determines their bytes. Digests in the list are compared
+/// with those of the entry ([`Origins::agree_with`]), so that adding them compiles nothing again.
+pub(super) fn binary_inputs(component: &Component, builder: (Architecture, SourceMode)) -> Sha256 {
+    let Component { name, version, sources, .. } = component;
+    digest_of(&(BINARY_BUILDER, name, version, origins::unpinned(sources), builder))
+}
+
+/// The cache key of a component: its binaries, and everything that determines the bytes of what is made of them.
+pub(super) fn inputs(
+    component: &Component,
+    binaries: &Entry,
+    builder: (Architecture, &[Platform]),
+) -> Sha256 {
+    let Entry { provenance, origins, files, .. } = binaries;
+    digest_of(&(super::BUILDER, Description::of(component), provenance, origins, files, builder))
+}
+
+/// What a component has besides its sources.
+#[derive(serde::Serialize)]
+struct Description<'a> {
+    name: &'a str,
+    version: &'a str,
+    license: Option<&'a str>,
+    copyright: Option<&'a str>,
+    homepage: Option<&'a str>,
+    images: &'a [ImageComponent],
+    packages: &'a [PackageComponent],
+}
+
+impl<'a> Description<'a> {
+    fn of(component: &'a Component) -> Self {
+        // Without `..`: a new field is either a source or a description.
+        let Component { name, version, license, copyright, homepage, sources: _, images, packages } =
+            component;
+        let (license, copyright, homepage) = (license.as_deref(), copyright.as_deref(), homepage.as_deref());
+        Self { name, version, license, copyright, homepage, images, packages }
+    }
+}
+
+fn digest_of(inputs: &impl serde::Serialize) -> Sha256 {
+    let text = serde_json::to_vec(inputs).expect("plain data with string keys can be serialised");
     Sha256::of(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_mode_may_use_is_pinned() {
+        let digits = "a".repeat(64);
+        let (sha256, sum) = (format!(", sha256: {{ amd64: {digits} }}"), format!(", sum: {digits}"));
+        let (none, url, go) = (String::new(), Some("u"), Some("its Go source"));
+        let cases = [
+            (&none, &none, [url, go, url]),
+            (&sha256, &none, [None, go, go]),
+            (&none, &sum, [url, None, url]),
+            (&sha256, &sum, [None, None, None]),
+        ];
+        for (sha256, sum, expected) in cases {
+            let text = format!(
+                "{{ name: tool, version: 1.0.0, sources: {{ release: [{{ url: u, binary: tool{sha256} }}], \
+                 go: {{ requires: {{ m: v1 }}, packages: {{ tool: m }}{sum} }} }} }}"
+            );
+            let component: Component = serde_saphyr::from_str(&text).unwrap();
+            let found = [SourceMode::Release, SourceMode::Go, SourceMode::Auto]
+                .map(|mode| first_unpinned(&component, mode, &[Architecture::Amd64]));
+            assert_eq!(found.each_ref().map(Option::as_deref), expected, "{text}");
+        }
+    }
 }

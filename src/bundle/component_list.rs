@@ -274,6 +274,25 @@ components:
     fn the_shipped_list_is_valid() {
         let list = parse("components.yaml", SHIPPED).unwrap();
         assert_eq!(list.components.iter().filter(|component| component.sources.go.is_none()).count(), 0);
+        for component in &list.components {
+            let described = [&component.license, &component.copyright, &component.homepage];
+            assert!(described.iter().all(|field| field.is_some()), "{}", component.name);
+            let modules = component.sources.go.as_ref().filter(|go| !go.requires.is_empty());
+            assert!(modules.is_none_or(|go| go.sum.is_some()), "{}", component.name);
+            for package in &component.packages {
+                let lines = package.details.lines();
+                assert!(
+                    lines.clone().count() > 0 && lines.into_iter().all(|line| line.len() < 80),
+                    "{}",
+                    package.name
+                );
+                assert!(
+                    package.description.len() < 80 && !package.description.ends_with('.'),
+                    "{}",
+                    package.name
+                );
+            }
+        }
     }
 
     #[test]

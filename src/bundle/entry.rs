@@ -1,6 +1,6 @@
-//! The cache of a bundle's parts (a component, or a platform's packages), by the digest of their inputs.
+//! The cache of a bundle's parts (a component, its binaries, or a platform's packages), by the digest of their inputs.
 //!
-//! An entry is a directory with the layout of a bundle, and `entry.json`. It is created under another name and renamed,
+//! An entry is a directory with the layout of a bundle (binaries: by name), and `entry.json`. It is created under another name and renamed,
 //! so that an existing one is complete. Files with the same content are one file on the disk, whichever entries have
 //! them.
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::content::{BundledPackage, FileRecord};
 use super::digest::Sha256;
 use super::file_records::file_records;
+use super::origins::Origins;
 
 const FILE_NAME: &str = "entry.json";
 /// The directory of an entry's files, by their path in the bundle.
@@ -28,6 +29,9 @@ pub(super) const DRAFT_PREFIX: &str = ".draft-";
 pub(super) struct Entry {
     /// URLs, modules or archive.
     pub(super) provenance: String,
+    /// Digests of what its binaries were made of.
+    #[serde(default)]
+    pub(super) origins: Origins,
     /// Path in the bundle → digest and size.
     pub(super) files: BTreeMap<String, FileRecord>,
     /// Full reference → digest of the manifest.
@@ -61,10 +65,15 @@ pub struct Draft {
 
 /// The entry with these inputs, if it exists and its files are unaltered.
 pub(super) fn find(cache: &Path, inputs: &Sha256) -> Option<Entry> {
-    let text = fs::read_to_string(cache.join(inputs.as_str()).join(FILE_NAME)).ok()?;
-    let entry: Entry = serde_json::from_str(&text).ok()?;
+    let entry = recorded(cache, inputs)?;
     let intact = file_records(&content(cache, inputs)).is_ok_and(|found| found == entry.files);
     intact.then_some(entry)
+}
+
+/// What was recorded of the entry with these inputs. Its files may be altered since.
+pub(super) fn recorded(cache: &Path, inputs: &Sha256) -> Option<Entry> {
+    let text = fs::read_to_string(cache.join(inputs.as_str()).join(FILE_NAME)).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 /// The directory of an entry's files.
@@ -90,6 +99,15 @@ impl Draft {
         self.make(self.directory.path().join(CONTENT).join(path))
     }
 
+    /// Makes a directory of [`Self::scratch`] the whole content, in place of an empty one.
+    ///
+    /// # Errors
+    /// From the operating system.
+    pub(super) fn adopt(&self, directory: &Path) -> Result<(), EntryError> {
+        let renamed = fs::rename(directory, self.directory.path().join(CONTENT));
+        renamed.map_err(|source| EntryError { path: directory.display().to_string(), source })
+    }
+
     /// A new directory that is not part of the entry.
     ///
     /// # Errors
@@ -111,7 +129,7 @@ impl Draft {
     /// When a file cannot be read, or the cache cannot be written.
     pub(super) fn keep(
         self,
-        provenance: String,
+        (provenance, origins): (String, Origins),
         images: BTreeMap<String, Sha256>,
         packages: Vec<EntryPackage>,
     ) -> Result<Entry, EntryError> {
@@ -123,7 +141,7 @@ impl Draft {
             for path in files.keys() {
                 fs::set_permissions(root.join(CONTENT).join(path), fs::Permissions::from_mode(0o644))?;
             }
-            let entry = Entry { provenance, files, images, packages };
+            let entry = Entry { provenance, origins, files, images, packages };
             fs::write(root.join(FILE_NAME), serde_json::to_vec(&entry)?)?;
             match fs::remove_dir_all(root.join("scratch")) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -184,7 +202,7 @@ mod tests {
             for (path, text) in files {
                 fs::write(draft.content("pool").unwrap().join(path), text).unwrap();
             }
-            let kept = draft.keep(String::new(), BTreeMap::new(), Vec::new()).unwrap();
+            let kept = draft.keep((String::new(), Origins::default()), BTreeMap::new(), Vec::new()).unwrap();
             assert_eq!(find(cache, &inputs), Some(kept));
             move |path: &str| content(cache, &inputs).join("pool").join(path)
         };

@@ -26,6 +26,7 @@ mod image_name;
 pub mod list_change;
 pub mod manifest;
 pub mod oci_layout;
+mod origins;
 pub mod pack;
 pub mod problem;
 pub mod program;

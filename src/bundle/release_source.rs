@@ -10,8 +10,10 @@ use flate2::read::GzDecoder;
 use futures::future::try_join_all;
 
 use super::component::{Component, ReleaseArtefact};
+use super::digest::Sha256;
 use super::download::Downloader;
 use super::download::error::DownloadError;
+use super::origins::Origins;
 use super::worker_thread::on_worker_thread;
 use crate::model::platform::Architecture;
 
@@ -45,7 +47,8 @@ pub enum ReleaseError {
     },
 }
 
-/// Writes the binaries of all artefacts to `into`, mode 0755. Each artefact is verified before it is opened.
+/// Writes the binaries of all artefacts to `into`, mode 0755, and returns the digests of the artefacts. Each is verified
+/// before it is opened.
 ///
 /// # Errors
 /// The first artefact that is unavailable or altered, or lacks a member.
@@ -54,18 +57,20 @@ pub(super) async fn fetch(
     component: &Component,
     architecture: Architecture,
     into: &Path,
-) -> Result<(), ReleaseError> {
+) -> Result<Origins, ReleaseError> {
     let artefacts = component.sources.release.iter().enumerate();
     let fetches = artefacts.map(async |(number, source)| {
         let url = component.expand(&source.url, architecture);
         let artefact = into.join(format!(".artefact-{number}"));
-        download(downloader, (component, source, &url), architecture, &artefact).await?;
+        let digest = download(downloader, (component, source, &url), architecture, &artefact).await?;
+        let origin = (source.url.clone(), BTreeMap::from([(architecture, digest)]));
         let members = wanted(component, architecture, source);
         let (source, into) = (source.clone(), into.to_owned());
-        on_worker_thread(move || unpack(&artefact, (&source, &url), &members, &into)).await
+        on_worker_thread(move || unpack(&artefact, (&source, &url), &members, &into)).await?;
+        Ok::<_, ReleaseError>(origin)
     });
-    try_join_all(fetches).await?;
-    Ok(())
+    let artefacts = try_join_all(fetches).await?.into_iter().collect();
+    Ok(Origins { artefacts, go_sum: None })
 }
 
 async fn download(
@@ -73,7 +78,7 @@ async fn download(
     (component, source, url): (&Component, &ReleaseArtefact, &str),
     architecture: Architecture,
     artefact: &Path,
-) -> Result<(), ReleaseError> {
+) -> Result<Sha256, ReleaseError> {
     let name = match url.rsplit('/').next() {
         Some(name) if !name.is_empty() => name,
         _ => return Err(ReleaseError::NoFileName { url: url.to_owned() }),
@@ -89,7 +94,8 @@ async fn download(
             return Err(DownloadError::DigestMissing { url: url.to_owned(), name: name.to_owned() }.into());
         }
     };
-    Ok(download.fetch(url, &expected, artefact).await?)
+    download.fetch(url, &expected, artefact).await?;
+    Ok(expected)
 }
 
 fn unpack(

@@ -1,6 +1,6 @@
 //! A bundle in the making, beside the directory that it replaces in one rename.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::manifest;
-use super::sweep::sweep;
 use crate::model::parent_directory::parent_directory;
 
 /// Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Staging {
     directory: tempfile::TempDir,
+    /// On the directory; the kernel releases it when the process ends.
+    _lock: File,
     output: PathBuf,
 }
 
@@ -26,6 +27,14 @@ pub enum StagingError {
     NotABundle {
         /// Path of the directory.
         output: String,
+    },
+    /// Another process has not finished its bundle.
+    #[error("process {process} is writing {output}")]
+    Busy {
+        /// Path of the directory.
+        output: String,
+        /// Its identifier.
+        process: String,
     },
     /// A directory could not be written.
     #[error("cannot write {path}")]
@@ -47,21 +56,28 @@ impl Staging {
     /// Removes what a killed process has left beside `output`.
     ///
     /// # Errors
-    /// When `output` is another directory than a bundle or an empty one, or its parent cannot be written.
+    /// When `output` is another directory than a bundle or an empty one, another process is writing it, or its parent cannot
+    /// be written.
     pub(super) fn new(output: &Path) -> Result<Self, StagingError> {
         refuse_foreign(output)?;
         let write = StagingError::write(output);
         let parent = parent_directory(output);
         let name = output.file_name().ok_or_else(|| write(io::ErrorKind::InvalidFilename.into()))?;
         let prefix = format!(".{}.new-", name.to_string_lossy());
+        fs::create_dir_all(parent).map_err(write)?;
+        if let Some(process) = remove_abandoned(parent, &prefix).map_err(write)? {
+            return Err(StagingError::Busy { output: output.display().to_string(), process });
+        }
         let make = || {
-            fs::create_dir_all(parent)?;
-            sweep(parent, &prefix)?;
+            let prefix = format!("{prefix}{}-", std::process::id());
             let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
+            let lock = File::open(directory.path())?;
+            lock.lock()?;
             fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
-            Ok(directory)
+            Ok((directory, lock))
         };
-        Ok(Self { directory: make().map_err(write)?, output: output.to_owned() })
+        let (directory, lock) = make().map_err(write)?;
+        Ok(Self { directory, _lock: lock, output: output.to_owned() })
     }
 
     /// Where its files belong.
@@ -88,6 +104,23 @@ impl Staging {
     }
 }
 
+/// Removes the directories of this prefix that no process has locked. Returns the process of one that is locked.
+fn remove_abandoned(parent: &Path, prefix: &str) -> io::Result<Option<String>> {
+    for entry in fs::read_dir(parent)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(rest) = name.strip_prefix(prefix) else { continue };
+        match File::open(entry.path())?.try_lock() {
+            Ok(()) => fs::remove_dir_all(entry.path())?,
+            Err(TryLockError::WouldBlock) => {
+                return Ok(Some(rest.split('-').next().unwrap_or_default().to_owned()));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
 /// # Errors
 /// When there are files that are not a bundle.
 pub(super) fn refuse_foreign(output: &Path) -> Result<(), StagingError> {
@@ -96,4 +129,27 @@ pub(super) fn refuse_foreign(output: &Path) -> Result<(), StagingError> {
         return Err(StagingError::NotABundle { output: output.display().to_string() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_a_process_writes_is_left_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("out");
+        fs::create_dir(directory.path().join(".out.new-1-abandoned")).unwrap();
+        let first = Staging::new(&output).unwrap();
+        assert!(!directory.path().join(".out.new-1-abandoned").exists());
+        let error = Staging::new(&output).unwrap_err();
+        let process = std::process::id();
+        assert_eq!(error.to_string(), format!("process {process} is writing {}", output.display()));
+        assert!(first.path().exists());
+        let other = Staging::new(&directory.path().join("other")).unwrap();
+        other.publish().unwrap();
+        first.publish().unwrap();
+        Staging::new(&output).unwrap().publish().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }

@@ -64,6 +64,9 @@ struct Sources {
     /// Archive of the distribution to use instead of this machine's
     #[arg(long, value_name = "URI", env = "METALFORM_ARCHIVE")]
     archive: Option<String>,
+    /// Refuse a component list that lacks the digest of an artefact or of a Go source
+    #[arg(long)]
+    pinned: bool,
     /// Download the distribution's packages again even if no input changed
     #[arg(long)]
     refresh: bool,
@@ -116,6 +119,7 @@ impl Sources {
                 Source::Auto => SourceMode::Auto,
             },
             archive: self.archive.clone(),
+            pinned: self.pinned,
             refresh: self.refresh,
             downloads: DownloadLimits::new(self.downloads),
             now: self.date.unwrap_or_else(clock::now),
@@ -135,6 +139,11 @@ impl Sources {
 }
 
 fn build_failure(error: &BuildError) -> Failure {
+    if matches!(error, BuildError::NotPinned { .. }) {
+        let hint =
+            "build without --pinned once, then use the list of that bundle: --file BUNDLE/components.yaml";
+        return Failure::from_error(Exit::Configuration, error).hint(hint);
+    }
     let Some(download) = error.download().filter(|download| download.is_of_source()) else {
         return Failure::from_error(Exit::Configuration, error);
     };

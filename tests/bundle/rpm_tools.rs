@@ -32,7 +32,7 @@ async fn rpm_shows_the_fields_and_files_of_a_package() {
     Architecture: x86_64
     Install Date: (not installed)
     Group       : System Environment/Base
-    Size        : 55
+    Size        : 11729
     License     : Apache-2.0
     Signature   : (none)
     Source RPM  : (none)
@@ -49,6 +49,9 @@ async fn rpm_shows_the_fields_and_files_of_a_package() {
     insta::assert_snapshot!(said, @r"
     -rwxr-xr-x    1 root     root                       19 Jan  1  2026 /usr/bin/kubelet
     -rw-r--r--    1 root     root                       36 Jan  1  2026 /usr/lib/systemd/system/kubelet.service
+    drwxr-xr-x    2 root     root                        0 Jan  1  2026 /usr/share/licenses/kubelet
+    -rw-r--r--    1 root     root                    11358 Jan  1  2026 /usr/share/licenses/kubelet/LICENSE
+    -rw-r--r--    1 root     root                      316 Jan  1  2026 /usr/share/licenses/kubelet/copyright
     ");
     let (_, said) = rpm(&["-qp", "--requires", "--provides", "--conflicts", "--obsoletes"]).await;
     insta::assert_snapshot!(said, @r"

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use metalform::bundle::manifest::Bundle;
+
 use crate::command::run;
 use crate::workshop::{Workshop, digests};
 
@@ -56,4 +58,51 @@ async fn a_second_version_costs_only_what_differs() {
     let (old, new) = (inodes("old"), inodes("new"));
     // Layer, configuration, manifest and package of the component that is the same.
     assert_eq!((old.len(), new.len(), old.intersection(&new).count()), (8, 8, 4));
+}
+
+#[tokio::test]
+async fn what_describes_a_package_costs_no_source_again() {
+    let workshop = Workshop::new().await;
+    let tool = workshop.offer("tool", "1.0.0");
+    workshop.build_to("old", &[&tool]).await;
+    workshop.server.requests();
+    let list = workshop.list(&[&tool]);
+    let described = list
+        .replace("description: A tool", "description: A better tool, depends: [runc]")
+        .replace("    sources:", "    license: Apache-2.0\n    sources:");
+    let lines = workshop.build_list("new", &described).await;
+    assert!(lines.starts_with("tool: from cached binaries\ntool: done\n"), "{lines}");
+    assert_eq!(workshop.server.requests(), [""; 0]);
+    let images = |bundle: &str| Bundle::read(&workshop.at(bundle)).unwrap().images;
+    assert_eq!(images("new"), images("old"));
+
+    // As with an empty cache, and as before without the description.
+    fs::rename(workshop.at("cache"), workshop.at("kept")).unwrap();
+    workshop.build_list("again", &described).await;
+    assert_eq!(workshop.server.requests(), [tool.path()]);
+    assert_eq!(digests(&workshop.at("again")), digests(&workshop.at("new")));
+    fs::remove_dir_all(workshop.at("cache")).unwrap();
+    fs::rename(workshop.at("kept"), workshop.at("cache")).unwrap();
+    assert!(workshop.build_to("before", &[&tool]).await.starts_with("tool: unchanged\n"));
+    assert_eq!(digests(&workshop.at("before")), digests(&workshop.at("old")));
+}
+
+#[tokio::test]
+async fn a_damaged_binary_in_the_cache_is_packaged_by_no_build() {
+    let workshop = Workshop::new().await;
+    let tool = workshop.offer("tool", "1.0.0");
+    workshop.build_to("old", &[&tool]).await;
+    workshop.server.requests();
+    let cached = fs::read_dir(workshop.at("cache")).unwrap().map(|entry| entry.unwrap().path());
+    let [binary] =
+        &cached.map(|entry| entry.join("content/tool")).filter(|file| file.exists()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one binary")
+    };
+    fs::write(binary, "damaged").unwrap();
+    assert!(workshop.build_to("same", &[&tool]).await.starts_with("tool: unchanged\n"));
+    let described = workshop.list(&[&tool]).replace("description: A tool", "description: A better tool");
+    let lines = workshop.build_list("new", &described).await;
+    assert!(lines.starts_with("tool: from official artefacts\ntool: done\n"), "{lines}");
+    assert_eq!(workshop.server.requests(), [tool.path()]);
 }

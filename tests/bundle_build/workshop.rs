@@ -86,6 +86,7 @@ impl Workshop {
             cache: self.at("cache"),
             source: SourceMode::Release,
             archive: None,
+            pinned: false,
             refresh: false,
             downloads: self.limits,
             now: jiff::Timestamp::from_second(1_800_000_000).unwrap(),

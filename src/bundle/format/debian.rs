@@ -18,6 +18,7 @@ use crate::model::platform::{Architecture, Platform};
 pub mod archive;
 mod closure;
 mod collection;
+mod documents;
 mod package;
 mod repository;
 mod stanza;

@@ -19,6 +19,7 @@ use crate::model::platform::{Architecture, PackageFormat, Platform};
 use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
 mod archive_uri;
+mod copyright;
 pub mod debian;
 mod gzip;
 pub mod rpm;

@@ -23,7 +23,9 @@ def bring():
     source = os.path.join(CACHE, "demo", f"bundle-{VERSION}")
     with open(os.path.join(_TOP, "src", "bundle", "components.yaml"), encoding="utf-8") as file:
         components = file.read()
-    older, replaced = re.subn(r"(name: kubernetes\n +version: )\S+", rf"\g<1>{VERSION}", components)
+    # Without the digest of the modules, which is that of the other version.
+    kubernetes = r"(name: kubernetes\n +version: )\S+((?:\n.*)*?)\n +sum: \S+"
+    older, replaced = re.subn(kubernetes, rf"\g<1>{VERSION}\g<2>", components, count=1)
     if replaced != 1:
         raise Failed("the component list has another form than this scenario knows")
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as list_file:

@@ -7,24 +7,24 @@ use std::path::Path;
 
 use tokio::process::Command;
 
+use super::documents::documents;
 use super::{DebianError, file_name};
 use crate::bundle::SOURCE_DATE_EPOCH;
-use crate::bundle::component::PackageComponent;
 use crate::bundle::format::{MAINTAINER, PackageBuild};
 use crate::bundle::program;
-use crate::model::platform::Architecture;
 
 /// Builds the package in the directory `into`; `work` is an empty directory.
 ///
 /// # Errors
 /// When its tree cannot be written, or dpkg-deb fails.
 pub(super) async fn build(build: &PackageBuild<'_>, work: &Path, into: &Path) -> Result<(), DebianError> {
-    let PackageBuild { component, package, architecture, binaries } = *build;
+    let PackageBuild { component, package, architecture, .. } = *build;
     let version = component.version.as_str();
-    let size = lay_out(package, binaries, work).map_err(DebianError::write(work))?;
-    let control = control(package, version, architecture, size.div_ceil(1024));
+    let size = lay_out(build, work).map_err(DebianError::write(work))?;
+    let control = control(build, size.div_ceil(1024));
     fs::create_dir(work.join("DEBIAN"))
         .and_then(|()| fs::write(work.join("DEBIAN/control"), control))
+        .and_then(|()| write_conffiles(build, work))
         .and_then(|()| open_directories(work))
         .and_then(|()| fs::create_dir_all(into))
         .map_err(DebianError::write(work))?;
@@ -37,7 +37,8 @@ pub(super) async fn build(build: &PackageBuild<'_>, work: &Path, into: &Path) ->
 }
 
 /// Copies files, because hard links would share the modes of the cache. Returns their size in bytes.
-fn lay_out(package: &PackageComponent, binaries: &Path, work: &Path) -> io::Result<u64> {
+fn lay_out(build: &PackageBuild<'_>, work: &Path) -> io::Result<u64> {
+    let PackageBuild { package, binaries, .. } = build;
     let mut size = 0;
     let place = |path: &str| -> io::Result<_> {
         let path = work.join(path.trim_start_matches('/'));
@@ -49,13 +50,21 @@ fn lay_out(package: &PackageComponent, binaries: &Path, work: &Path) -> io::Resu
         size += fs::copy(binaries.join(binary), &path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
-    for (path, text) in &package.texts {
-        let path = place(path)?;
+    let texts = package.texts.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes()));
+    for (path, text) in texts.chain(documents(build)?) {
+        let path = place(&path)?;
         size += text.len() as u64;
         fs::write(&path, text)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
     }
     Ok(size)
+}
+
+/// What an operator may have changed (deb-conffiles(5)).
+fn write_conffiles(build: &PackageBuild<'_>, work: &Path) -> io::Result<()> {
+    let paths = build.package.texts.keys().filter(|path| path.starts_with("/etc/"));
+    let text: String = paths.map(|path| format!("{path}\n")).collect();
+    if text.is_empty() { Ok(()) } else { fs::write(work.join("DEBIAN/conffiles"), text) }
 }
 
 /// Makes the modes of directories independent of the umask.
@@ -71,11 +80,13 @@ fn open_directories(directory: &Path) -> io::Result<()> {
 }
 
 /// A control file (deb-control(5)); `kibibytes` is the installed size.
-fn control(package: &PackageComponent, version: &str, architecture: Architecture, kibibytes: u64) -> String {
+fn control(build: &PackageBuild<'_>, kibibytes: u64) -> String {
+    let PackageBuild { component, package, architecture, .. } = build;
     let mut text = format!(
-        "Package: {}\nVersion: {version}\nArchitecture: {}\nMaintainer: {MAINTAINER}\n\
+        "Package: {}\nVersion: {}\nArchitecture: {}\nMaintainer: {MAINTAINER}\n\
          Installed-Size: {kibibytes}\n",
         package.name,
+        component.version,
         architecture.as_str()
     );
     let relations = [
@@ -89,7 +100,14 @@ fn control(package: &PackageComponent, version: &str, architecture: Architecture
             text.push_str(&format!("{field}: {}\n", values.join(", ")));
         }
     }
+    if let Some(homepage) = &component.homepage {
+        text.push_str(&format!("Homepage: {homepage}\n"));
+    }
     text.push_str(&format!("Section: admin\nPriority: optional\nDescription: {}\n", package.description));
+    for line in package.paragraph().lines() {
+        // A line of its own with a point is an empty one.
+        text.push_str(&format!(" {}\n", if line.is_empty() { "." } else { line }));
+    }
     text
 }
 
@@ -97,6 +115,7 @@ fn control(package: &PackageComponent, version: &str, architecture: Architecture
 mod tests {
     use super::*;
     use crate::bundle::component::Component;
+    use crate::model::platform::Architecture;
 
     #[tokio::test]
     async fn a_package_has_its_files_and_owners_and_is_reproducible() {

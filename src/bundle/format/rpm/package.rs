@@ -12,6 +12,7 @@ use rpm::{BuildConfig, CompressionWithLevel, FileOptions, PackageBuilder, Timest
 
 use super::{RpmError, relation};
 use crate::bundle::SOURCE_DATE_EPOCH;
+use crate::bundle::format::copyright::{APACHE, copyright};
 use crate::bundle::format::{MAINTAINER, PackageBuild};
 use crate::bundle::worker_thread::on_worker_thread;
 use crate::model::platform::Architecture;
@@ -21,7 +22,7 @@ const RELEASE: &str = "1";
 
 /// Directories that the distribution's packages own (`filesystem` and `systemd` of Enterprise Linux 9). A package owns
 /// every other directory of its files, so that it is removed with the last of them.
-const SHARED: [&str; 16] = [
+const SHARED: [&str; 17] = [
     "/",
     "/etc",
     "/etc/systemd",
@@ -36,6 +37,7 @@ const SHARED: [&str; 16] = [
     "/usr/sbin",
     "/usr/share",
     "/usr/share/doc",
+    "/usr/share/licenses",
     "/usr/share/man",
     "/var/lib",
 ];
@@ -84,7 +86,7 @@ fn described(build: &PackageBuild<'_>) -> Result<PackageBuilder, RpmError> {
     builder.using_config(config).release(RELEASE).vendor("metalform").packager(MAINTAINER);
     // The build machine is part of no package; rpmlint requires a host and a group.
     builder.build_host("reproducible").group("System Environment/Base");
-    builder.description(format!("{}.", package.description));
+    builder.description(package.paragraph());
     builder.add_changelog_entry(
         format!("{MAINTAINER} - {evr}"),
         format!("- {} {}", component.name, component.version),
@@ -123,11 +125,25 @@ fn add_files(builder: &mut PackageBuilder, build: &PackageBuild<'_>) -> Result<(
         let options = if path.starts_with("/etc/") { options.config().noreplace() } else { options };
         builder.with_file_contents(text.as_bytes(), options)?;
     }
+    for (path, text) in licenses(build) {
+        builder.with_file_contents(text.as_bytes(), file(&path, 0o644).license())?;
+    }
     for directory in directories {
         let options = FileOptions::dir(directory).permissions(0o755).modified_at(epoch());
         builder.with_dir_entry(options)?;
     }
     Ok(())
+}
+
+/// Path → content.
+fn licenses(build: &PackageBuild<'_>) -> Vec<(String, String)> {
+    let directory = format!("/usr/share/licenses/{}", build.package.name);
+    let mut texts = vec![(format!("{directory}/copyright"), copyright(build.component))];
+    let (identifier, text) = APACHE;
+    if build.component.license.as_deref() == Some(identifier) {
+        texts.push((format!("{directory}/LICENSE"), text.to_owned()));
+    }
+    texts
 }
 
 /// The path below `/usr` of what Debian's packages have in `/lib`, which is a link on every host.
@@ -201,6 +217,9 @@ packages:
                 "/opt/tool/bin 40755 root:root",
                 "/opt/tool/bin/tool 100755 root:root",
                 "/usr/lib/systemd/system/tool.service 100644 root:root",
+                "/usr/share/licenses/tool 40755 root:root",
+                "/usr/share/licenses/tool/LICENSE 100644 root:root",
+                "/usr/share/licenses/tool/copyright 100644 root:root",
             ]
         );
         assert!(files.iter().all(|file| u64::from(u32::from(file.modified_at())) == SOURCE_DATE_EPOCH));
