@@ -9,6 +9,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/go/bin:$(METALFORM_CACHE)/t
 LAB := tests/vagrant
 SEEDS ?= 2000
 CARGO_DENY_VERSION := 0.20.2
+CRANE_VERSION := v0.21.9
+CRANE := $(METALFORM_CACHE)/tools/bin/crane
 CARGO_DENY := $(METALFORM_CACHE)/tools/bin/cargo-deny
 
 # A shell's COLUMNS is the width of its terminal: only a value on make's own command line counts.
@@ -17,8 +19,9 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server deny fresh vagrant-check \
-    bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-mirror bench-down prerequisites clean
+.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server real-registry crane deny fresh \
+    vagrant-check bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-mirror bench-down \
+    prerequisites clean
 
 help:
 	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
@@ -68,6 +71,17 @@ real-etcd:
 # The same for kube-apiserver.
 real-api-server:
 	METALFORM_REQUIRE_KUBE_APISERVER=1 cargo test --locked --test admission
+
+# The same for the registry, with clients that are not ours.
+real-registry: $(CRANE)
+	@$(LAB)/prerequisites check
+	METALFORM_REQUIRE_REGISTRY=1 cargo test --locked --test registry
+
+crane: $(CRANE)
+
+$(CRANE):
+	@$(LAB)/prerequisites bundle
+	GOBIN=$(METALFORM_CACHE)/tools/bin go install github.com/google/go-containerregistry/cmd/crane@$(CRANE_VERSION)
 
 # With optimization of metalform alone, so that the dependencies are shared with all other tests.
 simulation:

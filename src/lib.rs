@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! model → {render, pki} → resource → state → transport → engine → {bundle, etcd, kube_api}
-//!       → workspace → operation → machine → service → {controller, serve, report} → cli
+//!       → registry → workspace → operation → machine → service → {controller, serve, report} → cli
 //! ```
 //!
 //! Everything left of `transport` is synchronous and deterministic: ordered maps, clock and randomness
@@ -40,6 +40,8 @@ pub mod engine;
 pub mod bundle;
 pub mod etcd;
 pub mod kube_api;
+
+pub mod registry;
 
 pub mod workspace;
 

@@ -28,11 +28,11 @@ use metalform::bundle::component_list;
 use metalform::bundle::digest::Sha256;
 use metalform::bundle::download::DownloadLimits;
 use metalform::bundle::manifest::Bundle;
-use metalform::bundle::registry::{self, Loaded};
 use metalform::bundle::signature;
 use metalform::bundle::verify;
 use metalform::model::bundle_key::BundleKey;
 use metalform::pki::bundle_signature::BundleSigningKey;
+use metalform::registry::bundle_images::{self, Loaded};
 
 #[path = "bundle/architectures.rs"]
 mod architectures;
@@ -374,16 +374,16 @@ async fn only_missing_images_are_pushed() {
     for expected in [Loaded::Pushed, Loaded::AlreadyThere] {
         let seen = Mutex::new(Vec::new());
         let progress = |reference: &str, loaded| seen.lock().unwrap().push((reference.to_owned(), loaded));
-        registry::load(&run.output(), &bundle, &socket, &progress).await.unwrap();
+        bundle_images::load(&run.output(), &bundle, &socket, &progress).await.unwrap();
         assert_eq!(seen.into_inner().unwrap(), [("example.org/a/tool:v1.0.0".to_owned(), expected)]);
     }
     let manifest = shelf.lock().unwrap()["/v2/example.org/a/tool/manifests/v1.0.0"].clone();
     assert_eq!(Sha256::of(&manifest), bundle.images["example.org/a/tool:v1.0.0"]);
 
-    assert_eq!(registry::missing(&bundle, &socket).await.unwrap(), [].into());
+    assert_eq!(bundle_images::missing(&bundle, &socket).await.unwrap(), [].into());
 
     let nowhere = run.directory.path().join("nowhere.sock");
-    let refused = registry::load(&run.output(), &bundle, &nowhere, &|_, _| ()).await.unwrap_err();
+    let refused = bundle_images::load(&run.output(), &bundle, &nowhere, &|_, _| ()).await.unwrap_err();
     let expected =
         format!("image example.org/a/tool:v1.0.0: push to the registry at {} failed", nowhere.display());
     assert_eq!(refused.to_string(), expected);

@@ -134,6 +134,11 @@ impl ClusterBundles {
         self.all().find(|bundle| bundle.kubernetes == kubernetes)
     }
 
+    /// One that has an image of this name.
+    pub fn with_image(&self, reference: &str) -> Option<&Arc<BundleDirectory>> {
+        self.all().find(|bundle| bundle.manifest.images.contains_key(reference))
+    }
+
     /// The versions of Kubernetes, that of the first one first.
     pub fn versions(&self) -> Vec<&str> {
         self.all().map(|bundle| bundle.kubernetes.as_str()).collect()

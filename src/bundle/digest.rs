@@ -50,6 +50,17 @@ impl Sha256 {
         }
     }
 
+    /// The digest of everything that is read, in constant memory.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of_reader(from: &mut impl Read) -> io::Result<Self> {
+        match Self::of_copy(from, &mut io::sink()) {
+            Ok((digest, _)) => Ok(digest),
+            Err(CopyError::Read(error) | CopyError::Write(error)) => Err(error),
+        }
+    }
+
     /// The digest and size of everything that is read, which is written on the way, in constant memory.
     ///
     /// # Errors

@@ -3,8 +3,7 @@
 //! A bundle is a directory: package repositories by format (`apt/`; the bootstrap node signs their indexes), `images/`
 //! (an OCI image layout) and `bundle.yaml` (the digest of every file). [`build::build`] creates one from a component
 //! list, part by part: downloads run side by side and are resumed, and each part is cached by the digest of its
-//! inputs. [`verify::verify`] checks that a bundle is complete and unaltered; [`registry::load`] pushes its images to a
-//! registry.
+//! inputs. [`verify::verify`] checks that a bundle is complete and unaltered; [`crate::registry`] loads its images.
 
 pub mod build;
 pub mod cluster_bundles;
@@ -30,7 +29,6 @@ mod origins;
 pub mod pack;
 pub mod problem;
 pub mod program;
-pub mod registry;
 pub mod release_source;
 pub mod sbom;
 pub mod served_bundle;

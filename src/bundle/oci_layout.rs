@@ -19,7 +19,7 @@ pub(super) fn blob_path(digest: &Sha256) -> String {
 }
 
 /// Path of a blob on disk.
-pub(super) fn blob(bundle: &Path, digest: &Sha256) -> PathBuf {
+pub fn blob(bundle: &Path, digest: &Sha256) -> PathBuf {
     bundle.join(blob_path(digest))
 }
 

@@ -8,7 +8,6 @@ use super::failure::Failure;
 use super::invocation::Invocation;
 use super::operation_arguments::OperationArguments;
 use crate::service::bootstrap::bootstrap;
-use crate::service::cluster_changes::ClusterChanges;
 
 /// Make this machine the first node of a cluster: package repository, registry, CAs, control plane
 ///
@@ -26,7 +25,8 @@ impl Bootstrap {
     /// When the workspace or the bundle cannot be used, and when the run failed.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
         let workspace = self.operation.open(invocation).await?;
-        let report = bootstrap(workspace, self.operation.run_options(), &invocation.cancel).await?;
-        self.operation.finish("Bootstrap", &[report], &ClusterChanges::default())
+        let (report, changes) =
+            bootstrap(workspace, self.operation.run_options(), &invocation.cancel).await?;
+        self.operation.finish("Bootstrap", &[report], &changes)
     }
 }

@@ -20,6 +20,7 @@ pub mod failure;
 pub mod fleet_arguments;
 pub mod host;
 pub mod host_arguments;
+pub mod image;
 pub mod interrupt;
 pub mod invocation;
 pub mod machine;
@@ -30,6 +31,7 @@ pub mod operation_arguments;
 pub mod operations;
 pub mod output;
 pub mod plan;
+pub mod push_server;
 pub mod recording;
 pub mod remove_node;
 pub mod render;
@@ -102,6 +104,7 @@ enum Command {
     #[command(alias = "reset_host")]
     ResetHost(reset_host::ResetHost),
     Host(host::HostArgs),
+    Image(image::ImageArgs),
     Machine(machine::MachineArgs),
     #[command(name = "machinedeployment")]
     MachineDeployment(machine_deployment::MachineDeploymentArgs),
@@ -114,6 +117,7 @@ enum Command {
     Check(check::CheckArgs),
     Docs(docs::DocsArgs),
     Serve(serve::Serve),
+    PushServer(push_server::PushServerArgs),
     Sign(sign::SignArgs),
     MachineController(machine_controller::MachineControllerArgs),
     Completion(completion::CompletionArgs),
@@ -173,11 +177,13 @@ impl Command {
             | Self::Render(_)
             | Self::Facts(_)
             | Self::Serve(_)
+            | Self::PushServer(_)
             | Self::Sign(_)
             | Self::MachineController(_) => Interruption::Graceful,
             Self::Bundle(_)
             | Self::Node(_)
             | Self::Host(_)
+            | Self::Image(_)
             | Self::Machine(_)
             | Self::MachineDeployment(_)
             | Self::Operations(_)
@@ -198,6 +204,7 @@ impl Command {
             Self::RemoveNode(command) => command.run(invocation).await,
             Self::ResetHost(command) => command.run(invocation).await,
             Self::Host(command) => command.run().await,
+            Self::Image(command) => command.run().await,
             Self::Machine(command) => command.run().await,
             Self::MachineDeployment(command) => command.run(invocation).await,
             Self::Operations(command) => command.run().await,
@@ -209,6 +216,7 @@ impl Command {
             Self::Check(command) => command.run(global),
             Self::Docs(command) => command.run(),
             Self::Serve(command) => command.run(invocation).await,
+            Self::PushServer(command) => command.run(invocation).await,
             Self::Sign(command) => command.run(invocation).await,
             Self::MachineController(command) => command.run(invocation).await,
             Self::Completion(command) => command.run(),

@@ -14,7 +14,7 @@ use super::workspace;
 use crate::operation::cluster_site::Workspace;
 use crate::report::document::HostsDocument;
 use crate::report::operation_report::{rows, text};
-use crate::report::{host_key_table, membership_table};
+use crate::report::{host_key_table, membership_table, obsolete_images};
 use crate::service::cluster_changes::ClusterChanges;
 use crate::service::operation_failure;
 use crate::service::operation_report::{NodeReport, RunOptions};
@@ -98,15 +98,19 @@ impl OperationArguments {
             Format::Name => print(&nodes.iter().map(|node| format!("{}\n", node.name)).collect::<String>())?,
             Format::Table | Format::Wide => {
                 let (steps, host_keys) = (&changes.steps, &changes.host_keys);
-                let texts =
-                    [text(nodes, paint()), membership_table::text(steps), host_key_table::text(host_keys)];
+                let texts = [
+                    text(nodes, paint()),
+                    membership_table::text(steps),
+                    host_key_table::text(host_keys),
+                    obsolete_images::text(&changes.obsolete_images),
+                ];
                 print(&texts.concat())?;
             }
         }
         if let Some(failures) = operation_failure::of(nodes.iter().filter_map(|node| node.failure.as_ref())) {
             return Err(failures.into());
         }
-        let changes = nodes.iter().any(NodeReport::has_changes);
+        let changes = nodes.iter().any(NodeReport::has_changes) || !changes.obsolete_images.is_empty();
         Ok(if self.detailed_exitcode && changes {
             ExitCode::from(Exit::Changes as u8)
         } else {

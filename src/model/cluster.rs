@@ -14,6 +14,9 @@ pub const SERVE_PORT: u16 = 8443;
 /// HTTPS port of the bootstrap node with the metrics of the machine controllers.
 pub const MACHINE_METRICS_PORT: u16 = 8444;
 
+/// HTTPS port of the bootstrap node that accepts pushes of images.
+pub const PUSH_PORT: u16 = 8445;
+
 /// The root `cluster`. On a roster, the `vars` of `defaults` are the root, in the same shape.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cluster {

@@ -8,7 +8,7 @@ use super::goal::{AddressError, NodeGoal, address_in};
 use super::observed::node::{NodeView, Peer};
 use super::survey::Survey;
 use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
-use crate::model::cluster::{MACHINE_METRICS_PORT, SERVE_PORT};
+use crate::model::cluster::{MACHINE_METRICS_PORT, PUSH_PORT, SERVE_PORT};
 use crate::model::facts::Facts;
 use crate::model::platform::{PackageFormat, Platform};
 use crate::model::role::Role;
@@ -261,7 +261,7 @@ fn ports(goal: &NodeGoal) -> Vec<u16> {
     use crate::model::role::Role;
     let mut ports = vec![7443, 10249, 10250, 10256];
     if goal.has(Role::Bootstrap) {
-        ports.extend([5000, SERVE_PORT, MACHINE_METRICS_PORT]);
+        ports.extend([5000, SERVE_PORT, MACHINE_METRICS_PORT, PUSH_PORT]);
     }
     if goal.has(Role::Etcd) {
         ports.extend([2379, 2380, 2381]);

@@ -5,7 +5,6 @@ use async_trait::async_trait;
 use super::class::FailureClass;
 use super::driver::Setback;
 use super::effect::{Action, Look, Observation, Returned};
-use crate::bundle::registry::RegistryError;
 use crate::engine::host::HostError;
 use crate::etcd::act::ActError;
 use crate::etcd::client::ClientError;
@@ -14,6 +13,7 @@ use crate::kube_api::lease::LeaseError;
 use crate::kube_api::manifests::ManifestApplyError;
 use crate::kube_api::tokens::TokenError;
 use crate::model::error_chain::error_chain;
+use crate::registry::error::RegistryError;
 use crate::workspace::atomic_file::FileError;
 use crate::workspace::trust::TrustError;
 

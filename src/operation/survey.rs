@@ -61,7 +61,7 @@ impl Survey {
 
 /// Ports that a node listens on, for all its roles.
 pub const PORTS: &[u16] =
-    &[2379, 2380, 2381, 5000, 6443, 7443, 8443, 8444, 10249, 10250, 10256, 10257, 10259];
+    &[2379, 2380, 2381, 5000, 6443, 7443, 8443, 8444, 8445, 10249, 10250, 10256, 10257, 10259];
 
 /// What a survey observes.
 pub fn probes() -> BTreeSet<Probe> {

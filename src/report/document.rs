@@ -23,18 +23,26 @@ pub struct HostsDocument<'a, T> {
     /// Host keys that were seen for the first time.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     new_host_keys: &'a [NewHostKey],
+    /// Images that leave the registry.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    obsolete_images: &'a [String],
 }
 
 impl<'a, T: Serialize> HostsDocument<'a, T> {
     /// A document of this kind.
     pub fn new(kind: &'static str, hosts: &'a [T]) -> Self {
-        Self { api_version: API_VERSION, kind, hosts, etcd: &[], new_host_keys: &[] }
+        Self { api_version: API_VERSION, kind, hosts, etcd: &[], new_host_keys: &[], obsolete_images: &[] }
     }
 
     /// With what else changes.
     #[must_use]
     pub fn with(self, changes: &'a ClusterChanges) -> Self {
-        Self { etcd: &changes.steps, new_host_keys: &changes.host_keys, ..self }
+        Self {
+            etcd: &changes.steps,
+            new_host_keys: &changes.host_keys,
+            obsolete_images: &changes.obsolete_images,
+            ..self
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod live;
 pub mod machine_table;
 pub mod membership_table;
 pub mod node_table;
+pub mod obsolete_images;
 pub mod operation_report;
 pub mod operation_table;
 pub mod operations;

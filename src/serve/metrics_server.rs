@@ -7,23 +7,21 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use jiff::Timestamp;
 use kube::Client;
 use prometheus_client::encoding::prometheus_text::CONTENT_TYPE;
-use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::sync::watch;
 
-use super::access_cache::{AccessCache, TokenDigest};
 use super::connection_limit::ConnectionLimit;
+use super::credentials::bearer;
 use super::secure_listener::{ListenConfig, ListenError, SecureListener};
+use super::token_reviewer::TokenReviewer;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::token_access::{self, TokenAccess};
 
@@ -33,10 +31,6 @@ const PATH: &str = "/metrics";
 const PER_PEER: usize = 8;
 /// Connections of all peers.
 const IN_ALL: usize = 64;
-/// Requests whose token the API server reviews at the same time.
-const REVIEWS: usize = 4;
-/// Deadline of the reviews of a request. Prometheus waits for 10 s unless it is configured otherwise.
-const REVIEW: Duration = Duration::from_secs(5);
 
 /// Where its content comes from.
 #[derive(Clone)]
@@ -54,10 +48,8 @@ pub struct MetricsServer {
 }
 
 struct Scrapes {
-    source: MetricsSource,
-    clock: fn() -> Timestamp,
-    cache: Mutex<AccessCache>,
-    reviews: Semaphore,
+    text: Arc<dyn Fn() -> String + Send + Sync>,
+    reviewer: TokenReviewer,
 }
 
 impl MetricsServer {
@@ -67,8 +59,15 @@ impl MetricsServer {
     /// When the certificate or the address cannot be used.
     pub async fn bind(config: &ListenConfig, source: MetricsSource) -> Result<Self, ListenError> {
         let listener = SecureListener::bind(config).await?;
-        let (cache, reviews) = (Mutex::default(), Semaphore::new(REVIEWS));
-        let scrapes = Arc::new(Scrapes { source, clock: config.clock, cache, reviews });
+        let MetricsSource { text, client } = source;
+        let reviewer = TokenReviewer::new(config.clock, move |token| {
+            let client = client.borrow().clone();
+            async move {
+                let client = client.ok_or_else(|| ApiError::silent("create", "tokenreview"))?;
+                token_access::may_get(&client, &token, PATH).await
+            }
+        });
+        let scrapes = Arc::new(Scrapes { text, reviewer });
         let router = Router::new().route(PATH, get(respond)).with_state(scrapes);
         Ok(Self { listener, router })
     }
@@ -86,9 +85,9 @@ impl MetricsServer {
 
 async fn respond(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Response {
     let Some(token) = bearer(&headers) else { return unauthorized() };
-    match scrapes.access(token).await {
+    match scrapes.reviewer.access(&token).await {
         Ok(TokenAccess::Allowed) => {
-            ([(header::CONTENT_TYPE, CONTENT_TYPE)], (scrapes.source.text)()).into_response()
+            ([(header::CONTENT_TYPE, CONTENT_TYPE)], (scrapes.text)()).into_response()
         }
         Ok(TokenAccess::Unauthenticated) => unauthorized(),
         Ok(TokenAccess::Forbidden { user }) => {
@@ -104,57 +103,4 @@ async fn respond(State(scrapes): State<Arc<Scrapes>>, headers: HeaderMap) -> Res
 fn unauthorized() -> Response {
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], "a valid bearer token is required\n")
         .into_response()
-}
-
-/// The token of `Authorization: Bearer TOKEN` (RFC 6750); the scheme in any case (RFC 9110).
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-impl Scrapes {
-    fn cache(&self) -> MutexGuard<'_, AccessCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn access(&self, token: &str) -> Result<TokenAccess, ApiError> {
-        let digest = TokenDigest::of(token);
-        if let Some(access) = self.cache().get(digest, (self.clock)()) {
-            return Ok(access);
-        }
-        let silent = || ApiError::silent("create", "tokenreview");
-        let access = timeout(REVIEW, self.review(token)).await.map_err(|_| silent())??;
-        self.cache().keep(digest, access.clone(), (self.clock)());
-        Ok(access)
-    }
-
-    async fn review(&self, token: &str) -> Result<TokenAccess, ApiError> {
-        let _permit = self.reviews.acquire().await;
-        let client = self.source.client.borrow().clone();
-        let client = client.ok_or_else(|| ApiError::silent("create", "tokenreview"))?;
-        token_access::may_get(&client, token, PATH).await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_is_what_follows_the_scheme() {
-        for (header, expected) in [
-            ("Bearer abc.def", Some("abc.def")),
-            ("bearer  abc", Some("abc")),
-            ("Bearer", None),
-            ("Bearer ", None),
-            ("Basic YTpi", None),
-            ("abc", None),
-            ("", None),
-        ] {
-            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, header.parse().unwrap())]);
-            assert_eq!(bearer(&headers), expected, "{header}");
-        }
-        assert_eq!(bearer(&HeaderMap::new()), None);
-    }
 }

@@ -13,6 +13,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
+use crate::registry::image_name::is_host;
+
 /// Apply to one connection only (RFC 9110 section 7.6.1).
 const HOP_BY_HOP: [header::HeaderName; 6] = [
     header::CONNECTION,
@@ -99,14 +101,6 @@ fn target(uri: &Uri) -> Option<String> {
         (Some(_), Some(_)) => None,
         _ => Some(format!("{path}{query}")),
     }
-}
-
-/// A host that is valid in a repository's name: lowercase, and without a port.
-fn is_host(text: &str) -> bool {
-    text.split('.').all(|label| {
-        let inner = label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-        !label.is_empty() && inner && !label.starts_with('-') && !label.ends_with('-')
-    })
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! `bootstrap`: makes this machine the first node of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::cluster_changes::ClusterChanges;
 use super::command_error::{CommandError, ErrorClass};
+use super::image_collection;
 use super::operation_report::{NodeReport, RunOptions, operate};
 use super::recorded_nodes;
 use super::workspace;
@@ -19,7 +21,8 @@ use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
-use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, Workspace};
+use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, REGISTRY_WRITER, Workspace};
+use crate::workspace::atomic_file::FileError;
 
 /// Roles of the bootstrap node, as in MetalK8s' quickstart.
 const ROLES: [Role; 4] = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
@@ -40,19 +43,22 @@ pub enum BootstrapError {
         /// Never empty.
         problems: BTreeSet<BundleProblem>,
     },
+    /// What the bundles bring cannot be recorded.
+    #[error(transparent)]
+    Record(#[from] FileError),
 }
 
 impl CommandError for BootstrapError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable(_) => ErrorClass::Configuration,
-            Self::Damaged { .. } => ErrorClass::Host,
+            Self::Damaged { .. } | Self::Record(_) => ErrorClass::Host,
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
-            Self::Unreadable(_) => vec![self.to_string()],
+            Self::Unreadable(_) | Self::Record(_) => vec![self.to_string()],
             Self::Damaged { directory, problems } => {
                 problems.iter().map(|problem| format!("bundle {}: {problem}", directory.display())).collect()
             }
@@ -61,7 +67,7 @@ impl CommandError for BootstrapError {
 
     fn hints(&self) -> Vec<String> {
         match self {
-            Self::Unreadable(_) => Vec::new(),
+            Self::Unreadable(_) | Self::Record(_) => Vec::new(),
             Self::Damaged { .. } => vec!["copy the bundle again, or build it again".to_owned()],
         }
     }
@@ -75,7 +81,7 @@ pub async fn bootstrap(
     workspace: Arc<Workspace>,
     run: RunOptions,
     cancel: &Cancel,
-) -> Result<NodeReport, BootstrapError> {
+) -> Result<(NodeReport, ClusterChanges), BootstrapError> {
     verify(&workspace)?;
     let spec = spec(&workspace);
     let node = workspace::goal(&workspace, &spec);
@@ -88,11 +94,37 @@ pub async fn bootstrap(
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = node.name.clone();
     let site = ClusterSite::new(workspace.clone(), node, spec, ports);
+    if !run.dry_run {
+        image_collection::record(&workspace.layout, &workspace.bundles)?;
+    }
     let report = operate::<BootstrapOperation>(&goal, name, (&workspace, site), run, cancel).await;
     if !run.dry_run && report.failure.is_none() {
         recorded_nodes::record(&workspace.layout).await;
     }
-    Ok(report)
+    let obsolete_images =
+        if report.failure.is_none() { obsolete_images(&workspace, run).await } else { Vec::new() };
+    Ok((report, ClusterChanges { obsolete_images, ..ClusterChanges::default() }))
+}
+
+/// Removes the images of earlier bundles, or lists them. Where that is not possible, a warning: the cluster works with
+/// them too.
+async fn obsolete_images(workspace: &Workspace, run: RunOptions) -> Vec<String> {
+    let place = (&workspace.layout, Path::new(REGISTRY_WRITER));
+    let images = if run.dry_run {
+        image_collection::foreseen(place, &workspace.bundles).await
+    } else {
+        image_collection::collect(place, &workspace.bundles).await
+    };
+    match images {
+        Ok(images) => images.iter().map(ToString::to_string).collect(),
+        Err(error) => {
+            let reason = error.errors().join("; ");
+            tracing::warn!(
+                "images of earlier bundles stay in the registry: {reason}; run `metalform bootstrap` again"
+            );
+            Vec::new()
+        }
+    }
 }
 
 /// A bundle with a file missing or altered would fail on some host later.

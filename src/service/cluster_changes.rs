@@ -10,4 +10,6 @@ pub struct ClusterChanges {
     pub steps: Vec<MembershipStep>,
     /// Host keys that were seen for the first time, and are remembered now.
     pub host_keys: Vec<NewHostKey>,
+    /// Images that leave the registry, as no bundle has them any more.
+    pub obsolete_images: Vec<String>,
 }

@@ -98,7 +98,11 @@ pub(super) async fn deploy_selected(
     let accepted = |spec: &NodeSpec| (spec.name.clone(), workspace.pool.host_keys(&spec.name, &spec.ssh));
     let host_keys: BTreeMap<HostName, Vec<AcceptedHostKey>> = specs.iter().map(accepted).collect();
     let new_keys = host_keys.iter().flat_map(|(node, accepted)| new_host_keys(node, accepted));
-    let changes = ClusterChanges { steps: membership_steps(&nodes), host_keys: new_keys.collect() };
+    let changes = ClusterChanges {
+        steps: membership_steps(&nodes),
+        host_keys: new_keys.collect(),
+        ..ClusterChanges::default()
+    };
     DeployReport { nodes, changes, host_keys }
 }
 

@@ -3,7 +3,7 @@
 //! An operation has its own host to itself by the [`HostLock`](super::host_lock::HostLock); but it also updates the API
 //! server proxies of others. Side by side, one would observe what the other has written and not reloaded yet.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 
 use super::atomic_file::FileError;
 use super::host_lock;
@@ -20,13 +20,6 @@ impl ChangeLock {
     /// # Errors
     /// When the lock file cannot be used.
     pub fn try_acquire(layout: &Layout, host: &HostName) -> Result<Option<Self>, FileError> {
-        let path = layout.change_lock(host);
-        let failed = |reason| FileError { path: path.clone(), reason };
-        let file = host_lock::open(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(reason)) => Err(failed(reason)),
-        }
+        Ok(host_lock::try_lock(&layout.change_lock(host))?.map(Self))
     }
 }

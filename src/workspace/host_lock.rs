@@ -66,10 +66,21 @@ impl HostLock {
 }
 
 /// Opens a lock file. It is created if it does not exist, with its directory.
-pub(super) fn open(path: &Path) -> std::io::Result<File> {
+fn open(path: &Path) -> std::io::Result<File> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     // Not truncated: until it is locked its content is another process's.
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Opens and locks a file, unless it is locked by another process or by this one.
+pub(super) fn try_lock(path: &Path) -> Result<Option<File>, FileError> {
+    let failed = |reason| FileError { path: path.to_owned(), reason };
+    let file = open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(reason)) => Err(failed(reason)),
+    }
 }
 
 /// The process that has the lock, and what it wrote, which it may not have done yet.

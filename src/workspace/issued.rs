@@ -157,6 +157,11 @@ impl Issued<'_> {
                 ca: Ca::Kubernetes,
                 leaf: leaf("metalform-machine-metrics", self.server_names(), Usage::Server),
             }),
+            Artifact::PushServer => Some(Certificate {
+                title: "the certificate of metalform push-server",
+                ca: Ca::Kubernetes,
+                leaf: leaf("metalform-push", self.server_names(), Usage::Server),
+            }),
             _ => None,
         }
     }

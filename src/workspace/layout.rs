@@ -66,6 +66,16 @@ impl Layout {
         self.path(&format!("run/metalform/hosts/{host}.changes.lock"))
     }
 
+    /// Locked while images of the registry are changed.
+    pub fn image_lock(&self) -> PathBuf {
+        self.path("run/metalform/images.lock")
+    }
+
+    /// Which images bundles have brought to the registry.
+    pub fn bundle_image_record(&self) -> PathBuf {
+        self.path("var/lib/metalform/bundle-images.json")
+    }
+
     /// The manifests of all Nodes as they were last read.
     pub fn node_records(&self) -> PathBuf {
         self.path("var/lib/metalform/nodes.json")
@@ -116,6 +126,12 @@ impl Layout {
     /// the set-group-ID bit, so that files written into it later have that group.
     pub fn serve(&self) -> (PathBuf, PathBuf) {
         let directory = self.path("var/lib/metalform/serve");
+        (directory.join("tls.crt"), directory.join("tls.key"))
+    }
+
+    /// Certificate and key of `metalform push-server`, in a directory like that of [`Self::serve`].
+    pub fn push_server(&self) -> (PathBuf, PathBuf) {
+        let directory = self.path("var/lib/metalform/push");
         (directory.join("tls.crt"), directory.join("tls.key"))
     }
 

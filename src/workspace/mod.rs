@@ -2,9 +2,11 @@
 
 pub mod atomic_file;
 mod authority_files;
+pub mod bundle_image_record;
 pub mod change_lock;
 pub mod file_version;
 pub mod host_lock;
+pub mod image_lock;
 mod issued;
 pub mod layout;
 pub mod node_records;

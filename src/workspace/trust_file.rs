@@ -64,6 +64,7 @@ pub(super) enum Artifact {
     AdminConf,
     MachineControllerConf,
     MachineMetrics,
+    PushServer,
     SignedIndex(RepositoryIndex),
 }
 
@@ -82,6 +83,7 @@ impl Artifact {
             Self::AdminConf,
             Self::MachineControllerConf,
             Self::MachineMetrics,
+            Self::PushServer,
         ];
         cas.chain(rest).chain(subject.indexes.iter().cloned().map(Self::SignedIndex)).collect()
     }
@@ -92,6 +94,8 @@ impl Artifact {
         let private = |path| TrustFile { path, mode: PRIVATE, issuer, sensitive: true };
         let public = |path| TrustFile { path, mode: PUBLIC, issuer, sensitive: false };
         let pair = |(certificate, key)| vec![public(certificate), private(key)];
+        let of_group =
+            |(certificate, key)| vec![public(certificate), TrustFile { mode: OF_GROUP, ..private(key) }];
         match self {
             Self::Ca(ca) => pair(ca_files(layout, *ca)),
             Self::ServiceAccount => {
@@ -106,10 +110,8 @@ impl Artifact {
                 pair((key.with_extension("pub"), key))
             }
             Self::EtcdClient => pair(layout.etcd_client()),
-            Self::Serve => {
-                let (certificate, key) = layout.serve();
-                vec![public(certificate), TrustFile { mode: OF_GROUP, ..private(key) }]
-            }
+            Self::Serve => of_group(layout.serve()),
+            Self::PushServer => of_group(layout.push_server()),
             Self::AdminConf => vec![private(layout.admin_conf())],
             Self::MachineControllerConf => vec![private(layout.machine_controller_conf())],
             Self::MachineMetrics => pair(layout.machine_metrics()),
@@ -126,9 +128,11 @@ impl Artifact {
             | Self::RoutingKey
             | Self::SshKey => Issuer::Generated,
             Self::EtcdClient => Issuer::Ca(Ca::Etcd),
-            Self::Serve | Self::AdminConf | Self::MachineControllerConf | Self::MachineMetrics => {
-                Issuer::Ca(Ca::Kubernetes)
-            }
+            Self::Serve
+            | Self::AdminConf
+            | Self::MachineControllerConf
+            | Self::MachineMetrics
+            | Self::PushServer => Issuer::Ca(Ca::Kubernetes),
             Self::SignedIndex(_) => Issuer::RepositoryKey,
         }
     }

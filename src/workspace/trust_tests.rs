@@ -146,6 +146,8 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     etc/metalform/pki/machine-controller.conf
     etc/metalform/pki/machine-metrics.crt
     etc/metalform/pki/machine-metrics.key
+    var/lib/metalform/push/tls.crt
+    var/lib/metalform/push/tls.key
     var/lib/metalform/repository/apt/dists/debian-13/InRelease
     ");
     let pending: Vec<TrustFile> =
@@ -279,6 +281,8 @@ fn what_was_issued_by_a_replaced_ca_is_issued_again() {
             "etc/metalform/pki/machine-controller.conf: has another server or CA",
             "etc/metalform/pki/machine-metrics.crt: issued by another CA",
             "etc/metalform/pki/machine-metrics.key: issued by another CA",
+            "var/lib/metalform/push/tls.crt: issued by another CA",
+            "var/lib/metalform/push/tls.key: issued by another CA",
         ]
     );
     let etcd_client = fs::read(node.layout.etcd_client().0).unwrap();
@@ -322,6 +326,8 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
             "etc/metalform/pki/machine-controller.conf",
             "etc/metalform/pki/machine-metrics.crt",
             "etc/metalform/pki/machine-metrics.key",
+            "var/lib/metalform/push/tls.crt",
+            "var/lib/metalform/push/tls.key",
             "var/lib/metalform/serve/tls.crt",
             "var/lib/metalform/serve/tls.key",
         ]

@@ -7,7 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Where a component's program is, or why there is none: `METALFORM_ETCD` (with the name of the component), else PATH,
-/// else an image of a bundle in the cache. From there it is unpacked once, to the cache, by the digest of its layer.
+/// else the tools of the cache, else an image or a package of a bundle in the cache. From there it is unpacked once, to the
+/// cache, by the digest of its layer or the file name of its package.
 pub fn find(component: &str) -> Result<PathBuf, String> {
     let variable = format!("METALFORM_{}", component.to_uppercase().replace('-', "_"));
     if let Some(path) = std::env::var_os(&variable) {
@@ -22,8 +23,16 @@ pub fn find(component: &str) -> Result<PathBuf, String> {
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/metalform"),
         PathBuf::from,
     );
-    let bundles = [cache.join("bundle"), PathBuf::from("/var/cache/metalform/bundle")];
-    bundles.iter().find_map(|bundle| of_bundle(bundle, component, &cache.join("unpacked"))).ok_or_else(|| {
+    let tool = cache.join("tools/bin").join(component);
+    if tool.is_file() {
+        return Ok(tool);
+    }
+    let (bundles, unpacked) =
+        ([cache.join("bundle"), PathBuf::from("/var/cache/metalform/bundle")], cache.join("unpacked"));
+    let of = |bundle: &PathBuf| {
+        of_bundle(bundle, component, &unpacked).or_else(|| of_package(bundle, component, &unpacked))
+    };
+    bundles.iter().find_map(of).ok_or_else(|| {
         format!("no {component}: {variable} is not set, PATH has none, and no bundle is in the cache")
     })
 }
@@ -53,6 +62,32 @@ fn of_bundle(bundle: &Path, component: &str, unpacked: &Path) -> Option<PathBuf>
     let layer = images.into_iter().rev().find_map(layer)?;
     let program = unpacked.join(layer.file_name()?).join(component);
     if program.is_file() { Some(program) } else { unpack(&layer, component, &program) }
+}
+
+/// The program of the component's Debian package, which is that of the newest version.
+fn of_package(bundle: &Path, component: &str, unpacked: &Path) -> Option<PathBuf> {
+    let is_package = |name: &str| name.starts_with(&format!("{component}_")) && name.ends_with(".deb");
+    let pools =
+        fs::read_dir(bundle).ok()?.filter_map(|entry| Some(entry.ok()?.path().join("content/apt/pool/all")));
+    let packages = pools
+        .filter_map(|pool| fs::read_dir(pool).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let package = packages
+        .filter(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_package))
+        .max()?;
+    let directory = unpacked.join(package.file_name()?);
+    let program = directory.join("usr/bin").join(component);
+    if !program.is_file() {
+        fs::create_dir_all(unpacked).ok()?;
+        // Another process may do the same.
+        let scratch = tempfile::tempdir_in(unpacked).ok()?;
+        let extracted = Command::new("dpkg-deb").arg("-x").arg(&package).arg(scratch.path()).status().ok()?;
+        if !extracted.success() || (fs::rename(scratch.path(), &directory).is_err() && !program.is_file()) {
+            return None;
+        }
+    }
+    program.is_file().then_some(program)
 }
 
 fn unpack(layer: &Path, component: &str, program: &Path) -> Option<PathBuf> {

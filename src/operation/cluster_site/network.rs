@@ -10,8 +10,9 @@ use axum::http::StatusCode;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::bundle::manifest::Bundle;
-use crate::bundle::registry::{self, RegistryError};
 use crate::kube_api::http_probe::{self, ProbeError};
+use crate::registry::bundle_images;
+use crate::registry::error::RegistryError;
 
 /// Plain connections from the bootstrap node.
 #[async_trait]
@@ -85,10 +86,10 @@ impl ImageRegistry for LocalRegistry {
     }
 
     async fn missing(&self, bundle: &Bundle) -> Result<BTreeSet<String>, RegistryError> {
-        registry::missing(bundle, &self.0).await
+        bundle_images::missing(bundle, &self.0).await
     }
 
     async fn load(&self, directory: &Path, bundle: &Bundle) -> Result<usize, RegistryError> {
-        registry::load(directory, bundle, &self.0, &|_, _| {}).await
+        bundle_images::load(directory, bundle, &self.0, &|_, _| {}).await
     }
 }

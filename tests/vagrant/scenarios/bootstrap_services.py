@@ -6,13 +6,14 @@ import re
 from checks import check, expect, expect_equal
 from cluster import BOOTSTRAP, NODES, kubectl, on, shell, succeed
 
-USER = "metalform-serve"
+USER, PUSH_USER = "metalform-serve", "metalform-push"
 UNITS = {
     "metalform.service": USER,
     "metalform-signer.service": "root",
     "metalform-machine-controller.service": "root",
     "metalform-registry.service": USER,
     "metalform-registry-writer.service": "root",
+    "metalform-push.service": PUSH_USER,
 }
 SOCKET = "/run/metalform-registry-writer/registry.sock"
 # Begins the upload of a blob, and prints the first line of the response.
@@ -38,13 +39,13 @@ def user(unit):
     expect_equal("capabilities", set(capabilities), {"0000000000000000"})
 
 
-@check("the file server can read no key but its own")
-def keys():
-    own = "/var/lib/metalform/serve/tls.key"
-    expect_equal("its key", succeed(BOOTSTRAP, "stat", "-c", "%a %U %G", own).strip(), f"640 root {USER}")
+@check("the server of {} can read no key but its own", each=[USER, PUSH_USER])
+def keys(user):
+    own = {USER: "/var/lib/metalform/serve/tls.key", PUSH_USER: "/var/lib/metalform/push/tls.key"}[user]
+    expect_equal("its key", succeed(BOOTSTRAP, "stat", "-c", "%a %U %G", own).strip(), f"640 root {user}")
     find = "find /etc /var/lib/metalform /root -type f \\( -name '*.key' -o -name '*.conf' -path '*kubernetes*' \\)"
     for path in shell(BOOTSTRAP, find).split():
-        readable = on(BOOTSTRAP, "setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "cat", path)
+        readable = on(BOOTSTRAP, "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "cat", path)
         expect((readable.returncode == 0) == (path == own), f"{path}: exit status {readable.returncode}")
 
 
@@ -60,7 +61,7 @@ def read_only():
     expect(" 405 " in answer, answer)
 
 
-@check("the registry is written by root only: not by {}", each=["nobody", USER])
+@check("the registry is written by root and the push server only: not by {}", each=["nobody", USER])
 def written_by_root(name):
     begin = ["sh", "-euc", UPLOAD, "sh", f"UNIX-CONNECT:{SOCKET}"]
     refused = on(BOOTSTRAP, "setpriv", f"--reuid={name}", "--clear-groups", *begin)

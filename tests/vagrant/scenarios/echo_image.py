@@ -25,7 +25,7 @@ _CTR = ["ctr", "--namespace", "k8s.io", "images"]
 
 def load(hosts):
     """Import the image into the hosts' containerd."""
-    image = _pack(program())
+    image = pack(program())
     for host in hosts:
         command = [LAB, "exec", host, "--", *_CTR, "import", "-"]
         done = subprocess.run(command, input=image, capture_output=True, check=False, timeout=60)
@@ -51,7 +51,7 @@ def program():
             return file.read()
 
 
-def _pack(program):
+def pack(program):
     """An OCI layout with one image, as a tar archive."""
     layer = _tar({"echo": program}, mode=0o755)
     blobs = {}

@@ -10,7 +10,7 @@ from cluster import BOOTSTRAP, NODES, kubectl, on, shell, succeed, with_role
 PLACES = "/etc/kubernetes /etc/metalform /var/lib/kubelet/pki /var/lib/metalform /root"
 
 
-@check("private keys on {} are root's, 0600, but for the file server's", each=NODES)
+@check("private keys on {} are root's, 0600, but for those of the two servers", each=NODES)
 def modes(node):
     script = (
         f"for place in {PLACES}; do [ ! -e $place ] || echo $place; done |"
@@ -19,12 +19,12 @@ def modes(node):
     )
     lines = shell(node, script).splitlines()
     expect(lines, "no key was found, so nothing was checked")
-    # The file server is no root: its own key is readable by its group, which has no other member.
-    of_server = "640 root metalform-serve /var/lib/metalform/serve/tls.key"
+    # The file server and the push server are no root: the key of each is readable by its group, which has no other member.
+    of_servers = [f"640 root metalform-{name} /var/lib/metalform/{name}/tls.key" for name in ("serve", "push")]
     wrong = [
         line
         for line in lines
-        if line.split()[:2] not in (["600", "root"], ["400", "root"]) and (node, line) != (BOOTSTRAP, of_server)
+        if line.split()[:2] not in (["600", "root"], ["400", "root"]) and not (node == BOOTSTRAP and line in of_servers)
     ]
     expect(not wrong, "\n".join(wrong))
 
