@@ -18,7 +18,7 @@ use super::component_list;
 use super::content::FileRecord;
 use super::digest::Sha256;
 use super::download::error::DownloadError;
-use super::download::{DownloadLimits, Downloader, partial_file};
+use super::download::{DownloadLimits, Downloader, partial_file, system_authorities};
 use super::entry::{self, Draft, Entry, EntryError};
 use super::event::{BundleEvent, BundleEvents};
 use super::file_records::file_records;
@@ -149,7 +149,7 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
 type Part = (String, Sha256, Entry);
 
 async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
-    let downloader = Downloader::new(&request.cache, request.downloads, events)?;
+    let downloader = Downloader::new(&request.cache, request.downloads, system_authorities(), events)?;
     let (processors, platforms) = (Mutex::new(()), request.list.platforms());
     let builder = |architecture: &Architecture| ComponentBuilder {
         downloader: &downloader,
@@ -284,7 +284,8 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         let content = staging.path().join(format.directory());
         format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
-    let text = serde_saphyr::to_string(list).map_err(io::Error::other).map_err(write)?;
+    let text =
+        serde_saphyr::to_string(&list.without_credentials()).map_err(io::Error::other).map_err(write)?;
     fs::write(staging.path().join(component_list::FILE_NAME), text).map_err(write)?;
     for architecture in &list.architectures {
         oci_layout::write_index(staging.path(), &images, *architecture).map_err(write)?;
