@@ -40,6 +40,8 @@ mod architectures;
 mod carried;
 #[path = "support/files_below.rs"]
 mod files_below;
+#[path = "bundle/imported.rs"]
+mod imported;
 
 /// What a server has, by path.
 type Shelf = Arc<Mutex<BTreeMap<String, Bytes>>>;

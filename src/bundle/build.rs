@@ -18,7 +18,7 @@ use super::component_list;
 use super::content::FileRecord;
 use super::digest::Sha256;
 use super::download::error::DownloadError;
-use super::download::{DownloadLimits, Downloader, partial_file};
+use super::download::{DownloadLimits, Downloader, partial_file, system_authorities};
 use super::entry::{self, Draft, Entry, EntryError, EntryPackage};
 use super::event::{BundleEvent, BundleEvents};
 use super::file_records::file_records_with;
@@ -186,7 +186,7 @@ fn pinned_list(list: &ComponentList, parts: &[Part]) -> ComponentList {
 type Part = (String, Sha256, Entry);
 
 async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<Vec<Part>, BuildError> {
-    let downloader = Downloader::new(&request.cache, request.downloads, events)?;
+    let downloader = Downloader::new(&request.cache, request.downloads, system_authorities(), events)?;
     let processors = Mutex::new(());
     let builder = |architecture: &Architecture| ComponentBuilder {
         downloader: &downloader,
@@ -353,7 +353,8 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
         let content = staging.path().join(format.directory());
         format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
-    let text = serde_saphyr::to_string(&pinned_list(list, parts)).map_err(io::Error::other).map_err(write)?;
+    let recorded = pinned_list(list, parts).without_credentials();
+    let text = serde_saphyr::to_string(&recorded).map_err(io::Error::other).map_err(write)?;
     fs::write(staging.path().join(component_list::FILE_NAME), text).map_err(write)?;
     let mut bundle = Bundle {
         api_version: API_VERSION.to_owned(),

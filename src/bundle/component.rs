@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::digest::Sha256;
+use super::format::archive_uri::without_credentials;
 use crate::model::platform::{Architecture, Distribution, Platform, Release};
 
 /// The document.
@@ -170,6 +171,21 @@ pub struct PackageComponent {
 }
 
 impl ComponentList {
+    /// As a bundle records it, which every host can read: no URL has a user name or a password.
+    #[must_use]
+    pub(super) fn without_credentials(&self) -> Self {
+        let mut list = self.clone();
+        for system in &mut list.operating_systems {
+            let words: Vec<String> = system.suite.split_whitespace().map(without_credentials).collect();
+            system.suite = words.join(" ");
+        }
+        for artefact in list.components.iter_mut().flat_map(|component| &mut component.sources.release) {
+            artefact.url = without_credentials(&artefact.url);
+            artefact.sha256_url = artefact.sha256_url.as_deref().map(without_credentials);
+        }
+        list
+    }
+
     /// Every operating system on every architecture, in the order of the list.
     pub fn platforms(&self) -> Vec<Platform> {
         self.platforms_of(&self.architectures)

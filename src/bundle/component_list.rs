@@ -310,6 +310,16 @@ components:
     }
 
     #[test]
+    fn what_a_bundle_records_has_no_password() {
+        let given = SMALL
+            .replace("operating_systems: []", "operating_systems: [{distribution: rocky, release: '9', suite: 'https://me:secret@a.example/os 9/x', packages: []}]")
+            .replace("https://example.org/", "https://me:secret@example.org/");
+        let list = parse("c.yaml", &given).unwrap().without_credentials();
+        assert_eq!(list.operating_systems[0].suite, "https://a.example/os 9/x");
+        assert_eq!(list.components[0].sources.release[0].url, "https://example.org/hello-{version}-{arch}");
+    }
+
+    #[test]
     fn faults_have_a_location_or_a_component_and_a_reason() {
         let cases = [
             ("architectures: [amd64]", "architectures: [vax]", "c.yaml:4:17: "),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, LAST_MODIFIED, RANGE};
 use reqwest::{RequestBuilder, Response, StatusCode};
+use rustls::RootCertStore;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
@@ -33,7 +34,7 @@ use progress::{Counted, Meter};
 /// Limit of the time to connect.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Limit of the size of a published digest file, in bytes.
-const DIGEST_FILE_LIMIT: usize = 1 << 20;
+const DIGEST_FILE_LIMIT: u64 = 1 << 20;
 /// Limit of redirects; GitHub's release URLs have two.
 const REDIRECTS: usize = 5;
 /// Between two reports of progress.
@@ -57,7 +58,14 @@ impl DownloadLimits {
     }
 }
 
-/// Downloads over HTTPS with the system's certificate authorities and the proxy variables of the environment.
+/// The certificate authorities of this machine.
+pub(super) fn system_authorities() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+/// Downloads over HTTPS with the proxy variables of the environment.
 pub(super) struct Downloader<'a> {
     client: reqwest::Client,
     /// The directory of partial files.
@@ -81,14 +89,13 @@ impl<'a> Downloader<'a> {
     pub(super) fn new(
         cache: &'a Path,
         limits: DownloadLimits,
+        authorities: RootCertStore,
         events: BundleEvents<'a>,
     ) -> Result<Self, DownloadError> {
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| DownloadError::Client(error.into()))?
-            .with_root_certificates(roots)
+            .with_root_certificates(authorities)
             .with_no_client_auth();
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
@@ -126,6 +133,28 @@ impl<'a> Downloader<'a> {
         }
     }
 
+    /// A short file, whole.
+    ///
+    /// # Errors
+    /// When it is unavailable, has more bytes than `limit`, or is not UTF-8.
+    pub(super) async fn text(&self, url: &str, limit: u64) -> Result<String, DownloadError> {
+        self.persist(async || self.short_file(url, limit).await).await
+    }
+
+    async fn short_file(&self, url: &str, limit: u64) -> Result<String, DownloadError> {
+        let response = answered(url, self.client.get(url)).await?;
+        accept(url, &response)?;
+        let mut body = response.bytes_stream();
+        let mut content = Vec::new();
+        while let Some(chunk) = body.next().await {
+            content.extend_from_slice(&chunk.map_err(|error| DownloadError::of_request(url, &error))?);
+            if content.len() as u64 > limit {
+                return Err(DownloadError::TooLarge { url: url.to_owned(), limit });
+            }
+        }
+        String::from_utf8(content).map_err(|_| DownloadError::NotText { url: url.to_owned() })
+    }
+
     /// Attempts until a success, a permanent error or the limit of attempts.
     async fn persist<T>(
         &self,
@@ -156,23 +185,9 @@ impl Download<'_> {
         digest_url: &str,
         name: &str,
     ) -> Result<Sha256, DownloadError> {
-        let text = self.downloader.persist(async || self.digest_file(digest_url).await).await?;
-        find_digest(&String::from_utf8_lossy(&text), name)
+        let text = self.downloader.text(digest_url, DIGEST_FILE_LIMIT).await?;
+        find_digest(&text, name)
             .ok_or_else(|| DownloadError::DigestMissing { url: digest_url.to_owned(), name: name.to_owned() })
-    }
-
-    async fn digest_file(&self, url: &str) -> Result<Vec<u8>, DownloadError> {
-        let response = answered(url, self.downloader.client.get(url)).await?;
-        accept(url, &response)?;
-        let mut body = response.bytes_stream();
-        let mut text = Vec::new();
-        while let Some(chunk) = body.next().await {
-            text.extend_from_slice(&chunk.map_err(|error| DownloadError::of_request(url, &error))?);
-            if text.len() > DIGEST_FILE_LIMIT {
-                break;
-            }
-        }
-        Ok(text)
     }
 
     /// Downloads the artefact to `place`, which must be on the file system of the cache.

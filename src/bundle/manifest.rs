@@ -18,6 +18,9 @@ use crate::model::platform::{Architecture, Platform};
 /// The file name in the bundle's directory.
 pub const FILE_NAME: &str = "bundle.yaml";
 
+/// Limit of its size, and of that of its signature, where they come from elsewhere; in bytes.
+pub(super) const SIZE_LIMIT: u64 = 64 << 20;
+
 /// The document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -22,6 +22,7 @@ mod go_module;
 pub mod go_source;
 pub mod image;
 mod image_name;
+pub mod import;
 pub mod list_change;
 pub mod manifest;
 pub mod oci_layout;

@@ -13,9 +13,6 @@ use super::signature;
 use super::staging::{Staging, StagingError};
 use crate::model::bundle_key::BundleKey;
 
-/// Limit of the size of the manifest and of its signature, in bytes.
-const MANIFEST_LIMIT: u64 = 64 << 20;
-
 /// Why an archive was refused. What was in the directory is there still.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
@@ -152,7 +149,7 @@ fn parse(
 fn text(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<String> {
     let mut text = String::new();
     let size = entry.size();
-    entry.take(MANIFEST_LIMIT).read_to_string(&mut text)?;
+    entry.take(manifest::SIZE_LIMIT).read_to_string(&mut text)?;
     if text.len() as u64 == size { Ok(text) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 

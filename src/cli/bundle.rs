@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::Global;
 use super::bundle_build::{Add, Build, Remove, add, components, make, remove};
 use super::bundle_diff::{Diff, diff};
+use super::bundle_import::{Import, import_bundle};
 use super::bundle_pack::{Pack, Unpack, pack_bundle, unpack_bundle};
 use super::damaged_bundle::damaged_bundle;
 use super::failure::{Exit, Failure};
@@ -45,6 +46,7 @@ enum Verb {
     Diff(Diff),
     Pack(Pack),
     Unpack(Unpack),
+    Import(Import),
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +102,7 @@ impl BundleCommand {
             Verb::Diff(arguments) => diff(arguments),
             Verb::Pack(arguments) => pack_bundle(arguments),
             Verb::Unpack(arguments) => unpack_bundle(arguments),
+            Verb::Import(arguments) => import_bundle(arguments, global).await,
         }
     }
 }

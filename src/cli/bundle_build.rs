@@ -1,5 +1,6 @@
 //! `metalform bundle build`, `bundle add` and `bundle remove`.
 
+use std::error::Error;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use crate::bundle::component_build::SourceMode;
 use crate::bundle::component_list::{self, SHIPPED};
 use crate::bundle::download::DownloadLimits;
 use crate::bundle::download::error::DownloadError;
-use crate::bundle::event::BundleEvent;
+use crate::bundle::event::{BundleEvent, BundleEvents};
 use crate::bundle::list_change;
 use crate::report::bundle_progress::BundleProgress;
 
@@ -124,18 +125,21 @@ impl Sources {
             downloads: DownloadLimits::new(self.downloads),
             now: self.date.unwrap_or_else(clock::now),
         };
-        let progress = (!global.quiet).then(BundleProgress::new);
-        let report = |event: BundleEvent| {
-            if let Some(progress) = &progress {
-                progress.event(&event);
-            }
-        };
-        let built = build(&request, &report).await;
-        // The line of the downloads is gone before an error is printed.
-        drop(progress);
+        let built = reported(global, async |report| build(&request, report).await).await;
         built.map_err(|error| build_failure(&error))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Work whose progress is shown. The line of the downloads is gone when it returns, before an error is printed.
+pub(super) async fn reported<T>(global: &Global, work: impl AsyncFnOnce(BundleEvents<'_>) -> T) -> T {
+    let progress = (!global.quiet).then(BundleProgress::new);
+    let report = |event: BundleEvent| {
+        if let Some(progress) = &progress {
+            progress.event(&event);
+        }
+    };
+    work(&report).await
 }
 
 fn build_failure(error: &BuildError) -> Failure {
@@ -144,9 +148,14 @@ fn build_failure(error: &BuildError) -> Failure {
             "build without --pinned once, then use the list of that bundle: --file BUNDLE/components.yaml";
         return Failure::from_error(Exit::Configuration, error).hint(hint);
     }
-    let Some(download) = error.download().filter(|download| download.is_of_source()) else {
-        return Failure::from_error(Exit::Configuration, error);
-    };
+    match error.download().filter(|download| download.is_of_source()) {
+        Some(download) => download_failure(error, download),
+        None => Failure::from_error(Exit::Configuration, error),
+    }
+}
+
+/// The failure of a source.
+pub(super) fn download_failure(error: &dyn Error, download: &DownloadError) -> Failure {
     let failure = Failure::from_error(Exit::Host, error);
     match download {
         DownloadError::Interrupted { .. } => {

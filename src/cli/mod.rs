@@ -5,6 +5,7 @@ pub mod bootstrap;
 pub mod bundle;
 mod bundle_build;
 mod bundle_diff;
+mod bundle_import;
 mod bundle_pack;
 pub mod check;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! The HTTPS server of the bootstrap node: package repositories (`/bundles/1.35.4/apt/`) from the bundles, `/v2/` from
-//! the registry and, for blobs that a bundle has, from the bundles, `/healthz`.
+//! The HTTPS server of the bootstrap node: the bundles (`/bundles/1.35.4/`) with their package repositories
+//! (`/bundles/1.35.4/apt/`), `/v2/` from the registry and, for blobs that a bundle has, from the bundles, `/healthz`.
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
@@ -30,7 +30,7 @@ use crate::bundle::served_bundle::ServedBundle;
 pub struct HttpConfig {
     /// Address and certificate.
     pub listen: ListenConfig,
-    /// The bundles. Only the directories of package formats are served, below [`ServedBundle::path`], and the blobs of images.
+    /// The bundles, each served below [`ServedBundle::path`], and the blobs of their images.
     pub bundles: Vec<ServedBundle>,
     /// A directory whose files take precedence over those of the bundles: indexes signed on this node
     /// (`bundles/1.35.4/apt/dists/debian-13/InRelease`).
@@ -107,6 +107,9 @@ fn router(config: &HttpConfig) -> Router {
         let signed = files(config.overlay.join(&path).join(directory));
         router.nest_service(&format!("/{path}/{directory}"), signed.fallback(bundled))
     };
+    let whole = |router: Router, bundle: &ServedBundle| {
+        router.nest_service(&format!("/{}", bundle.path()), files(bundle.directory.clone()))
+    };
     let repositories =
         config.bundles.iter().flat_map(|bundle| format::all().map(move |format| (bundle, format)));
     let blobs = ImageBlobs::new(config.bundles.iter().map(|bundle| files(bundle.blobs())).collect());
@@ -114,8 +117,9 @@ fn router(config: &HttpConfig) -> Router {
         .route("/v2/", get(image_blobs::respond))
         .route("/v2/{*path}", get(image_blobs::respond))
         .with_state((blobs, Upstream::new(config.registry)));
+    let bundles = config.bundles.iter().fold(Router::new(), whole);
     repositories
-        .fold(Router::new(), packages)
+        .fold(bundles, packages)
         .route("/healthz", get(|| async { "ok\n" }))
         .merge(images)
         .layer(middleware::from_fn(read_only))
@@ -176,7 +180,8 @@ mod tests {
                 ("bundle/rpm/pool/all/tool.rpm", "of all platforms"),
                 ("bundle/rpm/rocky-9-amd64/repodata/repomd.xml", "unsigned"),
                 ("overlay/bundles/1.35.4/rpm/rocky-9-amd64/repodata/repomd.xml.asc", "signature"),
-                ("bundle/bundle.yaml", "not for hosts"),
+                ("bundle/bundle.yaml", "manifest"),
+                ("bundle/images/index.json", "images"),
                 ("overlay/bundles/1.35.4/apt/dists/trixie/InRelease", "signed"),
                 ("older/apt/pool/tool.deb", "older"),
                 ("older/apt/dists/trixie/InRelease", "of another bundle"),
@@ -244,7 +249,12 @@ mod tests {
             (Method::GET, "/bundles/1.35.4/apt/pool/tool.deb", 200, "0123456789"),
             (Method::HEAD, "/bundles/1.35.4/apt/pool/tool.deb", 200, ""),
             (Method::GET, "/bundles/1.35.4/apt/dists/bookworm/InRelease", 404, ""),
-            (Method::GET, "/bundles/1.35.4/apt/%2e%2e/bundle.yaml", 404, ""),
+            (Method::GET, "/bundles/1.35.4/bundle.yaml", 200, "manifest"),
+            (Method::GET, "/bundles/1.35.4/images/index.json", 200, "images"),
+            // A client resolves "..", but not with an encoded slash.
+            (Method::GET, "/bundles/1.35.4/apt/..%2f..%2ftls.key", 404, ""),
+            (Method::GET, "/bundles/1.35.4/..%2ftls.key", 404, ""),
+            (Method::GET, "/bundles/1.34.4/bundle.yaml", 404, ""),
             (Method::GET, "/bundle.yaml", 404, ""),
             (Method::GET, "/v2/", 200, "GET /v2/"),
             (

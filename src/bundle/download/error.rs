@@ -58,6 +58,20 @@ pub enum DownloadError {
         /// File name of the artefact.
         name: String,
     },
+    /// A file that should be short.
+    #[error("{url} has more than {limit} bytes")]
+    TooLarge {
+        /// Of the request.
+        url: String,
+        /// In bytes.
+        limit: u64,
+    },
+    /// A file that should be text.
+    #[error("{url} is not UTF-8")]
+    NotText {
+        /// Of the request.
+        url: String,
+    },
     /// Other content than was published.
     #[error("{url} has SHA-256 {found}, expected {expected}")]
     Altered {
@@ -87,7 +101,12 @@ impl DownloadError {
             | Self::Interrupted { .. }
             | Self::CertificateExpired { .. }
             | Self::Status { .. } => true,
-            Self::Client(_) | Self::DigestMissing { .. } | Self::Altered { .. } | Self::Write { .. } => false,
+            Self::Client(_)
+            | Self::DigestMissing { .. }
+            | Self::TooLarge { .. }
+            | Self::NotText { .. }
+            | Self::Altered { .. }
+            | Self::Write { .. } => false,
         }
     }
 

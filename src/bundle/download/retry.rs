@@ -17,6 +17,8 @@ pub(super) fn pause(error: &DownloadError, failed: u32, first: Duration) -> Opti
         DownloadError::Client(_)
         | DownloadError::CertificateExpired { .. }
         | DownloadError::DigestMissing { .. }
+        | DownloadError::TooLarge { .. }
+        | DownloadError::NotText { .. }
         | DownloadError::Altered { .. }
         | DownloadError::Write { .. } => false,
     };

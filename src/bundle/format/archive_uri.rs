@@ -1,11 +1,11 @@
 //! URIs of archives, as they are recorded.
 
 /// Without a user name and a password: what a bundle records is for everybody.
-pub(super) fn without_credentials(uri: &str) -> String {
-    match uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
-        Some((scheme, rest)) => format!("{scheme}://{rest}"),
-        None => uri.to_owned(),
-    }
+pub(in crate::bundle) fn without_credentials(uri: &str) -> String {
+    let Some((scheme, rest)) = uri.split_once("://") else { return uri.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
 }
 
 #[cfg(test)]
@@ -15,6 +15,13 @@ mod tests {
     #[test]
     fn uris_have_no_password() {
         assert_eq!(without_credentials("http://me:secret@a.example/debian"), "http://a.example/debian");
-        assert_eq!(without_credentials("http://a.example/debian"), "http://a.example/debian");
+        for uri in [
+            "http://a.example/debian",
+            "https://a.example/tool@1.0",
+            "https://a.example",
+            "9/BaseOS/$basearch/os",
+        ] {
+            assert_eq!(without_credentials(uri), uri);
+        }
     }
 }

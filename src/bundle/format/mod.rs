@@ -18,7 +18,7 @@ use super::entry::{Draft, EntryPackage};
 use crate::model::platform::{Architecture, PackageFormat, Platform};
 use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
-mod archive_uri;
+pub(super) mod archive_uri;
 mod copyright;
 pub mod debian;
 mod gzip;
