@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::oci_layout;
+
 /// A bundle as the bootstrap node serves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedBundle {
@@ -21,6 +23,11 @@ impl ServedBundle {
     /// As [`served_path`].
     pub fn path(&self) -> String {
         served_path(&self.kubernetes)
+    }
+
+    /// The directory of the blobs of its images, each named by its SHA-256.
+    pub fn blobs(&self) -> PathBuf {
+        self.directory.join(oci_layout::BLOBS)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The HTTPS server of the bootstrap node: package repositories (`/bundles/1.35.4/apt/`) from the bundles, `/v2/` from
-//! the registry, `/healthz`.
+//! the registry and, for blobs that a bundle has, from the bundles, `/healthz`.
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
@@ -15,11 +15,12 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tower_http::services::ServeDir;
 
+use super::cached_files::files;
 use super::connection_limit::ConnectionLimit;
 use super::connections::{IN_ALL, PER_PEER};
-use super::registry_front::{self, Upstream};
+use super::image_blobs::{self, ImageBlobs};
+use super::registry_front::Upstream;
 use super::secure_listener::{ListenConfig, ListenError, SecureListener};
 use crate::bundle::format::{self, RepositoryFormat};
 use crate::bundle::served_bundle::ServedBundle;
@@ -29,7 +30,7 @@ use crate::bundle::served_bundle::ServedBundle;
 pub struct HttpConfig {
     /// Address and certificate.
     pub listen: ListenConfig,
-    /// The bundles. Only the directories of package formats are served, below [`ServedBundle::path`].
+    /// The bundles. Only the directories of package formats are served, below [`ServedBundle::path`], and the blobs of images.
     pub bundles: Vec<ServedBundle>,
     /// A directory whose files take precedence over those of the bundles: indexes signed on this node
     /// (`bundles/1.35.4/apt/dists/debian-13/InRelease`).
@@ -100,7 +101,6 @@ fn check_bundle(bundle: &Path) -> Result<(), HttpError> {
 }
 
 fn router(config: &HttpConfig) -> Router {
-    let files = |root: PathBuf| ServeDir::new(root).append_index_html_on_directories(false);
     let packages = |router: Router, (bundle, format): (&ServedBundle, &dyn RepositoryFormat)| {
         let (directory, path) = (format.directory(), bundle.path());
         let bundled = files(bundle.directory.join(directory));
@@ -109,14 +109,15 @@ fn router(config: &HttpConfig) -> Router {
     };
     let repositories =
         config.bundles.iter().flat_map(|bundle| format::all().map(move |format| (bundle, format)));
-    let registry = Router::new()
-        .route("/v2/", get(registry_front::forward))
-        .route("/v2/{*path}", get(registry_front::forward))
-        .with_state(Upstream::new(config.registry));
+    let blobs = ImageBlobs::new(config.bundles.iter().map(|bundle| files(bundle.blobs())).collect());
+    let images = Router::new()
+        .route("/v2/", get(image_blobs::respond))
+        .route("/v2/{*path}", get(image_blobs::respond))
+        .with_state((blobs, Upstream::new(config.registry)));
     repositories
         .fold(Router::new(), packages)
         .route("/healthz", get(|| async { "ok\n" }))
-        .merge(registry)
+        .merge(images)
         .layer(middleware::from_fn(read_only))
 }
 
@@ -136,6 +137,7 @@ mod tests {
     use tokio_rustls::rustls;
 
     use super::*;
+    use crate::bundle::digest::Sha256;
     use crate::pki::tls_provider::tls_provider;
 
     /// A server with a bundle in a directory, and a client that trusts it.
@@ -182,6 +184,9 @@ mod tests {
                 fs::create_dir_all(at(name).parent().unwrap()).unwrap();
                 fs::write(at(name), content).unwrap();
             }
+            let blob = at("older/images/blobs/sha256").join(Sha256::of(b"a layer").as_str());
+            fs::create_dir_all(blob.parent().unwrap()).unwrap();
+            fs::write(blob, "a layer").unwrap();
             let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
             fs::write(at("tls.crt"), made.cert.pem()).unwrap();
             fs::write(at("tls.key"), made.signing_key.serialize_pem()).unwrap();
@@ -221,6 +226,10 @@ mod tests {
     #[tokio::test]
     async fn hosts_get_packages_and_images_and_can_change_nothing() {
         let fixture = Fixture::new(fake_registry().await).await;
+        let blob = |digest: &Sha256| format!("/v2/a/blobs/sha256:{digest}?ns=registry.k8s.io");
+        let (bundled, other) = (blob(&Sha256::of(b"a layer")), blob(&Sha256::of(b"another layer")));
+        let forwarded =
+            format!("GET {}", other.replace("/a/", "/registry.k8s.io/a/").replace("?ns=registry.k8s.io", ""));
         let cases = [
             (Method::GET, "/healthz", 200, "ok\n"),
             (Method::GET, "/bundles/1.35.4/apt/dists/trixie/InRelease", 200, "signed"),
@@ -245,6 +254,10 @@ mod tests {
                 "GET /v2/registry.k8s.io/pause/manifests/3",
             ),
             (Method::HEAD, "/v2/a/blobs/sha256:0", 200, ""),
+            (Method::GET, &bundled, 200, "a layer"),
+            (Method::HEAD, &bundled, 200, ""),
+            (Method::DELETE, &bundled, 405, "this server is read-only\n"),
+            (Method::GET, &other, 200, &forwarded),
             (
                 Method::GET,
                 "/v2/a/blobs/b?ns=../..",

@@ -2,9 +2,11 @@
 //! `metalform machine-controller`.
 
 mod access_cache;
+mod cached_files;
 mod connection_limit;
 pub mod connections;
 pub mod http;
+mod image_blobs;
 pub mod metrics_server;
 pub mod notify;
 mod registry_front;
