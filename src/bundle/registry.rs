@@ -212,7 +212,7 @@ impl Registry {
         // A registry refuses an index whose manifests it does not have.
         for manifest in manifests {
             let (body, parts) = read_manifest(bundle, image, &sha256(image, manifest)?)?;
-            self.push_manifest(bundle, image, (body, &parts), &manifest.digest().to_string()).await?;
+            self.push_manifest(bundle, image, (body, &parts), manifest.digest().as_ref()).await?;
         }
         self.put(image, (body, MediaType::ImageIndex), &image.tag).await
     }
