@@ -192,7 +192,7 @@ async fn kubernetes_is_built_for_arm64_by_go() {
         downloads: DownloadLimits::new(NonZeroUsize::MIN),
         now: jiff::Timestamp::from_second(1_800_000_000).unwrap(),
     };
-    let bundle = build::build(&request, &|event| println!("{event}")).await.unwrap();
+    let bundle = build::build(&request, &|_| ()).await.unwrap();
     let blobs = request.output.join("images/blobs/sha256");
     assert_eq!(bundle.images.len(), 3);
     for (reference, digest) in &bundle.images {
