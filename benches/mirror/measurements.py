@@ -62,9 +62,10 @@ class Measurements:
         for name, port, processes in sides if number % 2 == 0 else reversed(sides):
             before = servers.busy(*processes)
             rates[name] = throughput(port, path, self._seconds)
-            busy = (servers.busy(*processes) - before) / self._seconds / len(processors()[0])
+            busy = servers.busy(*processes) - before
             self._keep(f"{row} {name}", rates[name] / _MEGA, "MB/s")
-            self._keep(f"{row} {name} busy", busy * 100, "%")
+            self._keep(f"{row} {name} busy", busy / self._seconds / len(processors()[0]) * 100, "%")
+            self._keep(f"{row} {name} a processor second", rates[name] * self._seconds / busy / _MEGA, "MB")
         self._keep(f"{row} ratio", rates["metalform"] / rates["nginx"], "")
         self._keep("memory", servers.peak(servers.metalform) / _MEGA, "MB")
         self._keep("memory of the registry", servers.peak(servers.registry) / _MEGA, "MB")

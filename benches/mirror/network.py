@@ -57,6 +57,8 @@ class Link:
         subprocess.run(self.inside(*command), stdin=subprocess.DEVNULL, check=True)
 
     def close(self):
+        # The kernel removes a namespace, and this end with it, some time after its last process has ended.
+        _ip("link", "delete", "bench0")
         self._holder.stdin.close()
         self._holder.wait()
 
