@@ -9,7 +9,7 @@ use futures::stream;
 use tokio::task::spawn_blocking;
 
 use super::archive_entries::{ArchiveEntries, Extent};
-use super::archived_image::{ArchiveError, ArchivedImage, Blobs};
+use super::archived_image::{ArchivedImage, Blobs, ImageArchiveError};
 use super::error::SourceError;
 use super::image_source::{BlobStream, ImageSource, section, verified, whole};
 use super::manifest::Part;
@@ -28,19 +28,19 @@ impl ImageArchive {
     /// # Errors
     /// When it is none, or an image in it is damaged or incomplete. Layers of an OCI layout are verified when they are
     /// copied.
-    pub async fn open(path: PathBuf) -> Result<Self, ArchiveError> {
+    pub async fn open(path: PathBuf) -> Result<Self, ImageArchiveError> {
         let opened = spawn_blocking(move || Self::read(&path)).await;
         opened.map_err(io::Error::other)?
     }
 
-    fn read(path: &Path) -> Result<Self, ArchiveError> {
+    fn read(path: &Path) -> Result<Self, ImageArchiveError> {
         let entries = ArchiveEntries::open(path)?;
         // `docker save` writes both; the layout has the digests that the registry of the image has.
         let found = match oci_archive::images(&entries)? {
             Some(found) => Some(found),
             None => docker_archive::images(&entries)?,
         };
-        let (images, blobs) = found.ok_or(ArchiveError::NoImages)?;
+        let (images, blobs) = found.ok_or(ImageArchiveError::NoImages)?;
         Ok(Self { entries, blobs, images })
     }
 }

@@ -13,7 +13,7 @@ use crate::bundle::digest::Sha256;
 
 /// Why the images of an archive cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
+pub enum ImageArchiveError {
     /// Not a tar archive, or not a whole one.
     #[error("not a whole tar archive")]
     Archive(#[from] io::Error),
@@ -50,7 +50,7 @@ pub enum ArchiveError {
     },
 }
 
-impl ArchiveError {
+impl ImageArchiveError {
     pub(super) fn part(path: &str) -> impl FnOnce(SourceError) -> Self {
         let path = path.to_owned();
         |source| Self::Part { path, source }

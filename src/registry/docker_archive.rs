@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::archive_entries::{ArchiveEntries, Extent};
-use super::archived_image::{ArchiveError, ArchivedImage, Blobs};
+use super::archived_image::{ArchivedImage, Blobs, ImageArchiveError};
 use super::error::SourceError;
 use super::image_name::ImageName;
 use super::manifest::{IMAGE, Part};
@@ -43,12 +43,14 @@ struct RootFs {
 }
 
 /// The images of the archive; `None` where it has no `manifest.json`.
-pub(super) fn images(entries: &ArchiveEntries) -> Result<Option<(Vec<ArchivedImage>, Blobs)>, ArchiveError> {
-    let Some(saved) = entries.read("manifest.json").map_err(ArchiveError::part("manifest.json"))? else {
+pub(super) fn images(
+    entries: &ArchiveEntries,
+) -> Result<Option<(Vec<ArchivedImage>, Blobs)>, ImageArchiveError> {
+    let Some(saved) = entries.read("manifest.json").map_err(ImageArchiveError::part("manifest.json"))? else {
         return Ok(None);
     };
     let saved: Vec<Saved> = serde_json::from_slice(&saved)
-        .map_err(|error| ArchiveError::Document { path: "manifest.json", reason: error.to_string() })?;
+        .map_err(|error| ImageArchiveError::Document { path: "manifest.json", reason: error.to_string() })?;
     let mut blobs = Blobs { files: BTreeMap::new(), made: BTreeMap::new() };
     let mut images = Vec::new();
     for image in saved {
@@ -65,21 +67,24 @@ pub(super) fn images(entries: &ArchiveEntries) -> Result<Option<(Vec<ArchivedIma
 }
 
 /// Finds the blobs of an image, and makes its manifest.
-fn image_of(entries: &ArchiveEntries, image: &Saved, blobs: &mut Blobs) -> Result<Part, ArchiveError> {
+fn image_of(entries: &ArchiveEntries, image: &Saved, blobs: &mut Blobs) -> Result<Part, ImageArchiveError> {
     let path = &image.config;
-    let body = entries.read(path).map_err(ArchiveError::part(path))?;
-    let body = body.ok_or_else(|| ArchiveError::part(path)(SourceError::Missing))?;
+    let body = entries.read(path).map_err(ImageArchiveError::part(path))?;
+    let body = body.ok_or_else(|| ImageArchiveError::part(path)(SourceError::Missing))?;
     let config = Sha256::of(&body);
     let stem = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".json");
     if stem.parse::<Sha256>().is_ok_and(|named| named != config) {
-        return Err(ArchiveError::part(path)(SourceError::Altered { found: format!("sha256:{config}") }));
+        return Err(ImageArchiveError::part(path)(SourceError::Altered {
+            found: format!("sha256:{config}"),
+        }));
     }
-    let configuration: Configuration = serde_json::from_slice(&body)
-        .map_err(|error| ArchiveError::Document { path: "the configuration", reason: error.to_string() })?;
+    let configuration: Configuration = serde_json::from_slice(&body).map_err(|error| {
+        ImageArchiveError::Document { path: "the configuration", reason: error.to_string() }
+    })?;
     let diff_ids = &configuration.rootfs.diff_ids;
     if diff_ids.len() != image.layers.len() {
         let reason = format!("{} layers, but {} in the configuration", image.layers.len(), diff_ids.len());
-        return Err(ArchiveError::Document { path: "manifest.json", reason });
+        return Err(ImageArchiveError::Document { path: "manifest.json", reason });
     }
     let mut layers = Vec::new();
     for (path, diff_id) in image.layers.iter().zip(diff_ids) {
@@ -105,8 +110,8 @@ fn layer(
     path: &str,
     diff_id: &str,
     blobs: &mut Blobs,
-) -> Result<Part, ArchiveError> {
-    let failed = |source: SourceError| ArchiveError::part(path)(source);
+) -> Result<Part, ImageArchiveError> {
+    let failed = |source: SourceError| ImageArchiveError::part(path)(source);
     let extent = entries.find(path).ok_or_else(|| failed(SourceError::Missing))?;
     let gzip = is_gzip(entries, extent).map_err(|error| failed(error.into()))?;
     let digest = Sha256::of_reader(&mut entries.reader(extent)).map_err(|error| failed(error.into()))?;

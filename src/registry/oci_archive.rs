@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::archive_entries::ArchiveEntries;
-use super::archived_image::{ArchiveError, ArchivedImage, Blobs};
+use super::archived_image::{ArchivedImage, Blobs, ImageArchiveError};
 use super::error::SourceError;
 use super::image_name::ImageName;
 use super::manifest::{Manifest, Part, sha256};
@@ -35,19 +35,21 @@ struct Entry {
 }
 
 /// The images of the layout; `None` where there is none.
-pub(super) fn images(entries: &ArchiveEntries) -> Result<Option<(Vec<ArchivedImage>, Blobs)>, ArchiveError> {
-    let Some(index) = entries.read("index.json").map_err(ArchiveError::part("index.json"))? else {
+pub(super) fn images(
+    entries: &ArchiveEntries,
+) -> Result<Option<(Vec<ArchivedImage>, Blobs)>, ImageArchiveError> {
+    let Some(index) = entries.read("index.json").map_err(ImageArchiveError::part("index.json"))? else {
         return Ok(None);
     };
     let index: Index = serde_json::from_slice(&index)
-        .map_err(|error| ArchiveError::Document { path: "index.json", reason: error.to_string() })?;
+        .map_err(|error| ImageArchiveError::Document { path: "index.json", reason: error.to_string() })?;
     let of_name = |(name, extent): (&str, _)| Some((name.parse().ok()?, extent));
     let blobs =
         Blobs { files: entries.below("blobs/sha256/").filter_map(of_name).collect(), made: BTreeMap::new() };
     let mut images = Vec::new();
     for Entry { media_type, digest, size, annotations } in index.manifests {
         let Some(digest) = sha256(&digest) else {
-            return Err(ArchiveError::Document {
+            return Err(ImageArchiveError::Document {
                 path: "index.json",
                 reason: format!("{digest} is not a SHA-256 digest"),
             });
@@ -67,13 +69,13 @@ fn name(annotations: &BTreeMap<String, String>) -> Option<ImageName> {
 
 /// The manifest, or the only one of an index that the archive has: an image that was pulled for one platform is saved
 /// with the index of all.
-fn present(entries: &ArchiveEntries, blobs: &Blobs, part: Part) -> Result<Part, ArchiveError> {
+fn present(entries: &ArchiveEntries, blobs: &Blobs, part: Part) -> Result<Part, ImageArchiveError> {
     let mut part = part;
     // Nothing is verified yet: an index may name itself.
     for _ in 0..INDEXES {
         let path = format!("blobs/sha256/{}", part.digest);
-        let body = entries.read(&path).map_err(ArchiveError::part(&path))?;
-        let body = body.ok_or_else(|| ArchiveError::part(&path)(SourceError::Missing))?;
+        let body = entries.read(&path).map_err(ImageArchiveError::part(&path))?;
+        let body = body.ok_or_else(|| ImageArchiveError::part(&path)(SourceError::Missing))?;
         // One that cannot be parsed is reported when it is copied.
         let Ok(manifest) = Manifest::parse(&body) else { return Ok(part) };
         let named = manifest.manifests();
@@ -84,7 +86,7 @@ fn present(entries: &ArchiveEntries, blobs: &Blobs, part: Part) -> Result<Part, 
             [one] => part = (*one).clone(),
             _ => {
                 let (index, missing, all) = (part.name(), missing.len(), named.len());
-                return Err(ArchiveError::Incomplete { index, missing, all });
+                return Err(ImageArchiveError::Incomplete { index, missing, all });
             }
         }
     }

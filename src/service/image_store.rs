@@ -7,7 +7,7 @@ use super::registry_writer::{self, RegistryWriterError};
 use super::workspace::{self, WorkspaceError};
 use crate::bundle::cluster_bundles::ClusterBundles;
 use crate::model::error_chain::error_chain;
-use crate::registry::archived_image::ArchiveError;
+use crate::registry::archived_image::ImageArchiveError;
 use crate::registry::client::RegistryClient;
 use crate::registry::error::RegistryError;
 use crate::registry::image_name::{ImageName, ImageNameError};
@@ -36,7 +36,7 @@ pub enum ImageStoreError {
         /// The archive.
         path: PathBuf,
         /// Why.
-        error: ArchiveError,
+        error: ImageArchiveError,
     },
     /// An image of the archive has no name.
     #[error("{given}: an image in it has no name that the registry can serve")]
@@ -115,7 +115,7 @@ impl CommandError for ImageStoreError {
                 "add it under another name with --as; an image of a bundle leaves with its bundle"
             }
             Self::Absent(_) => "`metalform image list` lists the images of the registry",
-            Self::Archive { error: ArchiveError::Incomplete { .. }, .. } => {
+            Self::Archive { error: ImageArchiveError::Incomplete { .. }, .. } => {
                 "save it again with every platform, or with only one: docker save --platform linux/amd64"
             }
             Self::Registry(RegistryError::Read { .. }) => {

@@ -168,8 +168,9 @@ fn the_files_that_are_pending_are_those_that_are_written() {
     assert_eq!(written, expected.into_iter().collect());
     for file in listed {
         let mode = fs::metadata(&file.path).unwrap().mode() & 0o7777;
-        // The group of the file server reads its key; root alone reads every other one.
-        let private = if file.path.ends_with("serve/tls.key") { 0o640 } else { 0o600 };
+        // The groups of the file server and of the push server read their keys; root alone reads every other one.
+        let of_group = ["serve/tls.key", "push/tls.key"].iter().any(|name| file.path.ends_with(name));
+        let private = if of_group { 0o640 } else { 0o600 };
         assert_eq!((mode, file.sensitive), (file.mode, file.mode == private), "{}", file.path.display());
     }
 }
@@ -338,8 +339,8 @@ fn certificates_are_renewed_before_they_expire_and_for_another_address() {
     let moved = Subject { address: "192.0.2.2".parse().unwrap(), ..subject() };
     assert_eq!(
         missing(&node.layout, &moved, later).unwrap().len(),
-        4,
-        "certificates and keys of metalform serve and of the metrics"
+        6,
+        "certificates and keys of metalform serve, of the push server and of the metrics"
     );
 }
 
