@@ -160,7 +160,9 @@ mod tests {
             let directory = root.path().to_str().unwrap();
             let (data, manifest) = (root.path().join("member"), root.path().join("etcd.yaml"));
             // A directory cannot be removed as a file: the script ends there.
-            [&data, &manifest].map(|path| std::fs::create_dir(path).unwrap());
+            for path in [&data, &manifest] {
+                std::fs::create_dir(path).unwrap();
+            }
             let script = ["/var/lib/etcd", "/etc/kubernetes/manifests"]
                 .iter()
                 .fold(format!("set -e\n{SET_ASIDE}"), |script, place| script.replace(place, directory));

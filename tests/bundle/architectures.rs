@@ -140,7 +140,7 @@ async fn an_index_is_pushed_with_its_manifests_and_verified_with_them() {
     let bundle = Bundle::read(&run.output()).unwrap();
     let (shelf, socket) = registry_below(run.directory.path());
     for expected in [1, 0] {
-        let pushed = registry::load(&run.output(), &bundle, &socket, &|_, _| ()).await.unwrap();
+        let pushed = bundle_images::load(&run.output(), &bundle, &socket, &|_, _| ()).await.unwrap();
         assert_eq!(pushed, expected);
     }
     let name = |kind: &str, of: &str| format!("/v2/example.org/pause/{kind}/{of}");
@@ -188,6 +188,7 @@ async fn kubernetes_is_built_for_arm64_by_go() {
         cache: directory.path().join("cache"),
         source: SourceMode::Go,
         archive: None,
+        pinned: false,
         refresh: false,
         downloads: DownloadLimits::new(NonZeroUsize::MIN),
         now: jiff::Timestamp::from_second(1_800_000_000).unwrap(),
