@@ -24,8 +24,9 @@ PROGRAMS = [
     r"/var/lib/(etcd|containerd|cni|haproxy)/.*",
     r"/var/lib/kubelet/(?!config\.yaml$).*",
     r"/var/lib/metalform/registry/.*",
-    # The record of the operation, named by the time at which it ran, and of the Nodes as the API server has them.
-    r"/var/lib/metalform/(operations/.*|nodes\.json)",
+    # Records: of the operation, named by the time at which it ran; of the Nodes as the API server has them; of the images
+    # that bundles have brought.
+    r"/var/lib/metalform/(operations/.*|nodes\.json|bundle-images\.json)",
     # The kubelet's kubeconfig, which it writes itself once its certificate is issued.
     r"/etc/kubernetes/kubelet\.conf",
 ]
