@@ -120,7 +120,7 @@ impl CommandError for ImageStoreError {
             }
             Self::Registry(RegistryError::Read { .. }) => {
                 "an image that cannot be pulled from here is carried as an archive: \
-                 skopeo copy docker://REF docker-archive:FILE:REF, then metalform image add FILE"
+                 skopeo copy docker://REF docker-archive:FILE:REF, then `metalform image add FILE`"
             }
             Self::Registry(
                 RegistryError::Push { .. } | RegistryError::Request { .. } | RegistryError::Client { .. },

@@ -158,7 +158,7 @@ impl Issued<'_> {
                 leaf: leaf("metalform-machine-metrics", self.server_names(), Usage::Server),
             }),
             Artifact::PushServer => Some(Certificate {
-                title: "the certificate of metalform push-server",
+                title: "the certificate of the server of image pushes",
                 ca: Ca::Kubernetes,
                 leaf: leaf("metalform-push", self.server_names(), Usage::Server),
             }),
