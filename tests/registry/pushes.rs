@@ -107,6 +107,8 @@ fn skopeo_push(
             "--insecure-policy",
             "copy",
             "--all",
+            // Else it compresses the layers, and sends fewer bytes.
+            "--preserve-digests",
             "--dest-cert-dir",
             "certs",
             &credentials,

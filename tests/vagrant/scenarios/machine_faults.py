@@ -174,7 +174,8 @@ def token_is_pinned():
         certificate_request(f"scenario-{node}", BOOTSTRAP, CLIENT, node_subject(node)) for node in (NODES[-1], BOOTSTRAP)
     ]
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": requests})
-    free = next(host for host, state in pool.states().items() if state == "Available")
+    # The host of the Machine before may be in its reset still.
+    free = until("a host is free", RESET, lambda: next((host for host, state in pool.states().items() if state == "Available"), None))
     # On the host itself: the token is there for a second or two.
     waiting = begin(free, "sh", "-euc", _REQUEST, "sh", objects)
     kubectl("delete", "machine", _machine()["metadata"]["name"], "-n", pool.NAMESPACE, "--wait=false")

@@ -81,10 +81,10 @@ def of_bundle():
 
 @check("a token with the right pushes an image, one without it and none do not, and no image of a bundle is pushed")
 def pushed():
-    expect(re.search("unauthorized|token", _push(None, PUSHED)), "pushed without a token")
-    expect(re.search("denied|put path|403", _push(_token(OTHER), PUSHED)), "pushed without the right")
+    _expect_refused("unauthorized|token", _push(None, PUSHED))
+    _expect_refused("denied|put path|403|Forbidden", _push(_token(OTHER), PUSHED))
     pause = next(one["image"] for one in json.loads(metalform("image", "list", "-o", "json").stdout) if "/pause:" in one["image"])
-    expect(re.search("denied|bundle|403", _push(_token(PUSHER), pause)), "an image of the bundle was pushed")
+    _expect_refused("denied|bundle|403|Forbidden", _push(_token(PUSHER), pause))
     expect_equal("errors of a push", _push(_token(PUSHER), PUSHED), "")
 
 
@@ -107,6 +107,10 @@ def removed():
     pull = 'ctr -n scenario images pull --hosts-dir /etc/containerd/certs.d "$1" && ctr -n scenario images rm --sync "$1"'
     image = shell(NODE, "sed -n \"s/^ *sandbox = '\\(.*\\)'/\\1/p\" /etc/containerd/config.toml").strip()
     shell(NODE, pull, image, timeout=120)
+
+
+def _expect_refused(pattern, printed):
+    expect(re.search(pattern, printed), f"not refused for {pattern!r}: {printed or 'it was pushed'}")
 
 
 def _token(account):
