@@ -64,7 +64,7 @@ impl RegistryClient {
     }
 
     pub(super) fn failed(&self, source: RequestError) -> RegistryError {
-        RegistryError::Request { socket: self.socket.clone(), source }
+        RegistryError::Request { socket: self.socket.clone(), source: Box::new(source) }
     }
 
     /// The digest of a tag, or `None` when there is no such tag.

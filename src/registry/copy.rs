@@ -113,7 +113,7 @@ impl Copy<'_> {
         RegistryError::Push {
             reference: self.name.to_string(),
             socket: self.registry.socket().to_owned(),
-            source,
+            source: Box::new(source),
         }
     }
 }

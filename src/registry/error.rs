@@ -57,7 +57,7 @@ pub enum RegistryError {
         /// Socket of the registry.
         socket: PathBuf,
         /// The request that failed.
-        source: RequestError,
+        source: Box<RequestError>,
     },
     /// The registry is unreachable, or refused to list or to remove images.
     #[error("the registry at {} failed", socket.display())]
@@ -65,7 +65,7 @@ pub enum RegistryError {
         /// Socket of the registry.
         socket: PathBuf,
         /// The request that failed.
-        source: RequestError,
+        source: Box<RequestError>,
     },
 }
 

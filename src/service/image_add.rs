@@ -49,7 +49,8 @@ pub async fn add(
     let (given, images) = match origin {
         ImageOrigin::Archive(path) => {
             let opened = ImageArchive::open(path.clone()).await;
-            let archive = opened.map_err(|error| ImageStoreError::Archive { path: path.clone(), error })?;
+            let archive = opened
+                .map_err(|error| ImageStoreError::Archive { path: path.clone(), error: Box::new(error) })?;
             (path.display().to_string(), AddedImages::Archive(Box::new(archive)))
         }
         ImageOrigin::Reference(reference) => {
@@ -107,11 +108,15 @@ fn names(
 mod tests {
     use super::*;
 
+    /// Names in an archive, the name that is given, and the names of the images.
+    type Case<'a> =
+        (&'a [Option<&'a ImageName>], Option<&'a ImageName>, Result<&'a [&'a ImageName], &'a str>);
+
     #[test]
     fn images_have_their_own_names_or_one_the_given_one() {
         let (a, b): (ImageName, ImageName) =
             ("example.org/a:1".parse().unwrap(), "example.org/b:1".parse().unwrap());
-        let cases: [(&[Option<&ImageName>], Option<&ImageName>, Result<&[&ImageName], &str>); 7] = [
+        let cases: [Case<'_>; 7] = [
             (&[Some(&a)], None, Ok(&[&a])),
             (&[Some(&a), Some(&b)], None, Ok(&[&a, &b])),
             (&[Some(&a)], Some(&b), Ok(&[&b])),

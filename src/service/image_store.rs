@@ -20,7 +20,7 @@ use crate::workspace::layout::Layout;
 pub enum ImageStoreError {
     /// This is not the bootstrap node, or its configuration is wrong.
     #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
+    Workspace(Box<WorkspaceError>),
     /// A file of this machine.
     #[error(transparent)]
     File(#[from] FileError),
@@ -31,12 +31,12 @@ pub enum ImageStoreError {
     #[error("{0}")]
     Name(ImageNameError),
     /// The archive cannot be used.
-    #[error("{}: {}", path.display(), error_chain(error))]
+    #[error("{}: {}", path.display(), error_chain(error.as_ref()))]
     Archive {
         /// The archive.
         path: PathBuf,
         /// Why.
-        error: ImageArchiveError,
+        error: Box<ImageArchiveError>,
     },
     /// An image of the archive has no name.
     #[error("{given}: an image in it has no name that the registry can serve")]
@@ -81,6 +81,12 @@ pub enum ImageStoreError {
     Writer(#[from] RegistryWriterError),
 }
 
+impl From<WorkspaceError> for ImageStoreError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(Box::new(error))
+    }
+}
+
 impl CommandError for ImageStoreError {
     fn class(&self) -> ErrorClass {
         match self {
@@ -115,7 +121,7 @@ impl CommandError for ImageStoreError {
                 "add it under another name with --as; an image of a bundle leaves with its bundle"
             }
             Self::Absent(_) => "`metalform image list` lists the images of the registry",
-            Self::Archive { error: ImageArchiveError::Incomplete { .. }, .. } => {
+            Self::Archive { error, .. } if matches!(**error, ImageArchiveError::Incomplete { .. }) => {
                 "save it again with every platform, or with only one: docker save --platform linux/amd64"
             }
             Self::Registry(RegistryError::Read { .. }) => {
