@@ -96,26 +96,16 @@ fn skopeo_push(
     skopeo: &Path,
     registry: &RealRegistry,
     archive: &str,
-    to: &str,
-    password: Option<&str>,
+    (to, password): (&str, Option<&str>),
+    preserved: bool,
 ) -> String {
+    // Without it skopeo compresses the layers; with it, its error of a refused index is about a conversion.
+    let preserved: &[&str] = if preserved { &["--preserve-digests"] } else { &[] };
     let credentials = password.map(|password| format!("--dest-creds=anyone:{password}"));
     let credentials = credentials.unwrap_or_else(|| "--dest-no-creds".to_owned());
-    let output = registry.run(
-        skopeo,
-        &[
-            "--insecure-policy",
-            "copy",
-            "--all",
-            // Else it compresses the layers, and sends fewer bytes.
-            "--preserve-digests",
-            "--dest-cert-dir",
-            "certs",
-            &credentials,
-            &format!("oci-archive:{archive}"),
-            &format!("docker://{to}"),
-        ],
-    );
+    let (from, to) = (format!("oci-archive:{archive}"), format!("docker://{to}"));
+    let fixed = ["--insecure-policy", "copy", "--all", "--dest-cert-dir", "certs", &credentials];
+    let output = registry.run(skopeo, &[&fixed[..], preserved, &[&from, &to]].concat());
     if output.status.success() { String::new() } else { String::from_utf8_lossy(&output.stderr).into_owned() }
 }
 
@@ -140,16 +130,17 @@ async fn skopeo_pushes_with_a_token_that_has_the_right_and_with_no_other() {
         ("small.tar", format!("{server}/team/app:1"), Some("allowed"), "begins with its registry here"),
         ("large.tar", image.clone(), Some("allowed"), "more than"),
     ] {
-        let error = skopeo_push(&skopeo, &registry, archive, &to, password);
+        let error = skopeo_push(&skopeo, &registry, archive, (&to, password), archive == "large.tar");
         assert!(!error.is_empty(), "{archive} {to} {password:?} was pushed");
-        // Old versions of skopeo print the status in place of the message.
-        let code =
-            ["unauthorized", "denied", "Forbidden", "413", "400"].iter().any(|word| error.contains(word));
+        // Old versions of skopeo print the status in place of the message. The response to a body that is too large can be
+        // lost with the connection, which is closed while the client sends.
+        let words = ["unauthorized", "denied", "Forbidden", "413", "400", "broken pipe", "reset by peer"];
+        let code = words.iter().any(|word| error.contains(word));
         assert!(error.contains(expected) || code, "{archive} {to} {password:?}: {error}");
     }
     assert_eq!(user_images::list(&registry.client()).await.unwrap(), []);
 
-    assert_eq!(skopeo_push(&skopeo, &registry, "small.tar", &image, Some("allowed")), "");
+    assert_eq!(skopeo_push(&skopeo, &registry, "small.tar", (&image, Some("allowed")), true), "");
     let listed = user_images::list(&registry.client()).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].0.to_string(), "registry.example.org/team/app:1");
