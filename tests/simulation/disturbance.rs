@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::support::cluster::{Cluster, ReachPod};
 use crate::support::dice::Dice;
 use crate::support::etcd::SimulatedMember;
-use crate::support::host::Host;
+use crate::support::host::{APISERVER, Host};
 
 /// What one host meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,9 +110,11 @@ impl Disturbance {
             voter.name != name && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
         });
         let votes = voters.iter().any(|voter| voter.name == name);
+        // A recovery stops API servers whose Nodes it cannot yet change.
         let serves = |(other, node): (&String, &NodeView)| {
             other != name
                 && node.annotations.contains_key(API_SERVER)
+                && cluster.hosts.get(other).is_some_and(|host| host.things.contains_key(APISERVER))
                 && voters.iter().any(|voter| voter.name == *other)
         };
         let most = kept.count() > voters.len() / 2;
