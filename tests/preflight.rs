@@ -70,6 +70,7 @@ struct Found {
     /// `ours`, or any other text.
     authority: Option<String>,
     etcd_data: bool,
+    versions: BTreeMap<String, String>,
     no_openssl: bool,
     missing_modules: BTreeSet<String>,
 }
@@ -101,6 +102,7 @@ impl Case {
                 if authority == "ours" { given::AUTHORITY.to_owned() } else { authority.clone() }
             }),
             etcd_data: found.etcd_data,
+            versions: found.versions.clone(),
             openssl: !found.no_openssl,
             missing_modules: found.missing_modules.clone(),
             ..Survey::default()

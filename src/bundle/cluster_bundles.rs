@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::content::BundledPackage;
 use super::digest::Sha256;
 use super::manifest::{Bundle, BundleManifestError};
 use super::served_bundle::served_path;
 use crate::model::bundle_key::BundleKey;
 use crate::model::error_chain::error_chain;
+use crate::model::platform::Platform;
 
 /// A bundle and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +78,16 @@ pub enum ClusterBundlesError {
         /// The other.
         second: PathBuf,
     },
+    /// A host that goes from one bundle to the other has the one package, and is offered the other.
+    #[error("the bundles {} and {} have different packages {package}", first.display(), second.display())]
+    PackageDiffers {
+        /// Its name, its version and a platform: `runc 1.3.4 for debian-13-amd64`.
+        package: String,
+        /// The bundle that is specified first.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+    },
 }
 
 impl ClusterBundles {
@@ -109,6 +121,10 @@ impl ClusterBundles {
                 if let Some(reference) = differing(&bundle.manifest.images, &manifest.images) {
                     let first = bundle.path.clone();
                     return Err(ClusterBundlesError::ImageDiffers { reference, first, second: path });
+                }
+                if let Some(package) = differing_package(&bundle.manifest, &manifest) {
+                    let first = bundle.path.clone();
+                    return Err(ClusterBundlesError::PackageDiffers { package, first, second: path });
                 }
             }
             bundles.push(Arc::new(BundleDirectory { path, kubernetes, manifest }));
@@ -150,6 +166,25 @@ fn differing(ours: &BTreeMap<String, Sha256>, theirs: &BTreeMap<String, Sha256>)
         theirs.get(*reference).is_some_and(|other| other != *digest)
     };
     ours.iter().find(differs).map(|(reference, _)| reference.clone())
+}
+
+/// A package of the one that the other has in the same version for the same platform, with other content.
+fn differing_package(ours: &Bundle, theirs: &Bundle) -> Option<String> {
+    fn each(bundle: &Bundle) -> impl Iterator<Item = ((&str, &str, &Platform), &BundledPackage)> {
+        let packages = bundle.packages.iter();
+        packages.flat_map(|package| {
+            let of = move |platform| ((package.name.as_str(), package.version.as_str(), platform), package);
+            package.platforms.iter().map(of)
+        })
+    }
+    let theirs_by_name: BTreeMap<_, _> = each(theirs).collect();
+    let differs = |(name, package): &((&str, &str, &Platform), &BundledPackage)| {
+        theirs_by_name
+            .get(name)
+            .is_some_and(|other| theirs.files.get(&other.path) != ours.files.get(&package.path))
+    };
+    let ((name, version, platform), _) = each(ours).find(differs)?;
+    Some(format!("{name} {version} for {platform}"))
 }
 
 #[cfg(test)]
@@ -206,6 +241,55 @@ mod tests {
             let found = ClusterBundles::new(manifests.collect());
             let versions = found.as_ref().map(ClusterBundles::versions).map_err(ToString::to_string);
             assert_eq!(versions, expected.map(<[_]>::to_vec).map_err(str::to_owned), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn one_package_of_one_version_has_one_content_on_a_platform() {
+        use super::super::content::FileRecord;
+        type Given<'a> = [(&'a str, &'a str, &'a str, &'a str)];
+        let of = |kubernetes: &str, packages: &Given<'_>| {
+            let mut bundle = bundle(Some(kubernetes), &[]);
+            for (name, version, platforms, content) in packages {
+                let path = format!("apt/pool/{name}_{version}_{platforms}.deb");
+                let sha256 = Sha256::of(content.as_bytes());
+                bundle.files.insert(path.clone(), FileRecord { sha256, size: 1 });
+                bundle.packages.push(BundledPackage {
+                    name: (*name).to_owned(),
+                    platforms: platforms.split(' ').map(|platform| platform.parse().unwrap()).collect(),
+                    version: (*version).to_owned(),
+                    architecture: "amd64".to_owned(),
+                    path,
+                });
+            }
+            bundle
+        };
+        let cases: [(&Given<'_>, &Given<'_>, Option<&str>); 4] = [
+            (
+                &[("runc", "1", "debian-12-amd64", "a")],
+                &[
+                    ("runc", "1", "debian-12-amd64 debian-13-amd64", "a"),
+                    ("runc", "2", "debian-13-amd64", "b"),
+                ],
+                None,
+            ),
+            (&[("runc", "1", "debian-12-amd64", "a")], &[("runc", "1", "debian-13-amd64", "b")], None),
+            (&[("runc", "1", "debian-12-amd64", "a")], &[("runc", "2", "debian-12-amd64", "b")], None),
+            (
+                &[("cni", "1", "debian-12-amd64", "c"), ("runc", "1", "debian-13-amd64", "a")],
+                &[
+                    ("cni", "1", "debian-12-amd64", "c"),
+                    ("runc", "1", "debian-12-amd64 debian-13-amd64", "b"),
+                ],
+                Some("the bundles /a and /b have different packages runc 1 for debian-13-amd64"),
+            ),
+        ];
+        for (one, other, expected) in cases {
+            let found = ClusterBundles::new(vec![
+                ("/a".into(), of("1.35.4", one)),
+                ("/b".into(), of("1.34.4", other)),
+            ]);
+            assert_eq!(found.err().map(|error| error.to_string()).as_deref(), expected, "{one:?} {other:?}");
         }
     }
 

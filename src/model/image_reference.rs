@@ -8,13 +8,20 @@
 /// before only by this name.
 pub fn without_tag(reference: &str) -> String {
     let Some((named, digest)) = reference.split_once('@') else { return reference.to_owned() };
-    // A colon before the last slash belongs to the port of the registry.
-    let last = named.rfind('/').map_or(0, |slash| slash + 1);
-    let name = match named[last..].find(':') {
-        Some(colon) => &named[..last + colon],
-        None => named,
-    };
+    let name = tag_start(named).map_or(named, |colon| &named[..colon]);
     format!("{name}@{digest}")
+}
+
+/// The tag of a reference: `3.6.5-0`.
+pub fn tag(reference: &str) -> Option<&str> {
+    let named = reference.split('@').next()?;
+    tag_start(named).map(|colon| &named[colon + 1..])
+}
+
+/// Where the colon before the tag is. One before the last slash belongs to the port of the registry.
+fn tag_start(named: &str) -> Option<usize> {
+    let last = named.rfind('/').map_or(0, |slash| slash + 1);
+    named[last..].find(':').map(|colon| last + colon)
 }
 
 /// The digest of a reference: `sha256:...`.

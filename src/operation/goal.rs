@@ -1,6 +1,6 @@
 //! The goal of operations on one node.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct NodeGoal {
     pub networks: Networks,
     /// Platforms that the bundle has packages for.
     pub platforms: BTreeSet<Platform>,
+    /// What the bundle of the control plane has: component to version.
+    pub versions: BTreeMap<String, String>,
     /// The certificate of the cluster's CA, PEM; `None` before the first bootstrap creates it.
     pub authority: Option<String>,
     /// How many pods the node may run.
@@ -132,8 +134,6 @@ pub fn address_in(facts: &Facts, networks: &[IpNet]) -> Option<(String, IpAddr)>
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::model::facts::Cidr;
 
@@ -148,6 +148,7 @@ mod tests {
                 ..crate::operation::tests::networks()
             },
             platforms: BTreeSet::new(),
+            versions: BTreeMap::new(),
             authority: None,
             max_pods: 110,
             replace_member: false,

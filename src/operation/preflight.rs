@@ -48,7 +48,33 @@ pub fn failures<'a>(
     found.extend(system(goal, (facts, received), survey));
     found.extend(networks(goal, facts, recorded));
     found.extend(occupants(goal, facts, survey));
+    found.extend(downgrades(goal, survey));
     found
+}
+
+/// Neither the API server nor etcd is known to read what a later minor version of it has stored
+/// (<https://kubernetes.io/releases/version-skew-policy/>, <https://etcd.io/docs/v3.6/downgrades/>).
+fn downgrades(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
+    let minor = |version: &str| {
+        let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+        Some((numbers.next()?, numbers.next()?))
+    };
+    let is_older = |offered: &str, present: &str| {
+        minor(offered).zip(minor(present)).is_some_and(|(offered, present)| offered < present)
+    };
+    let offered = |component: &String| goal.versions.get(component);
+    let pairs = survey.versions.iter().filter_map(|(name, present)| Some((name, present, offered(name)?)));
+    pairs
+        .filter(|(_, present, offered)| is_older(offered, present))
+        .map(|(component, present, offered)| {
+            failure(
+                format!("{component} {present} is on the host, and the bundle has {offered}, an earlier minor version"),
+                format!(
+                    "put the bundle with {component} {present} first in bundles in /etc/metalform/bootstrap.yaml"
+                ),
+            )
+        })
+        .collect()
 }
 
 /// What is on a host that belongs to another cluster or conflicts with a node. Pure.

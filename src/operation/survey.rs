@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::image_reference;
 use crate::resource::contract::probe::{Answer, Observed, PathState, Probe};
 
 /// Packages of another container runtime or another distribution of Kubernetes.
@@ -13,9 +14,9 @@ const CONFLICTING_SERVICES: &[&str] =
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-/// Manifests of the control plane.
-const CONTROL_PLANE: [&str; 3] = [
-    "/etc/kubernetes/manifests/kube-apiserver.yaml",
+const APISERVER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
+/// Manifests of the control plane besides the API server's.
+const CONTROL_PLANE: [&str; 2] = [
     "/etc/kubernetes/manifests/kube-controller-manager.yaml",
     "/etc/kubernetes/manifests/kube-scheduler.yaml",
 ];
@@ -38,6 +39,8 @@ pub struct Survey {
     pub joined: bool,
     /// The etcd member's flags by name, when its static pod is on the host.
     pub etcd_flags: Option<BTreeMap<String, String>>,
+    /// The version of etcd and of Kubernetes in the static pods of the member and of the API server that are on the host.
+    pub versions: BTreeMap<String, String>,
     /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
     /// Whether the static pod of an API server, a controller manager or a scheduler is on the host.
@@ -68,6 +71,7 @@ pub fn probes() -> BTreeSet<Probe> {
     let mut probes = BTreeSet::from([
         Probe::Content { path: AUTHORITY.to_owned() },
         Probe::Content { path: ETCD_MANIFEST.to_owned() },
+        Probe::Content { path: APISERVER_MANIFEST.to_owned() },
         guard_joined(),
         guard_etcd_data(),
         guard_openssl(),
@@ -125,6 +129,11 @@ pub fn read(observed: &Observed) -> Survey {
         Some(Answer::Content(Some(bytes))) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,
     };
+    let (etcd, apiserver) = (content(ETCD_MANIFEST), content(APISERVER_MANIFEST));
+    let versions = [("etcd", &etcd), ("kubernetes", &apiserver)];
+    let versions = versions
+        .into_iter()
+        .filter_map(|(component, manifest)| Some((component.to_owned(), image_version(manifest.as_ref()?)?)));
     Survey {
         packages: named(CONFLICTING_PACKAGES, |name| {
             matches!(observed.get(&Probe::Package { name: name.to_owned() }), Some(Answer::Package(Some(_))))
@@ -136,9 +145,10 @@ pub fn read(observed: &Observed) -> Survey {
         busy_ports: PORTS.iter().copied().filter(|port| listens(*port)).collect(),
         authority: content(AUTHORITY),
         joined: held(guard_joined()),
-        etcd_flags: content(ETCD_MANIFEST).map(|manifest| flags(&manifest)),
+        etcd_flags: etcd.as_deref().map(flags),
+        versions: versions.collect(),
         etcd_data: held(guard_etcd_data()),
-        control_plane: CONTROL_PLANE.into_iter().any(exists),
+        control_plane: apiserver.is_some() || CONTROL_PLANE.into_iter().any(exists),
         master_files: exists(MASTER_KEY),
         member_files: exists(MEMBER_KEY),
         openssl: held(guard_openssl()),
@@ -159,9 +169,27 @@ fn flags(manifest: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The tag of the first image of a static pod, without a leading `v`.
+fn image_version(manifest: &str) -> Option<String> {
+    let reference = manifest.lines().find_map(|line| line.trim().strip_prefix("image: "))?;
+    Some(image_reference::tag(reference)?.trim_start_matches('v').to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_is_the_tag_of_the_image() {
+        for (manifest, expected) in [
+            ("      image: registry.k8s.io/kube-apiserver:v1.35.4@sha256:ab\n", Some("1.35.4")),
+            ("image: registry.k8s.io/etcd:3.6.16-0\nimage: b:2", Some("3.6.16-0")),
+            ("image: localhost:5000/etcd@sha256:ab", None),
+            ("command: etcd", None),
+        ] {
+            assert_eq!(image_version(manifest).as_deref(), expected, "{manifest}");
+        }
+    }
 
     #[test]
     fn flags_are_read_from_a_static_pod() {

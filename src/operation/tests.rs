@@ -33,6 +33,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         first: false,
         networks: networks(),
         platforms: ["debian-13-amd64".parse().unwrap()].into(),
+        versions: BTreeMap::new(),
         authority: None,
         max_pods: 110,
         replace_member: false,

@@ -252,6 +252,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         first: spec.name == workspace.subject.name,
         networks: workspace.configuration.networks.clone(),
         platforms: workspace.bundle_of(spec).manifest.platforms.clone(),
+        versions: workspace.bundles.first().manifest.versions.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
         max_pods: workspace.configuration.kubernetes.max_pods,
         replace_member: false,

@@ -91,6 +91,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         first: true,
         networks: workspace.configuration.networks.clone(),
         platforms: BTreeSet::new(),
+        versions: BTreeMap::new(),
         authority: None,
         max_pods: 110,
         replace_member: false,

@@ -37,6 +37,9 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         first: roles.contains(&Role::Bootstrap),
         networks: networks(),
         platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
+        versions: [("kubernetes", "1.35.4"), ("etcd", "3.6.16")]
+            .map(|(component, version)| (component.to_owned(), version.to_owned()))
+            .into(),
         authority: Some(AUTHORITY.to_owned()),
         max_pods: 110,
         replace_member: false,

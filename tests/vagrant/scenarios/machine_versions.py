@@ -1,10 +1,13 @@
 """Two bundles side by side: Machines, and nodes by hand, of an older Kubernetes, and back to that of the cluster."""
 
+import re
+
 import machine_pool as pool
 import second_bundle
 from checks import check, expect, expect_equal, until
 from cluster import BOOTSTRAP, SPARES, forget, get, introduce, kubectl, metalform, shell
 from deployment import Deployment
+from refusal import Unchanged, expect_refusal
 
 FIRST, SECOND, BY_HAND = SPARES[:3]
 ABSENT = "1.33.0"
@@ -43,6 +46,12 @@ def taken():
     expect("(changed=0)" in done.stdout, done.stdout)
     index = f"/bundles/{second_bundle.VERSION}/apt/dists/debian-13/InRelease"
     shell(BOOTSTRAP, 'test -s "/var/lib/metalform/repository$1"', index)
+
+
+@check("a control plane of an earlier minor version is refused, and what was served is served")
+def downgrade():
+    with second_bundle.is_first(), Unchanged(BOOTSTRAP):
+        expect_refusal(metalform("bootstrap"), 4, rf"kubernetes {re.escape(pool.version())} .* {second_bundle.VERSION}")
 
 
 @check("Machines of the older version become nodes")

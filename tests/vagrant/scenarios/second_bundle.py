@@ -1,5 +1,6 @@
 """A second bundle on the bootstrap host: the components of the first, and an older Kubernetes."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -41,6 +42,17 @@ def bring():
 def configure():
     """Adds it to the operator's configuration."""
     shell(BOOTSTRAP, 'cp "$1" "$1.scenario" && printf "  - %s\\n" "$2" >> "$1"', _CONFIGURATION, DIRECTORY)
+
+
+@contextlib.contextmanager
+def is_first():
+    """It is what the control plane is to be made of."""
+    delete = 'sed -i "\\|^  - $2\\$|d'
+    shell(BOOTSTRAP, f'{delete}; s|^bundles:|&\\n  - $2|" "$1"', _CONFIGURATION, DIRECTORY)
+    try:
+        yield
+    finally:
+        shell(BOOTSTRAP, f'{delete}" "$1" && printf "  - %s\\n" "$2" >> "$1"', _CONFIGURATION, DIRECTORY)
 
 
 def remove():
