@@ -8,6 +8,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/go/bin:$(METALFORM_CACHE)/t
 
 LAB := tests/vagrant
 SEEDS ?= 2000
+OPT ?= 1
 CARGO_DENY_VERSION := 0.20.2
 CRANE_VERSION := v0.21.9
 CRANE := $(METALFORM_CACHE)/tools/bin/crane
@@ -83,9 +84,10 @@ $(CRANE):
 	@$(LAB)/prerequisites bundle
 	GOBIN=$(METALFORM_CACHE)/tools/bin go install github.com/google/go-containerregistry/cmd/crane@$(CRANE_VERSION)
 
-# With optimization of metalform alone, so that the dependencies are shared with all other tests.
+# With optimization of metalform alone, so that the dependencies are shared with all other tests. For a few seeds it takes
+# longer to compile than to run without (OPT=0), which the other tests have compiled already.
 simulation:
-	CARGO_PROFILE_DEV_OPT_LEVEL=1 METALFORM_SEEDS=$(SEEDS) cargo test --locked --test simulation -- --nocapture
+	CARGO_PROFILE_DEV_OPT_LEVEL=$(OPT) METALFORM_SEEDS=$(SEEDS) cargo test --locked --test simulation -- --nocapture
 
 deny: $(CARGO_DENY)
 	cargo deny --locked check licenses bans sources
