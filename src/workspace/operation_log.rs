@@ -84,7 +84,11 @@ impl OperationLog {
 fn remove_oldest(directory: &Path) -> std::io::Result<()> {
     let ids = ids_in(directory)?;
     for id in ids.iter().rev().skip(KEPT) {
-        fs::remove_file(path_of(directory, id))?;
+        match fs::remove_file(path_of(directory, id)) {
+            // Another operation that begins at the same time has removed it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            removed => removed?,
+        }
     }
     Ok(())
 }
@@ -202,6 +206,24 @@ mod tests {
             assert_eq!(read(&layout, id).unwrap().unwrap().status(), status);
         }
         assert_eq!(ids(&layout).unwrap(), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn operations_that_begin_at_the_same_time_are_all_recorded() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        let begin_many = |process: usize| {
+            for number in 0..KEPT {
+                OperationLog::begin(&layout, begun(&format!("{number:04}-{process}"))).unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            for process in 0..4 {
+                let begin_many = &begin_many;
+                scope.spawn(move || begin_many(process));
+            }
+        });
+        assert_eq!(ids(&layout).unwrap().len(), KEPT);
     }
 
     #[test]
