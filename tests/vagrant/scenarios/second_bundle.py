@@ -47,12 +47,12 @@ def configure():
 @contextlib.contextmanager
 def is_first():
     """It is what the control plane is to be made of."""
-    delete = 'sed -i "\\|^  - $2\\$|d'
-    shell(BOOTSTRAP, f'{delete}; s|^bundles:|&\\n  - $2|" "$1"', _CONFIGURATION, DIRECTORY)
+    script = 'sed -i.second "\\|^  - $2\\$|d; s|^bundles:|&\\n  - $2|" "$1"'
+    shell(BOOTSTRAP, script, _CONFIGURATION, DIRECTORY)
     try:
         yield
     finally:
-        shell(BOOTSTRAP, f'{delete}" "$1" && printf "  - %s\\n" "$2" >> "$1"', _CONFIGURATION, DIRECTORY)
+        shell(BOOTSTRAP, 'mv "$1.second" "$1"', _CONFIGURATION)
 
 
 def remove():
