@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-use super::atomic_file::FileError;
+use super::atomic_file::{self, FileError};
 use super::layout::Layout;
 use crate::model::event::Event;
 use crate::model::operation_record::{OperationBegun, OperationEnded, OperationRecord, RecordLine};
@@ -49,7 +49,7 @@ impl OperationLog {
         let file =
             OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
-        remove_oldest(&directory).map_err(failed)?;
+        remove_oldest(&directory)?;
         let log = Self { file: Mutex::new(Writing { file, path, written: 0, failed: false }) };
         log.write(&RecordLine::Began(begun));
         Ok(log)
@@ -81,16 +81,10 @@ impl OperationLog {
     }
 }
 
-fn remove_oldest(directory: &Path) -> std::io::Result<()> {
-    let ids = ids_in(directory)?;
-    for id in ids.iter().rev().skip(KEPT) {
-        match fs::remove_file(path_of(directory, id)) {
-            // Another operation that begins at the same time has removed it.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
-    Ok(())
+/// An operation that begins at the same time may have removed some of them.
+fn remove_oldest(directory: &Path) -> Result<(), FileError> {
+    let ids = ids_in(directory).map_err(|reason| FileError { path: directory.to_owned(), reason })?;
+    ids.iter().rev().skip(KEPT).try_for_each(|id| atomic_file::remove(&path_of(directory, id)))
 }
 
 fn path_of(directory: &Path, id: &str) -> PathBuf {
