@@ -1,7 +1,8 @@
-//! `host_entry`: names of an address in `/etc/hosts` (hosts(5)).
+//! `host_entry`: names of an address, or addresses of a name, in `/etc/hosts` (hosts(5)).
 //!
-//! An address keeps its other names. Resolvers use the first line with a name, so a listed name is removed from every
-//! other address of the same family (such as `127.0.1.1` of Debian's installer). Comments stay.
+//! An address keeps its other names. Resolvers use the first line with a name, so a name that an address shall have is
+//! removed from every other address of the same family (such as `127.0.1.1` of Debian's installer). A name that shall have
+//! several addresses is removed from all others.
 
 use std::net::IpAddr;
 
@@ -14,38 +15,47 @@ use crate::resource::fields::field_error::FieldError;
 use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::text::edited::Edited;
-use crate::resource::text::lines::{Edit, Lines};
+use crate::resource::text::hosts_file::{add, add_line, is_host_name, remove};
+use crate::resource::text::lines::Lines;
 
-pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
-    "names",
-    FieldType::StringList,
-    "Host names of the address, the canonical one first; they are removed from other addresses of the family. With `ensure: absent` these names are removed, or all names of the address where none are listed.",
-)];
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec::optional(
+        "names",
+        FieldType::StringList,
+        "Of an address: its host names, the canonical one first; they are removed from other addresses of the family. With `ensure: absent` these names are removed, or all names of the address where none are listed.",
+    ),
+    FieldSpec::optional(
+        "addresses",
+        FieldType::StringList,
+        "Of a host name: its addresses; the name is removed from all others. With `ensure: absent` it is removed from all.",
+    ),
+];
 
-/// Names of an address.
+/// Names of an address, or addresses of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostEntry {
     file: Edited,
-    address: IpAddr,
-    names: Vec<String>,
+    entry: Entry,
     ensure: Ensure,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Entry {
+    Names { address: IpAddr, names: Vec<String> },
+    Addresses { name: String, addresses: Vec<IpAddr> },
 }
 
 impl HostEntry {
     pub fn parse(name: &str, fields: &FieldValues) -> Result<Self, FieldError> {
-        let Ok(address) = name.parse() else {
-            let reason = "must be an IP address";
-            return Err(fields.invalid_name(name, reason));
+        let entry = match name.parse() {
+            Ok(address) => Entry::Names { address, names: names(fields)? },
+            Err(_) if is_host_name(name) => {
+                Entry::Addresses { name: name.to_owned(), addresses: addresses(fields)? }
+            }
+            Err(_) => return Err(fields.invalid_name(name, "must be an IP address or a host name")),
         };
-        let names = fields.list("names");
-        if names.is_empty() && fields.ensure == Ensure::Present {
-            return Err(fields.invalid("names", "must not be empty"));
-        }
-        if let Some(bad) = names.iter().find(|name| !is_host_name(name)) {
-            return Err(fields.invalid("names", format!("invalid host name {bad:?}")));
-        }
         let file = Edited { path: "/etc/hosts".to_owned(), create: true, sensitive: fields.sensitive };
-        Ok(Self { file, address, names, ensure: fields.ensure })
+        Ok(Self { file, entry, ensure: fields.ensure })
     }
 
     pub fn file(&self) -> &Edited {
@@ -59,118 +69,104 @@ impl HostEntry {
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
         let present = self.file.text(observed, context)?;
         let mut lines = Lines::of(present.map_or("", |present| present.text));
-        let reason = match self.ensure {
-            Ensure::Present => {
-                self.add(&mut lines);
-                "has these names"
+        let reason = match (&self.entry, self.ensure) {
+            (entry, Ensure::Present) => {
+                entry.write(&mut lines);
+                entry.reason()
             }
-            Ensure::Absent => {
-                lines.edit(|body| {
-                    let entry = self.entry(body)?;
-                    entry.without(|name| self.names.is_empty() || self.has(name))
-                });
+            (entry, Ensure::Absent) => {
+                entry.remove(&mut lines);
                 "is absent"
             }
         };
         Ok(self.file.change(present, lines.into_text(), context).into_verdict(reason))
     }
+}
 
-    fn add(&self, lines: &mut Lines) {
-        let is_v4 = self.address.is_ipv4();
-        lines.edit(|body| {
-            let entry = Entry::of(body)?;
-            let other = entry.address != self.address && entry.address.is_ipv4() == is_v4;
-            if other { entry.without(|name| self.has(name)) } else { None }
-        });
-        let here: Vec<Entry<'_>> = lines.bodies().filter_map(|body| self.entry(body)).collect();
-        let missing = self.names.iter().filter(|name| !here.iter().any(|entry| entry.has(name)));
-        let words: String = missing.map(|name| format!(" {name}")).collect();
-        if words.is_empty() {
-            return;
-        }
-        let mut appended = false;
-        lines.edit(|body| {
-            let entry = self.entry(body).filter(|_| !std::mem::replace(&mut appended, true))?;
-            let (before, after) = body.split_at(entry.end);
-            Some(Edit::Replace(format!("{before}{words}{after}")))
-        });
-        if !appended {
-            lines.insert(usize::MAX, &format!("{}\t{}", self.address, words.trim_start()));
+impl Entry {
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Names { .. } => "has these names",
+            Self::Addresses { .. } => "has these addresses",
         }
     }
 
-    /// The line as an entry of this address.
-    fn entry<'a>(&self, body: &'a str) -> Option<Entry<'a>> {
-        Entry::of(body).filter(|entry| entry.address == self.address)
+    fn write(&self, lines: &mut Lines) {
+        match self {
+            Self::Names { address, names } => {
+                let is_v4 = address.is_ipv4();
+                remove(lines, |other, name| {
+                    other != *address && other.is_ipv4() == is_v4 && has(names, name)
+                });
+                add(lines, *address, names);
+            }
+            Self::Addresses { name, addresses } => {
+                remove(lines, |address, other| {
+                    !addresses.contains(&address) && other.eq_ignore_ascii_case(name)
+                });
+                for address in addresses {
+                    add_line(lines, *address, std::slice::from_ref(name));
+                }
+            }
+        }
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
-    }
-}
-
-/// One line with an address.
-#[derive(Debug)]
-struct Entry<'a> {
-    body: &'a str,
-    address: IpAddr,
-    names: Vec<&'a str>,
-    /// End of the last word.
-    end: usize,
-}
-
-impl<'a> Entry<'a> {
-    /// `None` for comments, empty lines, and addresses with a zone, which stay unchanged.
-    fn of(body: &'a str) -> Option<Self> {
-        let words = body.split('#').next().unwrap_or_default().trim_end();
-        let mut parts = words.split_whitespace();
-        let address = parts.next()?.parse().ok()?;
-        Some(Self { body, address, names: parts.collect(), end: words.len() })
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
-    }
-
-    /// The change that removes these names. A comment at the end stays.
-    fn without(&self, removed: impl Fn(&str) -> bool) -> Option<Edit> {
-        let rest: Vec<&str> = self.names.iter().copied().filter(|name| !removed(name)).collect();
-        let comment = self.body[self.end..].trim_start();
-        if rest.len() == self.names.len() {
-            None
-        } else if !rest.is_empty() {
-            let address = self.body.split_whitespace().next().unwrap_or_default();
-            let space = if comment.is_empty() { "" } else { " " };
-            Some(Edit::Replace(format!("{address}\t{}{space}{comment}", rest.join(" "))))
-        } else if comment.is_empty() {
-            Some(Edit::Remove)
-        } else {
-            Some(Edit::Replace(comment.to_owned()))
+    fn remove(&self, lines: &mut Lines) {
+        match self {
+            Self::Names { address, names } => {
+                remove(lines, |other, name| other == *address && (names.is_empty() || has(names, name)));
+            }
+            Self::Addresses { name, .. } => remove(lines, |_, other| other.eq_ignore_ascii_case(name)),
         }
     }
 }
 
-/// As in RFC 1123, and also with `_`, which is common.
-fn is_host_name(name: &str) -> bool {
-    name.len() <= 253
-        && name.split('.').all(|label| {
-            (1..=63).contains(&label.len())
-                && label.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')
-                && !label.starts_with('-')
-                && !label.ends_with('-')
+fn has(names: &[String], name: &str) -> bool {
+    names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+}
+
+fn names(fields: &FieldValues) -> Result<Vec<String>, FieldError> {
+    let names = fields.list("names");
+    if names.is_empty() && fields.ensure == Ensure::Present {
+        return Err(fields.invalid("names", "must not be empty"));
+    }
+    if let Some(bad) = names.iter().find(|name| !is_host_name(name)) {
+        return Err(fields.invalid("names", format!("invalid host name {bad:?}")));
+    }
+    match fields.list("addresses").is_empty() {
+        true => Ok(names),
+        false => Err(fields.invalid("addresses", "an address has names")),
+    }
+}
+
+fn addresses(fields: &FieldValues) -> Result<Vec<IpAddr>, FieldError> {
+    let addresses: Result<Vec<IpAddr>, FieldError> = fields
+        .list("addresses")
+        .iter()
+        .map(|address| {
+            address
+                .parse()
+                .map_err(|_| fields.invalid("addresses", format!("{address:?} is not an IP address")))
         })
+        .collect();
+    let addresses = addresses?;
+    if addresses.is_empty() && fields.ensure == Ensure::Present {
+        return Err(fields.invalid("addresses", "must not be empty"));
+    }
+    match fields.list("names").is_empty() {
+        true => Ok(addresses),
+        false => Err(fields.invalid("names", "a name has addresses")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(address: &str, names: &[&str]) -> HostEntry {
-        HostEntry {
-            file: Edited { path: "/etc/hosts".to_owned(), create: true, sensitive: false },
+    fn names_of(address: &str, names: &[&str]) -> Entry {
+        Entry::Names {
             address: address.parse().unwrap(),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
-            ensure: Ensure::Present,
         }
     }
 
@@ -187,7 +183,7 @@ mod tests {
         ];
         for (before, after) in cases {
             let mut lines = Lines::of(before);
-            entry("10.0.0.1", &["a", "b"]).add(&mut lines);
+            names_of("10.0.0.1", &["a", "b"]).write(&mut lines);
             assert_eq!(lines.into_text(), after, "{before:?}");
         }
     }
@@ -195,17 +191,29 @@ mod tests {
     #[test]
     fn addresses_are_compared_by_value() {
         let mut lines = Lines::of("0:0:0:0:0:0:0:1 localhost\n");
-        entry("::1", &["ip6-localhost"]).add(&mut lines);
+        names_of("::1", &["ip6-localhost"]).write(&mut lines);
         assert_eq!(lines.into_text(), "0:0:0:0:0:0:0:1 localhost ip6-localhost\n");
     }
 
     #[test]
-    fn names_are_host_names() {
-        for good in ["a", "a.example", "node-1", "a_b", "1"] {
-            assert!(is_host_name(good), "{good}");
+    fn a_name_has_its_addresses_and_no_others() {
+        let cases = [
+            ("", "10.0.0.1\tm\n10.0.0.2\tm\n"),
+            ("10.0.0.2 m\n10.0.0.1 x M\n", "10.0.0.2 m\n10.0.0.1 x M\n"),
+            (
+                "10.0.0.3 m y\n::1 m # gone\n10.0.0.2 z\n",
+                "10.0.0.3\ty\n# gone\n10.0.0.2 z\n10.0.0.1\tm\n10.0.0.2\tm\n",
+            ),
+        ];
+        let addresses = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap()).into();
+        let entry = Entry::Addresses { name: "m".to_owned(), addresses };
+        for (before, after) in cases {
+            let mut lines = Lines::of(before);
+            entry.write(&mut lines);
+            assert_eq!(lines.into_text(), after, "{before:?}");
         }
-        for bad in ["", "a b", "a\nb", "-a", "a-", "a..b", "a#", "ä", "."] {
-            assert!(!is_host_name(bad), "{bad:?}");
-        }
+        let mut lines = Lines::of("10.0.0.1 m x\n10.0.0.9 m\n");
+        entry.remove(&mut lines);
+        assert_eq!(lines.into_text(), "10.0.0.1\tx\n");
     }
 }

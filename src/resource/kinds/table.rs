@@ -60,7 +60,10 @@ const fn spec(kind: Kind) -> KindSpec {
         Kind::Directory => ("A directory, by its path.", directory::FIELDS),
         Kind::File => ("A regular file, by its path.", file::FIELDS),
         Kind::Group => ("A local group, by its name.", group::FIELDS),
-        Kind::HostEntry => ("The names of an address in /etc/hosts, by the address.", host_entry::FIELDS),
+        Kind::HostEntry => (
+            "The names of an address in /etc/hosts, by the address, or the addresses of a name, by the name.",
+            host_entry::FIELDS,
+        ),
         Kind::Image => ("A container image in containerd, by its full reference.", image::FIELDS),
         Kind::Kmod => ("A kernel module, by its name, loaded now and at boot.", kmod::FIELDS),
         Kind::Kubeconfig => {

@@ -3,5 +3,6 @@
 pub(in crate::resource) mod contents;
 pub(in crate::resource) mod edited;
 pub(crate) mod fstab;
+pub(in crate::resource) mod hosts_file;
 pub(in crate::resource) mod lines;
 pub(in crate::resource) mod persisted;
