@@ -221,15 +221,20 @@ fn a_host_downloads_with_what_it_has() {
     let (files, dir) = (Files::new(), Dir::new());
     let good = files.serve("tool", b"new");
     let missing = RemoteFile { url: format!("{}-missing", good.url), ..good.clone() };
-    for tool in ["curl", "wget"] {
-        assert_eq!(with_tools(&dir, &[tool], dir.bring(&good, tool)), Ok(()), "{tool}");
+    for tools in [&["curl"] as &[&str], &["wget"], &["apt-get", "cat"]] {
+        let tool = tools[0];
+        assert_eq!(with_tools(&dir, tools, dir.bring(&good, tool)), Ok(()), "{tool}");
         assert_eq!(fs::read(dir.at(tool)).unwrap(), b"new");
-        let output = with_tools(&dir, &[tool], dir.bring(&missing, tool)).unwrap_err();
+        let output = with_tools(&dir, tools, dir.bring(&missing, tool)).unwrap_err();
         assert!(output.contains("404"), "{tool}: {output}");
     }
-    let output = with_tools(&dir, &[], dir.bring(&good, "none")).unwrap_err();
-    assert_eq!(output, "the host has neither curl nor wget to download with\n");
-    assert_eq!(dir.names(), ["curl", "wget"]);
+    // It would be an argument of apt's.
+    let secret = RemoteFile { url: good.url.replace("http://", "http://user:secret@"), ..good.clone() };
+    for (tools, from) in [(&[] as &[&str], &good), (&["apt-get", "cat"], &secret)] {
+        let output = with_tools(&dir, tools, dir.bring(from, "none")).unwrap_err();
+        assert_eq!(output, "the host has neither curl nor wget to download with\n");
+    }
+    assert_eq!(dir.names(), ["apt-get", "curl", "wget"]);
 }
 
 #[test]
