@@ -137,7 +137,7 @@ impl Distribution {
     /// The package format of a distribution that bundles can be built for; `None` for any other one.
     pub fn package_format(&self) -> Option<PackageFormat> {
         match self.0.as_str() {
-            "debian" => Some(PackageFormat::Deb),
+            "debian" | "ubuntu" => Some(PackageFormat::Deb),
             "almalinux" | "centos" | "rhel" | "rocky" => Some(PackageFormat::Rpm),
             _ => None,
         }

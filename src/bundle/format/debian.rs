@@ -15,6 +15,7 @@ use crate::bundle::entry::{Draft, EntryError, EntryPackage};
 use crate::bundle::program::ProgramError;
 use crate::model::platform::{Architecture, Platform};
 
+mod apt_sources;
 pub mod archive;
 mod closure;
 mod collection;

@@ -1,17 +1,28 @@
-//! The location of Debian's archive for the build machine.
+//! The location of the archive of Debian, or of Ubuntu, for the build machine.
 
 use std::fs;
 use std::path::Path;
 
 use tokio::process::Command;
 
-use super::stanza::{self, Stanza};
+use super::apt_sources::{AptSource, machine_sources, one_line};
 use crate::bundle::program::{self, ProgramError};
+use crate::model::platform::{Architecture, Distribution};
 
-/// The keys of Debian's releases (package debian-archive-keyring).
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// A distribution whose archive has Debian's structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archives {
+    /// <https://www.debian.org/mirror/>
+    Debian,
+    /// <https://help.ubuntu.com/community/Repositories>
+    Ubuntu,
+}
 
-/// The two trees of the archive: releases and their updates, and security updates.
+/// Where Ubuntu's archive is for amd64, and where for all other architectures.
+const UBUNTU_AMD64: &str = "://archive.ubuntu.com/ubuntu";
+const UBUNTU_PORTS: &str = "://ports.ubuntu.com/ubuntu-ports";
+
+/// The two trees of an archive: releases and their updates, and security updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DebianArchive {
     /// URI of the tree with `SUITE` and `SUITE-updates`.
@@ -23,8 +34,18 @@ pub struct DebianArchive {
 /// Why no archive was found.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The build machine does not use Debian's archive, and mmdebstrap is not installed.
-    #[error("this machine's package sources contain no Debian archive, and mmdebstrap cannot be run")]
+    /// Nothing can be verified.
+    #[error("{keyring} does not exist: install the package {package}")]
+    NoKeyring {
+        /// The keys of the distribution's releases.
+        keyring: &'static str,
+        /// The package that has them, on Debian and on Ubuntu.
+        package: &'static str,
+    },
+    /// The build machine does not use the distribution's archive, and mmdebstrap is not installed.
+    #[error(
+        "this machine's package sources contain no archive of the distribution, and mmdebstrap cannot be run"
+    )]
     NoMmdebstrap(#[source] ProgramError),
     /// mmdebstrap knows no archive for the suite.
     #[error(
@@ -36,120 +57,133 @@ pub enum ArchiveError {
     },
 }
 
-/// One line or paragraph of a package source list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct AptSource {
-    uri: String,
-    suites: Vec<String>,
-}
-
-impl DebianArchive {
-    /// The archive at `uri`. The security tree is beside it, as on Debian's servers and their mirrors.
-    pub fn at(uri: &str) -> Self {
-        let main = uri.trim_end_matches('/').to_owned();
-        Self { security: format!("{main}-security"), main }
+impl Archives {
+    /// Those of a distribution; one that is not known is a derivative of Debian.
+    pub fn of(distribution: &Distribution) -> Self {
+        if distribution.as_str() == "ubuntu" { Self::Ubuntu } else { Self::Debian }
     }
 
-    /// The archive in this machine's apt sources when it is Debian, otherwise the one that mmdebstrap would use for
-    /// `suite`.
+    /// `ID` of os-release(5).
+    fn id(self) -> &'static str {
+        match self {
+            Self::Debian => "debian",
+            Self::Ubuntu => "ubuntu",
+        }
+    }
+
+    /// The keys of its releases, and the package that has them.
+    fn keyring(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Debian => ("/usr/share/keyrings/debian-archive-keyring.gpg", "debian-archive-keyring"),
+            Self::Ubuntu => ("/usr/share/keyrings/ubuntu-archive-keyring.gpg", "ubuntu-keyring"),
+        }
+    }
+
+    /// Those of its components that may be redistributed and are supported, or built from the same sources as Debian's.
+    fn components(self) -> &'static str {
+        match self {
+            Self::Debian => "main",
+            Self::Ubuntu => "main universe",
+        }
+    }
+
+    /// The archive at `uri`. Debian's servers and their mirrors have the security tree beside it, Ubuntu's in it.
+    pub fn at(self, uri: &str) -> DebianArchive {
+        let main = uri.trim_end_matches('/').to_owned();
+        let security = match self {
+            Self::Debian => format!("{main}-security"),
+            Self::Ubuntu => main.clone(),
+        };
+        DebianArchive { main, security }
+    }
+
+    /// The archive in this machine's apt sources when it is of the distribution, otherwise the one that mmdebstrap would
+    /// use for `suite`.
     ///
     /// # Errors
     /// When there is neither.
-    pub async fn locate(suite: &str) -> Result<Self, ArchiveError> {
+    pub async fn locate(
+        self,
+        suite: &str,
+        architecture: Architecture,
+    ) -> Result<DebianArchive, ArchiveError> {
         let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-        if let Some(found) = own_suite(&release).and_then(|own| choose(&machine_sources(), &own)) {
-            return Ok(found);
-        }
+        let own = own_suite(&release, self).and_then(|own| self.choose(&machine_sources(), &own));
+        let found = match own {
+            Some(found) => found,
+            None => self.chosen_by_mmdebstrap(suite).await?,
+        };
+        Ok(self.for_architecture(found, architecture))
+    }
+
+    async fn chosen_by_mmdebstrap(self, suite: &str) -> Result<DebianArchive, ArchiveError> {
         // The hook prints the sources that mmdebstrap chose, and ends it.
         let mut command = Command::new("mmdebstrap");
         command.args(["--quiet", "--variant=custom", "--format=null"]);
         command.args(["--setup-hook=cat \"$1\"/etc/apt/sources.list >&2; false", suite, "-"]);
         let output = program::finish(&mut command).await.map_err(ArchiveError::NoMmdebstrap)?;
         let sources = one_line(&String::from_utf8_lossy(&output.stderr));
-        choose(&sources, suite).ok_or_else(|| ArchiveError::Unknown { suite: suite.to_owned() })
+        self.choose(&sources, suite).ok_or_else(|| ArchiveError::Unknown { suite: suite.to_owned() })
+    }
+
+    /// Recognises the distribution's sources by their suites, which other projects do not have.
+    fn choose(self, sources: &[AptSource], suite: &str) -> Option<DebianArchive> {
+        let with = |suite: &str| {
+            let source = sources.iter().find(|source| source.suites.iter().any(|known| known == suite))?;
+            Some(source.uri.trim_end_matches('/').to_owned())
+        };
+        let found = self.at(&with(suite)?);
+        let security = with(&format!("{suite}-security")).unwrap_or(found.security);
+        Some(DebianArchive { main: found.main, security })
+    }
+
+    /// Ubuntu's own servers have the other architectures elsewhere, with their security updates; mirrors may have all.
+    fn for_architecture(self, archive: DebianArchive, architecture: Architecture) -> DebianArchive {
+        match (self, archive.main.split_once(UBUNTU_AMD64)) {
+            (Self::Ubuntu, Some((scheme, ""))) if architecture != Architecture::Amd64 => {
+                self.at(&format!("{scheme}{UBUNTU_PORTS}"))
+            }
+            _ => archive,
+        }
     }
 
     /// The lines of a sources.list(5) for a release with its updates and security updates.
-    pub(super) fn sources_list(&self, suite: &str) -> String {
+    ///
+    /// # Errors
+    /// When this machine does not have the keys of the distribution.
+    pub(super) fn sources_list(self, archive: &DebianArchive, suite: &str) -> Result<String, ArchiveError> {
+        let (keyring, package) = self.keyring();
+        if Path::new(keyring).exists() {
+            Ok(self.lines(archive, suite))
+        } else {
+            Err(ArchiveError::NoKeyring { keyring, package })
+        }
+    }
+
+    fn lines(self, archive: &DebianArchive, suite: &str) -> String {
         let suites = [
-            (&self.main, suite.to_owned()),
-            (&self.main, format!("{suite}-updates")),
-            (&self.security, format!("{suite}-security")),
+            (&archive.main, suite.to_owned()),
+            (&archive.main, format!("{suite}-updates")),
+            (&archive.security, format!("{suite}-security")),
         ];
-        let line = |(uri, suite)| format!("deb [signed-by={KEYRING}] {uri} {suite} main\n");
+        let ((keyring, _), components) = (self.keyring(), self.components());
+        let line = |(uri, suite)| format!("deb [signed-by={keyring}] {uri} {suite} {components}\n");
         suites.map(line).concat()
     }
 }
 
-/// The suite of the machine's own release (`VERSION_CODENAME`), if it is Debian.
-fn own_suite(os_release: &str) -> Option<String> {
+/// The suite of the machine's own release (`VERSION_CODENAME`), if it is of the distribution.
+fn own_suite(os_release: &str, archives: Archives) -> Option<String> {
     let value = |key: &str| {
         let line = os_release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
         line.map(|value| value.trim_matches('"').to_owned())
     };
-    (value("ID")? == "debian").then(|| value("VERSION_CODENAME"))?
-}
-
-/// Unreadable source lists are treated as empty.
-fn machine_sources() -> Vec<AptSource> {
-    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-    let mut sources = one_line(&read(Path::new("/etc/apt/sources.list")));
-    let listed = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
-    let mut paths: Vec<_> = listed.map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("list") => sources.extend(one_line(&read(&path))),
-            Some("sources") => sources.extend(deb822(&read(&path))),
-            _ => {}
-        }
-    }
-    sources
-}
-
-fn one_line(text: &str) -> Vec<AptSource> {
-    let source = |line: &str| {
-        let rest = line.trim().strip_prefix("deb ")?.trim_start();
-        let rest = match rest.strip_prefix('[') {
-            Some(options) => options.split_once(']')?.1,
-            None => rest,
-        };
-        let mut words = rest.split_whitespace();
-        Some(AptSource { uri: words.next()?.to_owned(), suites: vec![words.next()?.to_owned()] })
-    };
-    text.lines().filter_map(source).collect()
-}
-
-fn deb822(text: &str) -> Vec<AptSource> {
-    let words = |stanza: &Stanza, field: &str| -> Vec<String> {
-        stanza
-            .get(field)
-            .map(|value| value.split_whitespace().map(str::to_owned).collect())
-            .unwrap_or_default()
-    };
-    let sources = |stanza: Stanza| {
-        let disabled = stanza.get("Enabled").is_some_and(|value| value == "no");
-        let usable = !disabled && words(&stanza, "Types").iter().any(|word| word == "deb");
-        let suites = words(&stanza, "Suites");
-        let uris = if usable { words(&stanza, "URIs") } else { Vec::new() };
-        uris.into_iter().map(move |uri| AptSource { uri, suites: suites.clone() })
-    };
-    stanza::parse(text).into_iter().flat_map(sources).collect()
-}
-
-/// Recognises Debian's sources by their suites, which other projects do not have.
-fn choose(sources: &[AptSource], suite: &str) -> Option<DebianArchive> {
-    let with = |suite: &str| {
-        let source = sources.iter().find(|source| source.suites.iter().any(|known| known == suite))?;
-        Some(source.uri.trim_end_matches('/').to_owned())
-    };
-    let main = with(suite)?;
-    let security = with(&format!("{suite}-security")).unwrap_or_else(|| DebianArchive::at(&main).security);
-    Some(DebianArchive { main, security })
+    (value("ID")? == archives.id()).then(|| value("VERSION_CODENAME"))?
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::apt_sources::deb822;
     use super::*;
 
     #[test]
@@ -169,20 +203,46 @@ mod tests {
         );
         let expected =
             DebianArchive { main: "http://a.example/debian".into(), security: "http://s.example/sec".into() };
-        assert_eq!(choose(&one, "trixie").as_ref(), Some(&expected));
-        assert_eq!(choose(&new, "trixie").as_ref(), Some(&expected));
-        assert_eq!(choose(&new, "bookworm"), None);
+        assert_eq!(Archives::Debian.choose(&one, "trixie").as_ref(), Some(&expected));
+        assert_eq!(Archives::Debian.choose(&new, "trixie").as_ref(), Some(&expected));
+        assert_eq!(Archives::Debian.choose(&new, "bookworm"), None);
     }
 
     #[test]
-    fn only_debian_uses_debians_archive() {
-        assert_eq!(own_suite("ID=debian\nVERSION_CODENAME=trixie\n").as_deref(), Some("trixie"));
-        assert_eq!(own_suite("ID=ubuntu\nVERSION_CODENAME=noble\n"), None);
+    fn a_machine_uses_its_archive_for_its_own_distribution_alone() {
+        let (debian, ubuntu) =
+            ("ID=debian\nVERSION_CODENAME=trixie\n", "ID=ubuntu\nVERSION_CODENAME=noble\n");
+        assert_eq!(own_suite(debian, Archives::Debian).as_deref(), Some("trixie"));
+        assert_eq!(own_suite(ubuntu, Archives::Ubuntu).as_deref(), Some("noble"));
+        assert_eq!(own_suite(ubuntu, Archives::Debian), None);
+        assert_eq!(own_suite(debian, Archives::Ubuntu), None);
+    }
+
+    #[test]
+    fn ubuntu_has_other_architectures_on_another_server() {
+        let sources = deb822(
+            "Types: deb\nURIs: http://archive.ubuntu.com/ubuntu/\nSuites: noble noble-updates noble-backports\n\
+             Components: main universe restricted multiverse\n\nTypes: deb\n\
+             URIs: http://security.ubuntu.com/ubuntu/\nSuites: noble-security\n",
+        );
+        let found = Archives::Ubuntu.choose(&sources, "noble").unwrap();
+        assert_eq!(found.security, "http://security.ubuntu.com/ubuntu");
+        let arm = Archives::Ubuntu.for_architecture(found.clone(), Architecture::Arm64);
+        assert_eq!(arm, Archives::Ubuntu.at("http://ports.ubuntu.com/ubuntu-ports"));
+        assert_eq!(Archives::Ubuntu.for_architecture(found.clone(), Architecture::Amd64), found);
+        let mirror = Archives::Ubuntu.at("http://mirror.example/ubuntu");
+        assert_eq!(Archives::Ubuntu.for_architecture(mirror.clone(), Architecture::Arm64), mirror);
     }
 
     #[test]
     fn a_release_includes_its_updates_and_security_updates() {
-        insta::assert_snapshot!(DebianArchive::at("http://a.example/debian/").sources_list("trixie"), @r"
+        let lines = |archives: Archives, uri: &str, suite: &str| archives.lines(&archives.at(uri), suite);
+        insta::assert_snapshot!(lines(Archives::Ubuntu, "http://a.example/ubuntu", "noble"), @r"
+        deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://a.example/ubuntu noble main universe
+        deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://a.example/ubuntu noble-updates main universe
+        deb [signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg] http://a.example/ubuntu noble-security main universe
+        ");
+        insta::assert_snapshot!(lines(Archives::Debian, "http://a.example/debian/", "trixie"), @r"
         deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian trixie main
         deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian trixie-updates main
         deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://a.example/debian-security trixie-security main

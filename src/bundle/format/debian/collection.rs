@@ -9,7 +9,7 @@ use std::path::Path;
 
 use tokio::process::Command;
 
-use super::archive::DebianArchive;
+use super::archive::Archives;
 use super::{DIRECTORY, DebianError};
 use crate::bundle::entry::Draft;
 use crate::bundle::format::CollectionRequest;
@@ -24,12 +24,13 @@ use crate::model::platform::Architecture;
 pub(super) async fn collect(request: &CollectionRequest<'_>, draft: &Draft) -> Result<String, DebianError> {
     let CollectionRequest { system, platform, archive } = *request;
     let (suite, architecture) = (system.suite.as_str(), platform.architecture);
+    let archives = Archives::of(&platform.distribution);
     let archive = match archive {
-        Some(uri) => DebianArchive::at(uri),
-        None => DebianArchive::locate(suite).await?,
+        Some(uri) => archives.at(uri),
+        None => archives.locate(suite, architecture).await?,
     };
     let root = draft.scratch(DIRECTORY)?;
-    lay_out(&root, &archive.sources_list(suite)).map_err(DebianError::write(&root))?;
+    lay_out(&root, &archives.sources_list(&archive, suite)?).map_err(DebianError::write(&root))?;
     program::run(apt_get(&root, architecture).args(["-o", "APT::Update::Error-Mode=any", "update"])).await?;
     let mut install = apt_get(&root, architecture);
     program::run(install.args(["--yes", "--download-only", "install"]).args(&system.packages)).await?;
