@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! model → {render, pki} → resource → state → transport → engine → {bundle, etcd, kube_api}
-//!       → registry → workspace → operation → machine → service → {controller, serve, report} → cli
+//!       → registry → workspace → mirror → operation → machine → service → {controller, serve, report} → cli
 //! ```
 //!
 //! Everything left of `transport` is synchronous and deterministic: ordered maps, clock and randomness
@@ -44,6 +44,8 @@ pub mod kube_api;
 pub mod registry;
 
 pub mod workspace;
+
+pub mod mirror;
 
 pub mod operation;
 

@@ -21,6 +21,8 @@ mod component_binary;
 mod files_below;
 #[path = "registry/made_image.rs"]
 mod made_image;
+#[path = "registry/mirrors.rs"]
+mod mirrors;
 #[path = "registry/pushes.rs"]
 mod pushes;
 #[path = "registry/real_registry.rs"]

@@ -168,7 +168,9 @@ fn a_unit_names_its_sections_and_no_field_twice() {
             let sections: Vec<&str> = text.lines().filter(|line| line.starts_with('[')).collect();
             // What a timer starts is not enabled itself.
             let expected: &[&str] = match id.as_str() {
-                "unit:metalform-etcd-snapshot.service" => &["[Unit]", "[Service]"],
+                "unit:metalform-etcd-snapshot.service" | "unit:metalform-mirror-sync.service" => {
+                    &["[Unit]", "[Service]"]
+                }
                 id if id.ends_with(".timer") => &["[Unit]", "[Timer]", "[Install]"],
                 _ => &["[Unit]", "[Service]", "[Install]"],
             };
@@ -202,14 +204,16 @@ fn every_image_is_named_by_its_digest() {
 
 /// `systemd-analyze security`: 0.0 is everything forbidden, 10.0 nothing.
 #[test]
-fn the_services_of_the_bootstrap_node_are_sandboxed() {
-    const UNITS: [&str; 6] = [
+fn the_services_of_metalform_are_sandboxed() {
+    const UNITS: [&str; 8] = [
         "metalform.service",
         "metalform-signer.service",
         "metalform-machine-controller.service",
         "metalform-etcd-snapshot.service",
         "metalform-registry.service",
         "metalform-registry-writer.service",
+        "metalform-mirror.service",
+        "metalform-mirror-sync.service",
     ];
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         return;
@@ -250,10 +254,10 @@ fn the_snapshot_timer_elapses_at_every_interval_that_a_configuration_may_have() 
 #[test]
 fn the_file_server_is_a_user_without_keys() {
     let texts = texts();
-    for unit in ["metalform.service", "metalform-registry.service"] {
+    for unit in ["metalform.service", "metalform-registry.service", "metalform-mirror.service"] {
         for text in texts[&format!("unit:{unit}")].keys() {
             assert!(text.contains("\nUser=metalform-serve\n"), "{text}");
-            assert!(text.contains("\nInaccessiblePaths=-/etc/kubernetes/pki "), "{text}");
+            assert!(text.contains("\nInaccessiblePaths=-/etc/kubernetes/pki"), "{text}");
             assert!(!text.contains("ReadWritePaths") && !text.contains(" sign\n"), "{text}");
         }
     }
@@ -347,15 +351,17 @@ fn whatever_contains_a_secret_is_sensitive() {
     }
 }
 
-/// Of another node, an expansion changes its proxy and nothing else.
+/// Of another node, an expansion changes what it knows of this one, and nothing else.
 #[test]
-fn the_proxy_of_another_node_is_its_configuration_and_its_service() {
+fn of_another_node_the_mirrors_and_the_proxy_are_touched() {
     let library = library();
     for node in Node::all() {
         let compiled = node.compiled(&library);
         let (_, proxy) = compiled.iter().find(|(layer, _)| *layer == Layer::Proxy.title()).unwrap();
         let ids: Vec<String> = proxy.iter().map(|one| one.id.to_string()).collect();
-        assert_eq!(ids, ["template:/etc/haproxy/haproxy.cfg", "service:haproxy"], "{}", node.title);
+        let expected =
+            ["host_entry:mirror.metalform.internal", "template:/etc/haproxy/haproxy.cfg", "service:haproxy"];
+        assert_eq!(ids, expected, "{}", node.title);
     }
 }
 

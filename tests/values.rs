@@ -29,7 +29,8 @@ use metalform::state::{Compiled, Library, StateName, Tree, compile};
 use serde_json::{Value as Json, json};
 
 /// States that issue no certificates.
-const STATES: [&str; 10] = [
+const STATES: [&str; 12] = [
+    "mirrors",
     "node-base",
     "node-packages",
     "containerd",
@@ -38,6 +39,7 @@ const STATES: [&str; 10] = [
     "kubelet",
     "kubelet-joined",
     "kube-proxy",
+    "serve-user",
     "registry",
     "infra",
 ];
@@ -114,7 +116,8 @@ fn states_apply_alike_to_a_cluster_and_to_a_roster() {
     let library = Library::read(&Tree::embedded()).unwrap();
     let states: Vec<StateName> = STATES.iter().map(|name| name.parse().unwrap()).collect();
     let expected = in_a_cluster(&library, &states, other());
-    let found = on_a_roster(&library, &states, &[("pod_cidr", json!("10.233.1.0/24"))]).unwrap();
+    let vars = [("pod_cidr", json!("10.233.1.0/24")), ("mirrors", json!(["192.0.2.11"]))];
+    let found = on_a_roster(&library, &states, &vars).unwrap();
     assert!(expected.len() > 20);
     assert_eq!(found, expected);
 }

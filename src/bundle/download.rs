@@ -20,7 +20,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use super::digest::Sha256;
 use super::event::{BundleEvent, BundleEvents};
 use super::worker_thread::on_worker_thread;
-use crate::pki::tls_provider::tls_provider;
+use crate::pki::https_client::https_client;
 
 pub mod error;
 pub(super) mod partial_file;
@@ -92,13 +92,8 @@ impl<'a> Downloader<'a> {
         authorities: RootCertStore,
         events: BundleEvents<'a>,
     ) -> Result<Self, DownloadError> {
-        let tls = rustls::ClientConfig::builder_with_provider(tls_provider())
-            .with_safe_default_protocol_versions()
+        let client = https_client(authorities)
             .map_err(|error| DownloadError::Client(error.into()))?
-            .with_root_certificates(authorities)
-            .with_no_client_auth();
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::custom(follow))
             .connect_timeout(CONNECT)
             .read_timeout(limits.silence)

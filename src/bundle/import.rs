@@ -5,9 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use futures::future::try_join_all;
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 
 use super::content::FileRecord;
 use super::digest::Sha256;
@@ -20,6 +17,7 @@ use super::staging::{Staging, StagingError};
 use super::worker_thread::on_worker_thread;
 use crate::model::bundle_key::BundleKey;
 use crate::model::parent_directory::parent_directory;
+use crate::pki::https_client::authorities_in;
 
 /// What to copy.
 #[derive(Debug, Clone)]
@@ -77,7 +75,7 @@ pub async fn import(request: &ImportRequest, events: BundleEvents<'_>) -> Result
         return Err(ImportError::Unverified { url: url.to_owned() });
     }
     let authorities = match &request.authorities {
-        Some(pem) => authorities(pem)?,
+        Some(pem) => authorities_in(pem).ok_or(ImportError::Authorities)?,
         None => system_authorities(),
     };
     let staging = Staging::new(&request.output)?;
@@ -143,13 +141,6 @@ async fn taken_over(present: PathBuf, expected: FileRecord, place: PathBuf) -> b
         )
     };
     on_worker_thread(is_taken_over).await.unwrap_or(false)
-}
-
-fn authorities(pem: &[u8]) -> Result<RootCertStore, ImportError> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(certificates.map_err(|_| ImportError::Authorities)?);
-    if added == 0 { Err(ImportError::Authorities) } else { Ok(roots) }
 }
 
 fn write(path: &Path) -> impl Fn(io::Error) -> ImportError {

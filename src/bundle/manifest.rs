@@ -162,7 +162,7 @@ impl Bundle {
 }
 
 /// Whether a path stays below the bundle's directory.
-fn is_in_bundle(path: &str) -> bool {
+pub fn is_in_bundle(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'))
 }
 

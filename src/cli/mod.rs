@@ -27,6 +27,7 @@ pub mod invocation;
 pub mod machine;
 pub mod machine_controller;
 pub mod machine_deployment;
+pub mod mirror;
 pub mod node;
 pub mod operation_arguments;
 pub mod operations;
@@ -109,6 +110,7 @@ enum Command {
     Machine(machine::MachineArgs),
     #[command(name = "machinedeployment")]
     MachineDeployment(machine_deployment::MachineDeploymentArgs),
+    Mirror(mirror::MirrorArgs),
     Operations(operations::OperationsArgs),
     Etcd(etcd::EtcdArgs),
     Plan(plan::PlanArgs),
@@ -168,6 +170,7 @@ impl Command {
     fn interruption(&self) -> Interruption {
         match self {
             Self::Etcd(command) => command.interruption(),
+            Self::Mirror(command) => command.interruption(),
             Self::Apply(_)
             | Self::Bootstrap(_)
             | Self::DeployNode(_)
@@ -208,6 +211,7 @@ impl Command {
             Self::Image(command) => command.run().await,
             Self::Machine(command) => command.run().await,
             Self::MachineDeployment(command) => command.run(invocation).await,
+            Self::Mirror(command) => command.run(invocation).await,
             Self::Operations(command) => command.run().await,
             Self::Etcd(command) => command.run(invocation).await,
             Self::Plan(command) => command.run(invocation).await,

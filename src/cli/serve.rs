@@ -1,5 +1,6 @@
 //! `metalform serve`.
 
+use std::env;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use super::invocation::Invocation;
 use crate::bundle::served_bundle::ServedBundle;
 use crate::engine::cancel::CancelLevel;
 use crate::operation::cluster_site::REGISTRY;
-use crate::serve::http::{HttpConfig, HttpError, HttpServer};
+use crate::serve::http::{Content, HttpConfig, HttpError, HttpServer};
 use crate::serve::notify;
 use crate::serve::secure_listener::ListenConfig;
 
@@ -49,21 +50,30 @@ impl Serve {
             key: self.key.clone(),
             clock: clock::now,
         };
-        let (bundles, overlay) = (self.bundles.clone(), self.indexes.clone());
-        let config = HttpConfig { listen, bundles, overlay, registry: REGISTRY };
-        let server = HttpServer::bind(&config).await.map_err(|error| {
-            let failure = Failure::from_error(Exit::Host, &error);
-            match error {
-                HttpError::Bundle { path, .. } => failure.hint(format!(
-                    "make it readable by every user: chmod -R a+rX {}, and its parents",
-                    path.display()
-                )),
-                _ => failure,
-            }
-        })?;
-        notify::ready();
-        let cancel = invocation.cancel.clone();
-        server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;
-        Ok(ExitCode::SUCCESS)
+        let program = env::current_exe().map_err(|error| Failure::from_error(Exit::Host, &error))?;
+        let content =
+            Content::Origin { bundles: self.bundles.clone(), overlay: self.indexes.clone(), program };
+        serve(&HttpConfig { listen, content, registry: REGISTRY }, invocation).await
     }
+}
+
+/// Serves until it is interrupted; responses in progress are completed.
+///
+/// # Errors
+/// When it cannot listen, or its certificate or the bundle cannot be used.
+pub(super) async fn serve(config: &HttpConfig, invocation: &Invocation) -> Result<ExitCode, Failure> {
+    let server = HttpServer::bind(config).await.map_err(|error| {
+        let failure = Failure::from_error(Exit::Host, &error);
+        match error {
+            HttpError::Bundle { path, .. } => failure.hint(format!(
+                "make it readable by every user: chmod -R a+rX {}, and its parents",
+                path.display()
+            )),
+            _ => failure,
+        }
+    })?;
+    notify::ready();
+    let cancel = invocation.cancel.clone();
+    server.run(async move { cancel.reached(CancelLevel::AfterResource).await }).await;
+    Ok(ExitCode::SUCCESS)
 }

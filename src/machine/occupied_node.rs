@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::api::conflict::OccupiedNode;
 use super::api::provider_id::ProviderId;
-use crate::model::api_contract::{MACHINE_UID, RECORDED_ADDRESSES, ROLE_LABEL_PREFIX, SSH_HOST};
+use crate::model::api_contract::{MACHINE_UID, RECORDED_ADDRESSES, SSH_HOST};
 use crate::model::role::Role;
 
 /// A Node with every address that is known of it: recorded, reported and that of SSH.
@@ -26,7 +26,7 @@ pub fn occupied(node: &Node) -> OccupiedNode {
     let host = provider
         .filter(|provider| node.labels().get(MACHINE_UID) == Some(&provider.machine_uid))
         .map(|provider| provider.host.to_string());
-    let bootstrap = format!("{ROLE_LABEL_PREFIX}{}", Role::Bootstrap);
+    let bootstrap = Role::Bootstrap.label();
     OccupiedNode {
         name: node.name_any(),
         addresses,

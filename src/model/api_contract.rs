@@ -14,6 +14,8 @@ pub const ALIAS_PREFIX: &str = "metalk8s.scality.com/";
 /// Prefix of the labels that assign roles to a Node.
 pub const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
 
+/// Label of a Node that serves copies of the packages and images of the bootstrap node.
+pub const MIRROR: &str = "metalform.dev/mirror";
 /// Label of a Node: the Kubernetes version to deploy.
 pub const VERSION: &str = "metalform.dev/version";
 /// Label of a Node: the MetalK8s release to deploy, which has no meaning for metalform.

@@ -1,6 +1,7 @@
 //! The root `cluster` of the values that templates and state files read.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,8 +9,12 @@ use serde::Serialize;
 use super::cluster_networks::Networks;
 use super::platform::PackageFormat;
 
-/// HTTPS port on which the bootstrap node serves packages and images.
+/// HTTPS port on which the bootstrap node and the mirrors serve packages and images.
 pub const SERVE_PORT: u16 = 8443;
+
+/// The name of the bootstrap node and of all mirrors in `/etc/hosts` of every host, and in their certificates. The domain is
+/// reserved for private use (ICANN, resolution 2024.07.29.06).
+pub const MIRROR_NAME: &str = "mirror.metalform.internal";
 
 /// HTTPS port of the bootstrap node with the metrics of the machine controllers.
 pub const MACHINE_METRICS_PORT: u16 = 8444;
@@ -36,8 +41,10 @@ pub struct Cluster {
     pub etcd_snapshots: EtcdSnapshotOptions,
     /// The only package repository of the hosts.
     pub repository: Repository,
-    /// URI of the only image registry of the hosts: `https://10.0.0.1:8443`.
+    /// URI of the only image registry of the hosts: `https://mirror.metalform.internal:8443`.
     pub registry: String,
+    /// Where packages and images are served: by the bootstrap node, and by copies of it.
+    pub mirrors: Mirrors,
     /// CA name (`kubernetes`, `etcd`, `front-proxy`) to certificate, PEM.
     pub authorities: BTreeMap<String, String>,
     /// Public key that verifies service account tokens, PEM.
@@ -78,12 +85,25 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
+/// The servers of packages and images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Mirrors {
+    /// The name of all of them: `mirror.metalform.internal`.
+    pub name: String,
+    /// Address of the bootstrap node.
+    pub address: IpAddr,
+    /// URI of the bootstrap node, which the mirrors copy: `https://10.0.0.1:8443`.
+    pub origin: String,
+    /// Digest of the metalform binary on the bootstrap node, which the mirrors run; zeros for a node that is none.
+    pub metalform_sha256: String,
+}
+
 /// A package repository for the platform of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Repository {
     /// Selects the package manager that reads it.
     pub format: PackageFormat,
-    /// `https://10.0.0.1:8443/bundles/1.35.4/apt`.
+    /// `https://mirror.metalform.internal:8443/bundles/1.35.4/apt`.
     pub uri: String,
     /// Suite below the URI that has the packages for the host's platform: `debian-13`. Empty with `rpm`.
     pub suite: String,
@@ -162,6 +182,12 @@ mod tests {
                 key: "KEY".into(),
             },
             registry: "https://a".into(),
+            mirrors: Mirrors {
+                name: MIRROR_NAME.into(),
+                address: "192.0.2.1".parse().unwrap(),
+                origin: "https://b".into(),
+                metalform_sha256: String::new(),
+            },
             authorities: BTreeMap::new(),
             service_account_public_key: "PEM".into(),
             secrets: Secrets {

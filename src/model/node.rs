@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::api_contract::{
-    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, NOT_READY_TAINT, PREFIX, ROLE_LABEL_PREFIX,
+    ALIAS_PREFIX, CONTROL_PLANE_IP, METALK8S_VERSION, MIRROR, NOT_READY_TAINT, PREFIX, ROLE_LABEL_PREFIX,
     TRANSIENT_TAINT_PREFIXES, VERSION, WORKLOAD_PLANE_IP,
 };
 use super::name::{HostName, NameError};
@@ -123,6 +123,9 @@ pub enum NodeProblem {
         /// Neither empty nor `true`.
         value: String,
     },
+    /// The bootstrap node as its own mirror.
+    #[error("label {MIRROR}: the bootstrap node serves packages and images already; remove the label")]
+    MirrorOfItself,
     /// A required annotation.
     #[error("annotation {annotation} is missing")]
     Missing {
@@ -276,10 +279,15 @@ fn host_name(name: Option<&str>, problems: &mut Vec<NodeProblem>) -> Option<Host
     name.parse().map_err(|error| problems.push(NodeProblem::Name(error))).ok()
 }
 
+/// The name of the role that a label assigns, where it assigns one.
+pub fn role_name(label: &str) -> Option<&str> {
+    if label == MIRROR { Some(Role::Mirror.as_str()) } else { label.strip_prefix(ROLE_LABEL_PREFIX) }
+}
+
 fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> BTreeSet<Role> {
     let mut roles = BTreeSet::new();
     for (label, value) in labels {
-        let Some(role) = label.strip_prefix(ROLE_LABEL_PREFIX) else { continue };
+        let Some(role) = role_name(label) else { continue };
         match role.parse() {
             Err(source) => problems.push(NodeProblem::Role { label: label.clone(), source }),
             // Kubernetes ignores the value: "false" would assign the role all the same.
@@ -293,6 +301,9 @@ fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> 
     }
     if roles.is_empty() {
         roles.insert(Role::Node);
+    }
+    if roles.contains(&Role::Bootstrap) && roles.contains(&Role::Mirror) {
+        problems.push(NodeProblem::MirrorOfItself);
     }
     roles
 }

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use super::api_contract::{MIRROR, ROLE_LABEL_PREFIX};
+
 /// kubeadm's name for a master.
 const CONTROL_PLANE: &str = "control-plane";
 
@@ -20,6 +22,8 @@ pub enum Role {
     Master,
     /// Runs an etcd member.
     Etcd,
+    /// Serves copies of the packages and images of the bootstrap node. The label is `metalform.dev/mirror`.
+    Mirror,
     /// Runs the cluster's own services.
     Infra,
     /// Runs workloads; the role of a node without any other.
@@ -28,12 +32,23 @@ pub enum Role {
 
 /// A string is not a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node")]
+#[error(
+    "{0:?} is not a role; the roles are bootstrap, master (or control-plane), etcd, mirror, infra and node"
+)]
 pub struct RoleError(pub String);
 
 impl Role {
     /// In order.
-    pub const ALL: [Self; 5] = [Self::Bootstrap, Self::Master, Self::Etcd, Self::Infra, Self::Node];
+    pub const ALL: [Self; 6] =
+        [Self::Bootstrap, Self::Master, Self::Etcd, Self::Mirror, Self::Infra, Self::Node];
+
+    /// The label of a Node that assigns it.
+    pub fn label(self) -> String {
+        match self {
+            Self::Mirror => MIRROR.to_owned(),
+            other => format!("{ROLE_LABEL_PREFIX}{other}"),
+        }
+    }
 
     /// The name in states, rosters and selectors.
     pub fn as_str(self) -> &'static str {
@@ -41,6 +56,7 @@ impl Role {
             Self::Bootstrap => "bootstrap",
             Self::Master => "master",
             Self::Etcd => "etcd",
+            Self::Mirror => "mirror",
             Self::Infra => "infra",
             Self::Node => "node",
         }

@@ -58,7 +58,7 @@ hosts:
     .unwrap_err();
     insta::assert_snapshot!(found, @r#"
     a.yaml:3:3: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
-    a.yaml:3:21: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
+    a.yaml:3:21: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, mirror, infra and node
     a.yaml:4:23: "abc" is neither a public host key, such as "ssh-ed25519 AAAA...", nor accept-new
     a.yaml:4:33: "id" is neither an absolute path nor a path below ~/
     a.yaml:4:46: "@" is not a bastion, such as "user@host:22"; separate several by commas, first hop first

@@ -223,7 +223,7 @@ hosts:
             (
                 "role:worker",
                 Err(
-                    "\"worker\" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node",
+                    "\"worker\" is not a role; the roles are bootstrap, master (or control-plane), etcd, mirror, infra and node",
                 ),
             ),
             ("boot,", Err("\"boot,\" has an empty term")),

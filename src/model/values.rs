@@ -63,6 +63,9 @@ pub struct ThisNode {
     /// Its fields are fields of `node`.
     #[serde(flatten)]
     pub node: NodeValues,
+    /// Addresses at which packages and images are served: the bootstrap node's first, then those of the mirrors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirrors: Option<Vec<IpAddr>>,
     /// The interface with `control_plane_ip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_interface: Option<String>,

@@ -19,7 +19,7 @@ mod reset;
 mod trust_source;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -30,6 +30,7 @@ use super::effect::{Action, Look, Observation, Returned};
 use super::goal::NodeGoal;
 use super::site::{EffectError, Site};
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles};
+use crate::bundle::digest::Sha256;
 use crate::kube_api::client;
 use crate::kube_api::lease::HeldLease;
 use crate::kube_api::tokens::BootstrapToken;
@@ -89,6 +90,8 @@ pub struct ClusterSite {
     trust: TrustSource,
     client: Mutex<Option<Client>>,
     lease: Mutex<Option<HeldLease>>,
+    /// Of the binary, once it was computed.
+    metalform_digest: OnceLock<Sha256>,
     /// Whether actions are refused, and what they would create is generated in memory.
     dry: bool,
 }
@@ -101,6 +104,7 @@ impl ClusterSite {
             trust: TrustSource::new(),
             client: Mutex::new(None),
             lease: Mutex::new(None),
+            metalform_digest: OnceLock::new(),
             dry: false,
             bundle: workspace.bundle_of(&spec).clone(),
             workspace,

@@ -47,6 +47,7 @@ impl Operation for DeployOperation {
             phase: &phases::apiserver_proxies::ApiServerProxies,
             needs: &["Node joined", "Control plane"],
         },
+        PhaseEntry { phase: &phases::mirror_announced::MirrorAnnounced, needs: &["Node joined"] },
         PhaseEntry {
             phase: &phases::end_state::EndState,
             needs: &["Node joined", "etcd voter", "Control plane"],

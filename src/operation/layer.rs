@@ -30,7 +30,7 @@ pub enum Layer {
     ControlPlaneFiles,
     /// API server, controller manager, scheduler.
     ControlPlane,
-    /// The proxy to the API servers, and nothing else.
+    /// What a node knows of the others: the addresses of the mirrors and, in its proxy, of the API servers.
     Proxy,
     /// Nothing of any role: what states have is absent.
     Removed,
@@ -51,7 +51,7 @@ impl Layer {
             Self::EtcdMember { .. } => "etcd member",
             Self::ControlPlaneFiles => "control plane files",
             Self::ControlPlane => "control plane",
-            Self::Proxy => "API server proxy",
+            Self::Proxy => "addresses of API servers and mirrors",
             Self::Removed => "removal of packages and files",
             Self::OtherRoles => "removal of the files of other roles",
         }
@@ -62,18 +62,16 @@ impl Layer {
         use Stage::*;
         match self {
             Self::Serving => &[Serving],
-            Self::Registry => &[System, Registry],
-            Self::First => &[System, Proxy, Runtime, Etcd],
-            Self::Base => &[Serving, System, Registry, Proxy, Runtime, Base, Joined],
+            Self::Registry => &[Mirrors, System, Registry],
+            Self::First => &[Mirrors, System, Proxy, Runtime, Etcd],
+            Self::Base => &[Serving, Mirrors, System, Registry, Proxy, Runtime, Base, Joined],
             Self::Joined => &[Joined],
             Self::Etcd => &[Etcd],
             Self::EtcdMember { .. } => &[EtcdMember],
             Self::ControlPlaneFiles => &[ControlPlaneFiles],
             Self::ControlPlane => &[ControlPlane],
-            Self::Proxy => &[Proxy],
-            Self::Removed | Self::OtherRoles => {
-                &[System, Proxy, Runtime, Base, Joined, Etcd, EtcdMember, ControlPlaneFiles, ControlPlane]
-            }
+            Self::Proxy => &[Mirrors, Proxy],
+            Self::Removed | Self::OtherRoles => &Stage::ALL,
         }
     }
 
@@ -132,7 +130,7 @@ mod tests {
 
     fn all() -> Vec<(Stage, StateName)> {
         let library = Library::read(&Tree::embedded()).unwrap();
-        library.staged(&["bootstrap", "etcd", "infra", "master", "node"]).unwrap()
+        library.staged(&["bootstrap", "etcd", "infra", "master", "mirror", "node"]).unwrap()
     }
 
     #[test]
@@ -161,6 +159,6 @@ mod tests {
     #[test]
     fn of_another_node_only_the_proxy_is_touched() {
         let states: Vec<String> = Layer::Proxy.states(&all()).iter().map(ToString::to_string).collect();
-        assert_eq!(states, ["apiserver-proxy"]);
+        assert_eq!(states, ["mirrors", "apiserver-proxy"]);
     }
 }

@@ -289,6 +289,9 @@ fn ports(goal: &NodeGoal) -> Vec<u16> {
     if goal.has(Role::Bootstrap) {
         ports.extend([5000, SERVE_PORT, MACHINE_METRICS_PORT, PUSH_PORT]);
     }
+    if goal.has(Role::Mirror) {
+        ports.extend([5000, SERVE_PORT]);
+    }
     if goal.has(Role::Etcd) {
         ports.extend([2379, 2380, 2381]);
     }

@@ -29,6 +29,10 @@ impl Operation for RemoveOperation {
             needs: &["Removal allowed", "Drained"],
         },
         PhaseEntry {
+            phase: &phases::mirror_withdrawn::MirrorWithdrawn,
+            needs: &["Removal allowed", "Drained"],
+        },
+        PhaseEntry {
             phase: &phases::control_plane_stopped::ControlPlaneStopped,
             needs: &["Removal allowed", "Drained", "API server withdrawn"],
         },
@@ -42,7 +46,7 @@ impl Operation for RemoveOperation {
         },
         PhaseEntry {
             phase: &phases::host_reset::HostReset,
-            needs: &["Removal allowed", "Drained", "etcd member removed", "Node stopped"],
+            needs: &["Removal allowed", "Drained", "Mirror withdrawn", "etcd member removed", "Node stopped"],
         },
         PhaseEntry {
             phase: &phases::node_deleted::NodeDeleted,
@@ -50,6 +54,7 @@ impl Operation for RemoveOperation {
                 "Removal allowed",
                 "Drained",
                 "API server withdrawn",
+                "Mirror withdrawn",
                 "etcd member removed",
                 "Node stopped",
                 "Host reset",

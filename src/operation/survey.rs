@@ -22,6 +22,7 @@ const CONTROL_PLANE: [&str; 2] = [
 ];
 const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";
 const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
+const MIRROR_UNIT: &str = "/etc/systemd/system/metalform-mirror.service";
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
 
 /// What was observed.
@@ -49,6 +50,8 @@ pub struct Survey {
     pub master_files: bool,
     /// Whether the keys of an etcd member are on the host.
     pub member_files: bool,
+    /// Whether the server of a mirror is on the host.
+    pub mirror_files: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
@@ -77,7 +80,7 @@ pub fn probes() -> BTreeSet<Probe> {
         guard_openssl(),
     ]);
     probes.extend(CONTROL_PLANE.map(path));
-    probes.extend([MASTER_KEY, MEMBER_KEY].map(path));
+    probes.extend([MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
     probes.extend(PORTS.iter().map(|port| Probe::Listener { port: *port }));
@@ -151,6 +154,7 @@ pub fn read(observed: &Observed) -> Survey {
         control_plane: apiserver.is_some() || CONTROL_PLANE.into_iter().any(exists),
         master_files: exists(MASTER_KEY),
         member_files: exists(MEMBER_KEY),
+        mirror_files: exists(MIRROR_UNIT),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
     }

@@ -1,6 +1,7 @@
 //! The values of a cluster's node, in the contract of [`crate::model::values`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use super::goal::{address_in, client_url, interface_of};
 use super::inputs::NodeInputs;
@@ -52,6 +53,7 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
                 api_server: goal.has(Role::Master) && inputs.serves_the_api(),
                 vars: BTreeMap::new(),
             },
+            mirrors: Some(mirrors(inputs, given.cluster)),
             control_plane_interface: Some(interface_of(facts, *address).unwrap_or_default()),
             workload_plane_interface: Some(workload_plane_interface),
             pod_cidr: Some(inputs.pod_cidr().unwrap_or_default()),
@@ -67,6 +69,20 @@ pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a
         facts: Some(facts),
         peers: inputs.peers.iter().map(|(name, peer)| (name.clone(), peer_values(name, peer))).collect(),
     }
+}
+
+/// A node that has not been deployed yet serves nothing: it has no recorded address. The bootstrap node needs no copy of
+/// what it has.
+fn mirrors(inputs: &NodeInputs, cluster: &Cluster) -> Vec<IpAddr> {
+    let origin = cluster.mirrors.address;
+    if inputs.goal.has(Role::Bootstrap) {
+        return vec![origin];
+    }
+    let own = inputs.goal.has(Role::Mirror).then_some(inputs.address);
+    let is_mirror = |peer: &&Peer| roles_of(&peer.labels).contains(&Role::Mirror);
+    let others = inputs.peers.values().filter(is_mirror).filter_map(|peer| peer.control_plane_ip);
+    let copies: BTreeSet<IpAddr> = others.chain(own).collect();
+    std::iter::once(origin).chain(copies).collect()
 }
 
 fn etcd_endpoints(inputs: &NodeInputs) -> Vec<String> {

@@ -10,6 +10,7 @@ pub mod bundle_signature;
 pub mod certificate_request;
 mod ecdsa;
 pub mod encryption_key;
+pub mod https_client;
 pub mod kubeconfig;
 pub mod leaf;
 mod leaf_check;

@@ -49,15 +49,35 @@ pub async fn load(
     socket: &Path,
     progress: &(dyn Fn(&str, Loaded) + Send + Sync),
 ) -> Result<usize, RegistryError> {
-    let registry = RegistryClient::at(socket)?;
+    load_into(directory, bundle, &RegistryClient::at(socket)?, progress).await
+}
+
+/// As [`load`], of the bundle in this directory.
+///
+/// # Errors
+/// As there, and when the manifest of the bundle cannot be read.
+pub async fn load_of(directory: &Path, registry: &RegistryClient) -> Result<usize, RegistryError> {
+    let bundle = Bundle::read(directory).map_err(|source| RegistryError::Bundle {
+        directory: directory.display().to_string(),
+        source: Box::new(source),
+    })?;
+    load_into(directory, &bundle, registry, &|_, _| ()).await
+}
+
+async fn load_into(
+    directory: &Path,
+    bundle: &Bundle,
+    registry: &RegistryClient,
+    progress: &(dyn Fn(&str, Loaded) + Send + Sync),
+) -> Result<usize, RegistryError> {
     let source = BundleSource(directory.to_owned());
     let mut pushed = 0;
     for (reference, digest) in &bundle.images {
         let name = ImageName::complete(reference)?;
-        let loaded = if has(&registry, &name, digest).await {
+        let loaded = if has(registry, &name, digest).await {
             Loaded::AlreadyThere
         } else {
-            copy(&source, &root(directory, reference, digest)?, &name, &registry).await?;
+            copy(&source, &root(directory, reference, digest)?, &name, registry).await?;
             Loaded::Pushed
         };
         pushed += usize::from(loaded == Loaded::Pushed);

@@ -1,6 +1,7 @@
-//! The registry that accepts writes, on a Unix socket: OCI distribution-spec v1.1.
+//! The registry of this node, on a Unix socket where it accepts writes, else on loopback: OCI distribution-spec v1.1.
 
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::Path;
 
 use axum::http::{Method, StatusCode, header};
 use bytes::Bytes;
@@ -23,7 +24,10 @@ const PAGE: usize = 100;
 /// A client of the registry.
 pub struct RegistryClient {
     client: Client,
-    socket: PathBuf,
+    /// Its socket or address, for messages.
+    place: String,
+    /// `http://` and the host in URLs.
+    host: String,
 }
 
 #[derive(Deserialize)]
@@ -55,28 +59,48 @@ impl RegistryClient {
         // The client is built with TLS even though it uses plain HTTP here.
         install_tls_provider();
         let client = Client::builder().unix_socket(socket).no_proxy().build();
-        let client = client.map_err(|source| RegistryError::Client { socket: socket.to_owned(), source })?;
-        Ok(Self { client, socket: socket.to_owned() })
+        Self::new(client, socket.display().to_string(), HOST.to_owned())
     }
 
-    pub(super) fn socket(&self) -> &Path {
-        &self.socket
+    /// Of the registry at this address, which refuses writes. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub fn read_only(address: SocketAddr) -> Result<Self, RegistryError> {
+        install_tls_provider();
+        let client = Client::builder().no_proxy().build();
+        Self::new(client, address.to_string(), format!("http://{address}"))
+    }
+
+    fn new(client: reqwest::Result<Client>, place: String, host: String) -> Result<Self, RegistryError> {
+        match client {
+            Ok(client) => Ok(Self { client, place, host }),
+            Err(source) => Err(RegistryError::Client { place, source }),
+        }
+    }
+
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn manifest_url(&self, repository: &str, name: &str) -> String {
+        format!("{}/v2/{repository}/manifests/{name}", self.host)
     }
 
     pub(super) fn failed(&self, source: RequestError) -> RegistryError {
-        RegistryError::Request { socket: self.socket.clone(), source: Box::new(source) }
+        RegistryError::Request { place: self.place.clone(), source: Box::new(source) }
     }
 
     /// The digest of a tag, or `None` when there is no such tag.
     pub(super) async fn digest(&self, repository: &str, tag: &str) -> Result<Option<Sha256>, RequestError> {
-        let request = self.client.head(manifest_url(repository, tag));
+        let request = self.client.head(self.manifest_url(repository, tag));
         let response = found(accepting(request)).await?;
         Ok(response.as_ref().and_then(content_digest))
     }
 
     /// A manifest by its tag or its digest.
     pub(super) async fn manifest(&self, repository: &str, name: &str) -> Result<Option<Bytes>, RequestError> {
-        let request = self.client.get(manifest_url(repository, name));
+        let request = self.client.get(self.manifest_url(repository, name));
         match found(accepting(request)).await? {
             Some(response) => Ok(Some(response.bytes().await?)),
             None => Ok(None),
@@ -89,17 +113,17 @@ impl RegistryClient {
         media_type: &str,
         body: Bytes,
     ) -> Result<(), RequestError> {
-        let request = self.client.put(manifest_url(repository, name));
+        let request = self.client.put(self.manifest_url(repository, name));
         answered(request.header(header::CONTENT_TYPE, media_type).body(body)).await.map(drop)
     }
 
     /// Removes a tag, or a manifest by its digest with all its tags. Returns whether there was one.
     pub(super) async fn delete_manifest(&self, repository: &str, name: &str) -> Result<bool, RequestError> {
-        Ok(found(self.client.delete(manifest_url(repository, name))).await?.is_some())
+        Ok(found(self.client.delete(self.manifest_url(repository, name))).await?.is_some())
     }
 
     pub(super) async fn has_blob(&self, repository: &str, blob: &Part) -> Result<bool, RequestError> {
-        let request = self.client.head(format!("{HOST}/v2/{repository}/blobs/{}", blob.name()));
+        let request = self.client.head(format!("{}/v2/{repository}/blobs/{}", self.host, blob.name()));
         Ok(found(request).await?.is_some())
     }
 
@@ -110,7 +134,7 @@ impl RegistryClient {
         blob: &Part,
         content: BlobStream,
     ) -> Result<(), RequestError> {
-        let url = format!("{HOST}/v2/{repository}/blobs/uploads/");
+        let url = format!("{}/v2/{repository}/blobs/uploads/", self.host);
         let begun = answered(self.client.post(&url)).await?;
         let mut upload = location(&begun).ok_or(RequestError::Location { url })?;
         upload.query_pairs_mut().append_pair("digest", &blob.name());
@@ -124,7 +148,7 @@ impl RegistryClient {
     pub(super) async fn repositories(&self) -> Result<Vec<String>, RequestError> {
         let mut repositories: Vec<String> = Vec::new();
         loop {
-            let url = format!("{HOST}/v2/_catalog?n={PAGE}");
+            let url = format!("{}/v2/_catalog?n={PAGE}", self.host);
             let url = match repositories.last() {
                 Some(last) => format!("{url}&last={last}"),
                 None => url,
@@ -140,15 +164,11 @@ impl RegistryClient {
 
     /// The tags of a repository; none of one that does not exist.
     pub(super) async fn tags(&self, repository: &str) -> Result<Vec<String>, RequestError> {
-        match found(self.client.get(format!("{HOST}/v2/{repository}/tags/list"))).await? {
+        match found(self.client.get(format!("{}/v2/{repository}/tags/list", self.host))).await? {
             Some(response) => Ok(json::<Tags>(response).await?.tags.unwrap_or_default()),
             None => Ok(Vec::new()),
         }
     }
-}
-
-fn manifest_url(repository: &str, name: &str) -> String {
-    format!("{HOST}/v2/{repository}/manifests/{name}")
 }
 
 fn accepting(request: RequestBuilder) -> RequestBuilder {

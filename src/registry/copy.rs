@@ -112,7 +112,7 @@ impl Copy<'_> {
     fn refused(&self, source: RequestError) -> RegistryError {
         RegistryError::Push {
             reference: self.name.to_string(),
-            socket: self.registry.socket().to_owned(),
+            place: self.registry.place().to_owned(),
             source: Box::new(source),
         }
     }

@@ -1,26 +1,34 @@
 //! Why an image was not read from the registry, or not written to it.
 
 use std::io;
-use std::path::PathBuf;
 
 use axum::http::{Method, StatusCode};
 
 use super::image_name::ImageNameError;
+use crate::bundle::manifest::BundleManifestError;
 
 /// Why the registry does not have an image, or still has it.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// No client for the socket.
-    #[error("cannot use the registry's socket {}", socket.display())]
+    /// No client for the socket or address.
+    #[error("no client for the registry at {place}")]
     Client {
-        /// The socket.
-        socket: PathBuf,
+        /// Socket or address of the registry.
+        place: String,
         /// From the client.
         source: reqwest::Error,
     },
     /// The reference is not a name that the registry can serve.
     #[error(transparent)]
     Name(#[from] ImageNameError),
+    /// The bundle whose images are loaded.
+    #[error("the bundle in {directory} cannot be used")]
+    Bundle {
+        /// The bundle.
+        directory: String,
+        /// Why.
+        source: Box<BundleManifestError>,
+    },
     /// A part of the image cannot be read.
     #[error("image {reference}: cannot read {part}")]
     Read {
@@ -50,20 +58,20 @@ pub enum RegistryError {
         limit: usize,
     },
     /// The registry is unreachable, or refused the image.
-    #[error("image {reference}: push to the registry at {} failed", socket.display())]
+    #[error("image {reference}: push to the registry at {place} failed")]
     Push {
         /// The image.
         reference: String,
-        /// Socket of the registry.
-        socket: PathBuf,
+        /// Socket or address of the registry.
+        place: String,
         /// The request that failed.
         source: Box<RequestError>,
     },
     /// The registry is unreachable, or refused to list or to remove images.
-    #[error("the registry at {} failed", socket.display())]
+    #[error("the registry at {place} failed")]
     Request {
-        /// Socket of the registry.
-        socket: PathBuf,
+        /// Socket or address of the registry.
+        place: String,
         /// The request that failed.
         source: Box<RequestError>,
     },

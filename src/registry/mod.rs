@@ -17,6 +17,7 @@ pub mod error;
 pub mod image_name;
 mod image_source;
 pub mod manifest;
+pub mod mirrored_image;
 mod oci_archive;
 mod remote;
 pub mod removal;

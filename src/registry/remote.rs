@@ -1,4 +1,4 @@
-//! Images of another registry, over HTTPS with the system's certificate authorities.
+//! Images of another registry, over HTTPS with the system's certificate authorities, or with one alone.
 //!
 //! Without credentials: an image that needs them is saved to an archive first.
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::TryStreamExt;
-use oci_client::client::ClientConfig;
+use oci_client::client::{Certificate, CertificateEncoding, ClientConfig};
 use oci_client::errors::OciDistributionError;
 use oci_client::manifest::OciDescriptor;
 use oci_client::secrets::RegistryAuth;
@@ -33,12 +33,17 @@ pub(super) struct RemoteImage {
 
 impl RemoteImage {
     /// Finds an image, and returns its manifest with it.
-    pub(super) async fn find(reference: Reference) -> Result<(Self, Part), SourceError> {
+    /// With an authority, PEM, the registry is verified with that alone.
+    pub(super) async fn find(
+        reference: Reference,
+        authority: Option<&[u8]>,
+    ) -> Result<(Self, Part), SourceError> {
         install_tls_provider();
         let config = ClientConfig {
             connect_timeout: Some(CONNECT),
             read_timeout: Some(SILENCE),
             user_agent: concat!("metalform/", env!("CARGO_PKG_VERSION")),
+            tls_certs_only: authority.map(certificate).into_iter().collect(),
             ..ClientConfig::default()
         };
         let image = Self { client: Client::new(config), reference };
@@ -74,6 +79,10 @@ impl ImageSource for RemoteImage {
         let pulled = self.client.pull_blob_stream(&self.reference, &descriptor).await.map_err(remote)?;
         Ok(verified(Box::pin(pulled.stream.map_err(io::Error::other)), part.digest.clone()))
     }
+}
+
+fn certificate(pem: &[u8]) -> Certificate {
+    Certificate { encoding: CertificateEncoding::Pem, data: pem.to_owned() }
 }
 
 fn remote(error: OciDistributionError) -> SourceError {

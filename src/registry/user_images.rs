@@ -38,7 +38,7 @@ impl AddedImages {
             Ok(parsed) => parsed,
             Err(_) => return Err(super::image_name::ImageNameError::Syntax(reference.to_owned()).into()),
         };
-        let found = RemoteImage::find(parsed).await;
+        let found = RemoteImage::find(parsed, None).await;
         let (source, root) = found.map_err(|source| unread(reference, source))?;
         Ok(Self::Remote(Box::new(RemoteFound { source, root, name: name.ok() })))
     }

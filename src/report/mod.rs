@@ -13,6 +13,7 @@ pub mod host_table;
 pub mod live;
 pub mod machine_table;
 pub mod membership_table;
+pub mod mirror_table;
 pub mod node_table;
 pub mod obsolete_images;
 pub mod operation_report;

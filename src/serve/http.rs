@@ -1,5 +1,6 @@
-//! The HTTPS server of the bootstrap node: the bundles (`/bundles/1.35.4/`) with their package repositories
-//! (`/bundles/1.35.4/apt/`), `/v2/` from the registry and, for blobs that a bundle has, from the bundles, `/healthz`.
+//! The HTTPS server of the bootstrap node and of the mirrors: the bundles (`/bundles/1.35.4/`) with their package repositories
+//! (`/bundles/1.35.4/apt/`), `/v2/` from the registry and, for blobs that a bundle has, from the bundles, `/healthz`, and
+//! what there is, for mirrors (`/mirror/contents`). What a mirror lacks, it asks the bootstrap node for.
 //!
 //! It accepts GET and HEAD only: no host can change what the next host receives.
 
@@ -8,6 +9,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
@@ -15,28 +17,59 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::Mutex;
+use tower_http::services::ServeFile;
 
 use super::cached_files::files;
 use super::connection_limit::ConnectionLimit;
 use super::connections::{IN_ALL, PER_PEER};
 use super::image_blobs::{self, ImageBlobs};
+use super::mirrored_contents;
+use super::origin_contents::{self, OriginContents};
+use super::origin_front;
 use super::registry_front::Upstream;
 use super::secure_listener::{ListenConfig, ListenError, SecureListener};
 use crate::bundle::format::{self, RepositoryFormat};
 use crate::bundle::served_bundle::ServedBundle;
+use crate::mirror::contents;
+use crate::mirror::directory::MirrorDirectory;
+use crate::mirror::origin::{Origin, OriginError};
+use crate::registry::client::RegistryClient;
+use crate::registry::error::RegistryError;
 
 /// Configuration of the server.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
     /// Address and certificate.
     pub listen: ListenConfig,
-    /// The bundles, each served below [`ServedBundle::path`], and the blobs of their images.
-    pub bundles: Vec<ServedBundle>,
-    /// A directory whose files take precedence over those of the bundles: indexes signed on this node
-    /// (`bundles/1.35.4/apt/dists/debian-13/InRelease`).
-    pub overlay: PathBuf,
+    /// What is served.
+    pub content: Content,
     /// The distribution registry on the loopback interface, which accepts no writes.
     pub registry: SocketAddr,
+}
+
+/// What a server serves besides the registry.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// On the bootstrap node.
+    Origin {
+        /// The bundles, each served below [`ServedBundle::path`], and the blobs of their images.
+        bundles: Vec<ServedBundle>,
+        /// A directory whose files take precedence over those of the bundles: indexes signed on this node
+        /// (`bundles/1.35.4/apt/dists/debian-13/InRelease`).
+        overlay: PathBuf,
+        /// The metalform binary, which mirrors run.
+        program: PathBuf,
+    },
+    /// On a mirror.
+    Mirror {
+        /// What it has.
+        directory: MirrorDirectory,
+        /// URL of the bootstrap node's server, which has what it lacks.
+        origin: String,
+        /// The certificate authority that this one is verified with, PEM.
+        authority: Vec<u8>,
+    },
 }
 
 /// Why the server does not start.
@@ -45,6 +78,12 @@ pub enum HttpError {
     /// The address or the certificate.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// No client of the registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// No client of the bootstrap node.
+    #[error(transparent)]
+    Origin(#[from] OriginError),
     /// The server's user cannot read the bundle.
     #[error("cannot read the bundle in {}", path.display())]
     Bundle {
@@ -67,11 +106,38 @@ impl HttpServer {
     /// # Errors
     /// When the certificate, the bundle or the address cannot be used.
     pub async fn bind(config: &HttpConfig) -> Result<Self, HttpError> {
-        for bundle in &config.bundles {
-            check_bundle(&bundle.directory)?;
+        let mut origin = None;
+        let (content, blobs) = match &config.content {
+            Content::Origin { bundles, overlay, program } => {
+                for bundle in bundles {
+                    check_bundle(&bundle.directory)?;
+                }
+                let registry = RegistryClient::read_only(config.registry)?;
+                let contents = OriginContents {
+                    bundles: bundles.clone(),
+                    overlay: overlay.clone(),
+                    registry,
+                    turn: Mutex::default(),
+                };
+                let program = ServeFile::new(program);
+                let router = repositories(bundles, overlay)
+                    .route(contents::PATH, get(origin_contents::respond).with_state(Arc::new(contents)))
+                    .route_service("/metalform", program);
+                (router, bundles.iter().map(|bundle| files(bundle.blobs())).collect())
+            }
+            Content::Mirror { directory, origin: url, authority } => {
+                origin = Some(Arc::new(Origin::new(url, authority)?));
+                (mirrored(directory), Vec::new())
+            }
+        };
+        let mut router = content
+            .route("/healthz", get(|| async { "ok\n" }))
+            .merge(images(ImageBlobs::new(blobs), Upstream::new(config.registry)));
+        if let Some(origin) = origin {
+            router = router.layer(middleware::from_fn_with_state(origin, origin_front::fall_back));
         }
         let listener = SecureListener::bind(&config.listen).await?;
-        Ok(Self { listener, router: router(config) })
+        Ok(Self { listener, router: router.layer(middleware::from_fn(read_only)) })
     }
 
     /// The address that it listens on.
@@ -100,29 +166,34 @@ fn check_bundle(bundle: &Path) -> Result<(), HttpError> {
     Ok(())
 }
 
-fn router(config: &HttpConfig) -> Router {
+/// The bundles, and in place of some of their files those of the overlay.
+fn repositories(bundles: &[ServedBundle], overlay: &Path) -> Router {
     let packages = |router: Router, (bundle, format): (&ServedBundle, &dyn RepositoryFormat)| {
         let (directory, path) = (format.directory(), bundle.path());
         let bundled = files(bundle.directory.join(directory));
-        let signed = files(config.overlay.join(&path).join(directory));
+        let signed = files(overlay.join(&path).join(directory));
         router.nest_service(&format!("/{path}/{directory}"), signed.fallback(bundled))
     };
     let whole = |router: Router, bundle: &ServedBundle| {
         router.nest_service(&format!("/{}", bundle.path()), files(bundle.directory.clone()))
     };
-    let repositories =
-        config.bundles.iter().flat_map(|bundle| format::all().map(move |format| (bundle, format)));
-    let blobs = ImageBlobs::new(config.bundles.iter().map(|bundle| files(bundle.blobs())).collect());
-    let images = Router::new()
+    let each = bundles.iter().flat_map(|bundle| format::all().map(move |format| (bundle, format)));
+    each.fold(bundles.iter().fold(Router::new(), whole), packages)
+}
+
+/// The same of a mirror, whatever bundles it has by now.
+fn mirrored(directory: &MirrorDirectory) -> Router {
+    let signed = files(directory.indexes().join("bundles"));
+    Router::new()
+        .nest_service("/bundles", signed.fallback(files(directory.bundles())))
+        .route(contents::PATH, get(mirrored_contents::respond).with_state(directory.contents()))
+}
+
+fn images(blobs: ImageBlobs, registry: Upstream) -> Router {
+    Router::new()
         .route("/v2/", get(image_blobs::respond))
         .route("/v2/{*path}", get(image_blobs::respond))
-        .with_state((blobs, Upstream::new(config.registry)));
-    let bundles = config.bundles.iter().fold(Router::new(), whole);
-    repositories
-        .fold(bundles, packages)
-        .route("/healthz", get(|| async { "ok\n" }))
-        .merge(images)
-        .layer(middleware::from_fn(read_only))
+        .with_state((blobs, registry))
 }
 
 async fn read_only(request: Request, next: Next) -> Response {
@@ -204,7 +275,9 @@ mod tests {
             let bundles = [("1.35.4", "bundle"), ("1.34.4", "older")]
                 .map(|(version, name)| served(version, &at(name)))
                 .into();
-            let config = HttpConfig { listen, bundles, overlay: at("overlay"), registry };
+            fs::write(at("metalform"), "program").unwrap();
+            let content = Content::Origin { bundles, overlay: at("overlay"), program: at("metalform") };
+            let config = HttpConfig { listen, content, registry };
             let server = HttpServer::bind(&config).await.unwrap();
             let client = client(&made.cert);
             let base = format!("https://{}", server.address());
@@ -256,6 +329,7 @@ mod tests {
             (Method::GET, "/bundles/1.35.4/..%2ftls.key", 404, ""),
             (Method::GET, "/bundles/1.34.4/bundle.yaml", 404, ""),
             (Method::GET, "/bundle.yaml", 404, ""),
+            (Method::GET, "/metalform", 200, "program"),
             (Method::GET, "/v2/", 200, "GET /v2/"),
             (
                 Method::GET,

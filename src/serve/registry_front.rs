@@ -6,24 +6,16 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
+use super::forwarded_headers;
 use crate::registry::image_name::is_host;
 
-/// Apply to one connection only (RFC 9110 section 7.6.1).
-const HOP_BY_HOP: [header::HeaderName; 6] = [
-    header::CONNECTION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::PROXY_AUTHORIZATION,
-];
 /// Deadline of connecting on the loopback interface.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Deadline of the header of the registry's response.
@@ -58,15 +50,12 @@ pub(super) async fn forward(State(upstream): State<Upstream>, request: Request) 
         return (StatusCode::BAD_REQUEST, "the path is not valid in a URL\n").into_response();
     };
     head.uri = uri;
-    drop_hop_by_hop(&mut head.headers);
-    for name in [header::HOST, header::CONTENT_LENGTH, header::EXPECT] {
-        head.headers.remove(name);
-    }
+    head.headers = forwarded_headers::of_request(head.headers);
     let answered = upstream.client.request(Request::from_parts(head, Body::empty()));
     match timeout(RESPONSE, answered).await {
         Ok(Ok(response)) => {
             let mut response = response.map(Body::new);
-            drop_hop_by_hop(response.headers_mut());
+            *response.headers_mut() = forwarded_headers::of_response(std::mem::take(response.headers_mut()));
             response
         }
         Err(_) => {
@@ -79,12 +68,6 @@ pub(super) async fn forward(State(upstream): State<Upstream>, request: Request) 
             (StatusCode::BAD_GATEWAY, format!("cannot reach the registry on {}\n", upstream.address))
                 .into_response()
         }
-    }
-}
-
-fn drop_hop_by_hop(headers: &mut HeaderMap) {
-    for name in HOP_BY_HOP {
-        headers.remove(name);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::bundle::problem::BundleProblem;
 use crate::bundle::verify;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
-use crate::model::api_contract::{ROLE_LABEL_PREFIX, VERSION};
+use crate::model::api_contract::VERSION;
 use crate::model::error_chain::error_chain;
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::Role;
@@ -139,9 +139,8 @@ fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
 }
 
 fn spec(workspace: &Workspace) -> NodeSpec {
-    let label = |role: Role| format!("{ROLE_LABEL_PREFIX}{role}");
     let mut labels: BTreeMap<String, String> =
-        ROLES.iter().map(|role| (label(*role), String::new())).collect();
+        ROLES.iter().map(|role| (role.label(), String::new())).collect();
     labels.insert(VERSION.to_owned(), workspace.bundles.first().kubernetes.clone());
     NodeSpec {
         name: workspace.subject.name.clone(),
@@ -159,7 +158,7 @@ fn spec(workspace: &Workspace) -> NodeSpec {
         },
         taints: TAINTS
             .iter()
-            .map(|role| Taint { key: label(*role), value: String::new(), effect: "NoSchedule".to_owned() })
+            .map(|role| Taint { key: role.label(), value: String::new(), effect: "NoSchedule".to_owned() })
             .collect(),
         labels,
         control_plane_ip: Some(workspace.subject.address),

@@ -47,6 +47,8 @@ pub mod machine_api;
 pub mod machine_list;
 pub mod machine_rollout;
 pub mod membership_steps;
+pub mod mirror_status;
+pub mod mirror_sync;
 pub mod new_host_key;
 pub mod node_check;
 pub mod node_list;

@@ -5,7 +5,8 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::cluster_nodes::{self, ClusterNodesError};
-use crate::model::api_contract::{CONTROL_PLANE_IP, ROLE_LABEL_PREFIX, WORKLOAD_PLANE_IP};
+use crate::model::api_contract::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
+use crate::model::node::role_name;
 use crate::workspace::layout::Layout;
 
 /// One Node; what the API does not have is absent.
@@ -16,7 +17,7 @@ pub struct ListedNode {
     pub name: String,
     /// The condition Ready.
     pub status: ReadyStatus,
-    /// From the labels `node-role.kubernetes.io/*`.
+    /// From its labels.
     pub roles: Vec<String>,
     /// Of the kubelet.
     pub version: Option<String>,
@@ -72,12 +73,7 @@ fn listed(node: &Node) -> ListedNode {
             Some("False") => ReadyStatus::NotReady,
             _ => ReadyStatus::Unknown,
         },
-        roles: node
-            .labels()
-            .keys()
-            .filter_map(|label| label.strip_prefix(ROLE_LABEL_PREFIX))
-            .map(str::to_owned)
-            .collect(),
+        roles: node.labels().keys().filter_map(|label| role_name(label)).map(str::to_owned).collect(),
         version: info.map(|info| info.kubelet_version.clone()),
         control_plane: annotation(CONTROL_PLANE_IP),
         workload_plane: annotation(WORKLOAD_PLANE_IP),

@@ -13,9 +13,11 @@ use crate::model::near::Near;
 pub enum Stage {
     /// `metalform serve` on the bootstrap node, from which every package and image comes.
     Serving,
+    /// The addresses of the nodes that serve packages and images.
+    Mirrors,
     /// Kernel settings and packages.
     System,
-    /// The image registry of the bootstrap node.
+    /// The image registry of the bootstrap node and of the mirrors.
     Registry,
     /// The proxy to the API servers.
     Proxy,
@@ -47,8 +49,9 @@ pub struct StageError {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Serving,
+        Self::Mirrors,
         Self::System,
         Self::Registry,
         Self::Proxy,
@@ -65,6 +68,7 @@ impl Stage {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Serving => "serving",
+            Self::Mirrors => "mirrors",
             Self::System => "system",
             Self::Registry => "registry",
             Self::Proxy => "proxy",

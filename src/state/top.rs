@@ -17,7 +17,7 @@ use crate::model::near::Near;
 pub(super) const FILE: &str = "states/top.yaml";
 
 /// The roles of a node. A label may have `control-plane` for `master`, a state file not.
-pub(super) const ROLES: [&str; 5] = ["node", "etcd", "master", "infra", "bootstrap"];
+pub(super) const ROLES: [&str; 6] = ["node", "etcd", "master", "mirror", "infra", "bootstrap"];
 
 /// The states of every role.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

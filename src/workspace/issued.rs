@@ -7,6 +7,7 @@ use super::atomic_file::{self, FileError};
 use super::layout::Layout;
 use super::trust_file::{Artifact, Subject, TrustFile};
 use crate::bundle::format::RepositoryIndex;
+use crate::model::cluster::MIRROR_NAME;
 use crate::pki::authorities::{Authorities, Ca};
 use crate::pki::authority::AuthorityError;
 use crate::pki::kubeconfig::{Credentials, KubeconfigFile, TrustAnchor};
@@ -137,7 +138,7 @@ impl Issued<'_> {
             Artifact::Serve => Some(Certificate {
                 title: "the certificate of metalform serve",
                 ca: Ca::Kubernetes,
-                leaf: leaf("metalform-serve", self.server_names(), Usage::Server),
+                leaf: leaf("metalform-serve", self.serve_names(), Usage::Server),
             }),
             Artifact::AdminConf => Some(Certificate {
                 title: "the certificate of the administrator",
@@ -170,6 +171,13 @@ impl Issued<'_> {
     fn server_names(&self) -> Vec<String> {
         let Subject { name, address, .. } = self.subject;
         vec![name.to_string(), address.to_string(), "127.0.0.1".to_owned()]
+    }
+
+    /// Of the server that hosts also know by the name of all mirrors.
+    fn serve_names(&self) -> Vec<String> {
+        let mut names = self.server_names();
+        names.push(MIRROR_NAME.to_owned());
+        names
     }
 
     fn kubeconfig(&self, user: &str, LeafPair { certificate, key }: LeafPair) -> KubeconfigFile {

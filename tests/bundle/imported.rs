@@ -12,7 +12,7 @@ use metalform::bundle::signature;
 use metalform::model::bundle_key::BundleKey;
 use metalform::model::error_chain::error_chain;
 use metalform::pki::bundle_signature::BundleSigningKey;
-use metalform::serve::http::{HttpConfig, HttpServer};
+use metalform::serve::http::{Content, HttpConfig, HttpServer};
 use metalform::serve::secure_listener::ListenConfig;
 
 use super::files_below::files_below;
@@ -47,8 +47,11 @@ impl Served {
                 key: at("tls.key"),
                 clock: || jiff::Timestamp::UNIX_EPOCH,
             },
-            bundles: vec![format!("1.35.4={}", run.output().display()).parse().unwrap()],
-            overlay: at("indexes"),
+            content: Content::Origin {
+                bundles: vec![format!("1.35.4={}", run.output().display()).parse().unwrap()],
+                overlay: at("indexes"),
+                program: at("metalform"),
+            },
             registry: "127.0.0.1:9".parse().unwrap(),
         };
         let server = HttpServer::bind(&config).await.unwrap();

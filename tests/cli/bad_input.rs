@@ -12,7 +12,7 @@ const CASES: &[(&[&str], &str)] = &[
     ),
     (
         &["plan", "--roster", "r", "--on", "role:king"],
-        "invalid value 'role:king' for '--on <SELECTOR>': \"king\" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node",
+        "invalid value 'role:king' for '--on <SELECTOR>': \"king\" is not a role; the roles are bootstrap, master (or control-plane), etcd, mirror, infra and node",
     ),
     (
         &["apply", "--detailed-exitcode", "--local"],

@@ -132,6 +132,8 @@ impl Play {
             address: "192.0.2.11".parse().unwrap(),
             indexes: Vec::new(),
         };
+        let metalform = root.path().join("metalform");
+        std::fs::write(&metalform, "program").unwrap();
         let ssh = SshClient::new(root.path().join("known_hosts"));
         let workspace = Workspace {
             layout: Layout::below(root.path()),
@@ -139,7 +141,7 @@ impl Play {
             bundles: ClusterBundles::new(vec![(root.path().to_owned(), bundle())]).unwrap(),
             library: Library::read(&Tree::embedded()).unwrap(),
             subject,
-            metalform: "/usr/local/bin/metalform".into(),
+            metalform,
             pool: Arc::new(ConnectionPool::new(ssh, None)),
             now,
             report: Arc::new(|_| {}),

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use metalform::bundle::digest::Sha256;
 use metalform::cli::clock;
 use metalform::registry::archive::ImageArchive;
 use metalform::registry::client::RegistryClient;
 use metalform::registry::image_name::ImageName;
 use metalform::registry::user_images::AddedImages;
-use metalform::serve::http::{HttpConfig, HttpServer};
+use metalform::serve::http::{Content, HttpConfig, HttpServer};
 use metalform::serve::secure_listener::ListenConfig;
 use metalform::workspace::layout::Layout;
 use metalform::workspace::trust::{self, Subject};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 use crate::component_binary;
 
@@ -25,8 +27,11 @@ pub struct RealRegistry {
     binary: PathBuf,
     writer: Option<Child>,
     reader: Child,
+    /// Of the reader.
+    pub loopback: SocketAddr,
     /// Of metalform's read-only HTTPS server.
     pub address: SocketAddr,
+    server: JoinHandle<()>,
 }
 
 /// A program, or none where it is missing and not required.
@@ -41,6 +46,11 @@ fn missing(reason: String) {
 impl RealRegistry {
     /// Started; `None` where there is no binary, as before the first bundle of a machine.
     pub async fn start() -> Option<Self> {
+        Self::with_bundles(&[]).await
+    }
+
+    /// The same, whose server has bundles of these versions too, each with one package and a signed index.
+    pub async fn with_bundles(versions: &[&str]) -> Option<Self> {
         let binary = program("registry")?;
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
@@ -68,11 +78,20 @@ impl RealRegistry {
         let (certificate, key) = layout.serve();
         let listen =
             ListenConfig { listen: "127.0.0.1:0".parse().unwrap(), certificate, key, clock: clock::now };
-        let config = HttpConfig { listen, bundles: Vec::new(), overlay: at("overlay"), registry: loopback };
+        let mut bundles = Vec::new();
+        for version in versions {
+            write_bundle(&at(version), version);
+            let index = at(&format!("overlay/bundles/{version}/apt/dists/debian-13"));
+            fs::create_dir_all(&index).unwrap();
+            fs::write(index.join("InRelease"), format!("signed {version}")).unwrap();
+            bundles.push(format!("{version}={}", at(version).display()).parse().unwrap());
+        }
+        let content = Content::Origin { bundles, overlay: at("overlay"), program: at("metalform") };
+        let config = HttpConfig { listen, content, registry: loopback };
         let server = HttpServer::bind(&config).await.unwrap();
         let address = server.address();
-        tokio::spawn(server.run(std::future::pending()));
-        let mut registry = Self { directory, binary, writer: None, reader, address };
+        let server = tokio::spawn(server.run(std::future::pending()));
+        let mut registry = Self { directory, binary, writer: None, reader, loopback, address, server };
         until(|| std::net::TcpStream::connect(loopback).is_ok());
         registry.start_writer();
         Some(registry)
@@ -145,6 +164,17 @@ impl RealRegistry {
             .unwrap()
     }
 
+    /// metalform's server ends.
+    pub async fn stop_server(&mut self) {
+        self.server.abort();
+        let _ = (&mut self.server).await;
+    }
+
+    /// The process that is read from ends.
+    pub fn stop_reader(&mut self) {
+        end(&mut self.reader);
+    }
+
     /// The output of a client that succeeds.
     pub fn succeed(&self, program: &Path, arguments: &[&str]) -> String {
         let output = self.run(program, arguments);
@@ -160,6 +190,21 @@ impl Drop for RealRegistry {
             end(writer);
         }
     }
+}
+
+/// A bundle with one package.
+fn write_bundle(directory: &Path, version: &str) {
+    let package = format!("package of {version}");
+    fs::create_dir_all(directory.join("apt")).unwrap();
+    fs::write(directory.join("apt/tool.deb"), &package).unwrap();
+    let digest = Sha256::of(package.as_bytes());
+    let text = format!(
+        "apiVersion: metalform.dev/v1alpha1\nkind: Bundle\ninputs: {digest}\narchitectures: []\nplatforms: []\n\
+         versions: {{ kubernetes: {version} }}\nprovenance: {{}}\nimages: {{}}\npackages: []\n\
+         files: {{ apt/tool.deb: {{ sha256: {digest}, size: {} }} }}\n",
+        package.len()
+    );
+    fs::write(directory.join("bundle.yaml"), text).unwrap();
 }
 
 fn serve(binary: &Path, config: &Path) -> Child {

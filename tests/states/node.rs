@@ -22,12 +22,13 @@ use metalform::state::{Compiled, Library, StateName, compile};
 const FLAVOURS: [&str; 3] = ["debian-12-machine", "debian-13-container", "debian-13-machine"];
 
 /// Roles, and the name of the combination in snapshots.
-const NODES: [(&str, &[Role]); 6] = [
+const NODES: [(&str, &[Role]); 7] = [
     ("bootstrap", &[Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra]),
     ("master-and-etcd", &[Role::Master, Role::Etcd]),
     ("master-alone", &[Role::Master]),
     ("etcd-alone", &[Role::Etcd]),
     ("infra", &[Role::Infra]),
+    ("infra-and-mirror", &[Role::Infra, Role::Mirror]),
     ("node", &[Role::Node]),
 ];
 

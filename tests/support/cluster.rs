@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metalform::kube_api::eviction::{DrainPod, PodName};
 use metalform::kube_api::pods::ExpectedPod;
-use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, ROLE_LABEL_PREFIX, SSH_HOST};
+use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, SSH_HOST};
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::role::Role;
 use metalform::operation::observed::node::{NodeView, Peer, Reachability};
@@ -264,7 +264,7 @@ impl Cluster {
 
     /// The Node as an operator and metalform have written it.
     pub fn spec(&self, name: &str) -> NodeSpec {
-        let label = |role: &Role| (format!("{ROLE_LABEL_PREFIX}{role}"), String::new());
+        let label = |role: &Role| (role.label(), String::new());
         let mut annotations = self.nodes[name].annotations.clone();
         annotations.insert(SSH_HOST.to_owned(), "192.0.2.11".to_owned());
         let labels = self.hosts[name].roles.iter().map(label).collect();
@@ -277,7 +277,7 @@ impl Cluster {
         others
             .map(|(name, node)| {
                 let roles = self.hosts.get(name).map(|host| host.roles.clone()).unwrap_or_default();
-                let label = |role: &Role| (format!("{ROLE_LABEL_PREFIX}{role}"), String::new());
+                let label = |role: &Role| (role.label(), String::new());
                 let peer = Peer {
                     labels: roles.iter().map(label).collect(),
                     machine_id: node.machine_id.clone(),

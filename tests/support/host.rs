@@ -37,10 +37,11 @@ pub const CONTROLLER_MANAGER: &str = "static_pod:kube-controller-manager";
 pub const KUBELET: &str = "service:kubelet";
 pub const TOKEN: &str = "template:bootstrap-kubelet.conf";
 pub const PROXY: &str = "template:haproxy.cfg";
+pub const MIRRORS: &str = "host_entry:mirror.metalform.internal";
 pub const NETWORK: &str = "template:bird.conf";
 const AUTHORITY: &str = "file:ca.crt";
-/// Of a master, and of an etcd member.
-const ROLE_FILES: [&str; 2] = ["state:control-plane-files", "state:etcd"];
+/// Of a master, of an etcd member, and of a mirror.
+const ROLE_FILES: [&str; 3] = ["state:control-plane-files", "state:etcd", "state:mirror"];
 
 /// A gigabit, in bytes a second.
 pub const SPEED: u64 = 100 << 20;
@@ -177,6 +178,7 @@ impl Host {
             etcd_data: self.etcd_data.is_some(),
             master_files: self.things.contains_key(ROLE_FILES[0]),
             member_files: self.things.contains_key(ROLE_FILES[1]),
+            mirror_files: self.things.contains_key(ROLE_FILES[2]),
             control_plane: self.things.keys().any(|id| id.starts_with("static_pod:kube-")),
             ..self.found.clone()
         }
@@ -273,9 +275,10 @@ impl Host {
         self.plan_of(wanted.into_iter().map(|(id, after)| (id.clone(), before(&id), after)).collect())
     }
 
-    /// The plan for one thing.
-    pub fn plan_thing(&self, id: &str, content: String) -> HostPlan {
-        self.plan_of(vec![(id.to_owned(), self.things.get(id).cloned(), Some(content))])
+    /// The plan for these things alone.
+    pub fn plan_things(&self, things: Vec<(&str, String)>) -> HostPlan {
+        let before = |id: &str| self.things.get(id).cloned();
+        self.plan_of(things.into_iter().map(|(id, after)| (id.to_owned(), before(id), Some(after))).collect())
     }
 
     fn plan_of(&self, wanted: Vec<(String, Option<String>, Option<String>)>) -> HostPlan {
@@ -348,6 +351,12 @@ pub fn api_servers(values: &Values<'_, Cluster>) -> String {
     names.into_iter().collect::<Vec<_>>().join(" ")
 }
 
+/// Where packages and images are served.
+pub fn mirrors(values: &Values<'_, Cluster>) -> String {
+    let addresses = values.node.mirrors.iter().flatten();
+    addresses.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
 /// What a state results in, as far as anything here depends on it.
 fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<String>)> {
     let thing = |id: &str, content: &str| (id.to_owned(), Some(content.to_owned()));
@@ -355,6 +364,7 @@ fn things(state: &str, values: &Values<'_, Cluster>) -> Vec<(String, Option<Stri
     match state {
         "node-packages" => vec![thing(AUTHORITY, given::AUTHORITY)],
         "apiserver-proxy" => vec![thing(PROXY, &api_servers(values))],
+        "mirrors" => vec![thing(MIRRORS, &mirrors(values))],
         "pod-network" => vec![thing(NETWORK, node.pod_cidr.as_deref().unwrap_or_default())],
         "kubelet" => {
             let token = node.join_token.as_ref().map(|token| thing(TOKEN, token));

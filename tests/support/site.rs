@@ -31,7 +31,7 @@ use super::cluster::Cluster;
 use super::defect::{Defect, without_complaints};
 use super::fault::{Fault, Faults, failing, lost, lost_peer};
 use super::given;
-use super::host::{PROXY, address, api_servers};
+use super::host::{MIRRORS, PROXY, address, api_servers, mirrors};
 use super::lease::Lease;
 use super::luck::Luck;
 
@@ -163,8 +163,9 @@ impl ModelSite {
         }
         let goal = given::goal(node, &host.roles);
         let inputs = NodeInputs::of_peer(goal, host.facts.clone(), nodes).unwrap();
-        let names = api_servers(&self.values(&Layer::Proxy, &inputs, ""));
-        Ok(match LayerPlan::of(host.plan_thing(PROXY, names)) {
+        let values = self.values(&Layer::Proxy, &inputs, "");
+        let wanted = vec![(MIRRORS, mirrors(&values)), (PROXY, api_servers(&values))];
+        Ok(match LayerPlan::of(host.plan_things(wanted)) {
             LayerPlan::Differs(plan) => ProxyView::Stale(plan),
             LayerPlan::Unchanged(_) | LayerPlan::Refused(_) => ProxyView::Current,
         })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metalform::model::cluster::{
-    Cluster, ClusterBundle, EtcdSnapshotOptions, KubernetesOptions, Repository, Secrets,
+    Cluster, ClusterBundle, EtcdSnapshotOptions, KubernetesOptions, MIRROR_NAME, Mirrors, Repository, Secrets,
 };
 use metalform::model::platform::PackageFormat;
 
@@ -56,11 +56,17 @@ pub fn cluster() -> Cluster {
         repository: Repository {
             format: PackageFormat::Deb,
             suite: "debian-13".to_owned(),
-            uri: "https://192.0.2.11:8443/bundles/1.35.4/apt".to_owned(),
+            uri: "https://mirror.metalform.internal:8443/bundles/1.35.4/apt".to_owned(),
             key: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nREPOSITORY\n-----END PGP PUBLIC KEY BLOCK-----\n"
                 .to_owned(),
         },
-        registry: "https://192.0.2.11:8443".to_owned(),
+        registry: "https://mirror.metalform.internal:8443".to_owned(),
+        mirrors: Mirrors {
+            name: MIRROR_NAME.to_owned(),
+            address: "192.0.2.11".parse().unwrap(),
+            origin: "https://192.0.2.11:8443".to_owned(),
+            metalform_sha256: "0".repeat(64),
+        },
         authorities: map(&[
             ("kubernetes", "CERTIFICATE OF kubernetes\n"),
             ("etcd", "CERTIFICATE OF etcd\n"),

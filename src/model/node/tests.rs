@@ -130,7 +130,7 @@ spec:
     insta::assert_snapshot!(found.join("\n"), @r#"
     node Node_1: "Node_1" is not a host name: use lowercase letters, digits, '-' and '.', at most 253 characters (RFC 1123)
     node Node_1: label node-role.kubernetes.io/etcd has the value "false", expected ""; to remove the role, remove the label
-    node Node_1: label node-role.kubernetes.io/worker: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, infra and node
+    node Node_1: label node-role.kubernetes.io/worker: "worker" is not a role; the roles are bootstrap, master (or control-plane), etcd, mirror, infra and node
     node Node_1: unknown annotation metalform.dev/ssh-hots; known are ssh-host, ssh-port, ssh-user, ssh-key-path, ssh-sudo, ssh-host-key, ssh-bastion
     node Node_1: annotation metalform.dev/ssh-host is missing
     node Node_1: annotation metalform.dev/ssh-port is "0", expected a number from 1 to 65535

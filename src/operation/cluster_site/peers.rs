@@ -1,4 +1,4 @@
-//! The API server proxies of the other nodes. Nothing else is touched there.
+//! What the other nodes know of the API servers, in their proxies, and of the mirrors. Nothing else is touched there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,16 +1,19 @@
 //! What templates see of the cluster, and the states of a layer compiled for a host.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::ClusterSite;
 use crate::bundle::cluster_bundles::BundleDirectory;
+use crate::bundle::digest::Sha256;
 use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::states::{HostStates, own_boot_id};
-use crate::model::cluster::{Cluster, ClusterBundle, Repository, SERVE_PORT, Secrets};
+use crate::model::cluster::{Cluster, ClusterBundle, MIRROR_NAME, Mirrors, Repository, SERVE_PORT, Secrets};
 use crate::model::facts::Facts;
 use crate::model::node::NodeSpec;
 use crate::model::platform::{PackageFormat, Platform};
+use crate::model::role::Role;
 use crate::operation::host_access::SharedDesired;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
@@ -19,6 +22,7 @@ use crate::operation::values::{ClusterInputs, values};
 use crate::render::values_of;
 use crate::resource;
 use crate::state::{Compiled, StateName, compile};
+use crate::workspace::atomic_file::FileError;
 use crate::workspace::trust::{IssueError, Trust, TrustError};
 
 impl ClusterSite {
@@ -71,13 +75,27 @@ impl ClusterSite {
         Ok(compiled)
     }
 
+    /// Digest of the metalform binary for a mirror, which runs it.
+    fn metalform_digest(&self) -> Result<String, EffectError> {
+        if !self.goal.has(Role::Mirror) {
+            // A reset compiles the states of all roles.
+            return Ok("0".repeat(64));
+        }
+        if let Some(known) = self.metalform_digest.get() {
+            return Ok(known.to_string());
+        }
+        let path = &self.workspace.metalform;
+        let (digest, _) = Sha256::of_file(path).map_err(|reason| FileError { path: path.clone(), reason })?;
+        Ok(self.metalform_digest.get_or_init(|| digest).to_string())
+    }
+
     /// The cluster as templates see it on a host with these facts.
     pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
         let workspace = &self.workspace;
         let bundle = &self.bundle.manifest;
         let trust = self.trust()?;
         let authorities = &trust.authorities;
-        let address = format!("https://{}:{}", workspace.subject.address, SERVE_PORT);
+        let registry = format!("https://{MIRROR_NAME}:{SERVE_PORT}");
         let platform = platform(facts)?;
         let (format, location) = repository(&platform)?;
         Ok(Cluster {
@@ -90,13 +108,19 @@ impl ClusterSite {
             etcd_snapshots: workspace.configuration.etcd_snapshots,
             repository: Repository {
                 format,
-                uri: format!("{address}/{}/{}", self.bundle.served_path(), location.path),
+                uri: format!("{registry}/{}/{}", self.bundle.served_path(), location.path),
                 suite: location.suite,
                 key: authorities.repository.public_armor().map_err(|source| {
                     TrustError::from(IssueError::Index { index: platform.to_string(), source })
                 })?,
             },
-            registry: address,
+            registry,
+            mirrors: Mirrors {
+                name: MIRROR_NAME.to_owned(),
+                address: workspace.subject.address,
+                origin: format!("https://{}", SocketAddr::new(workspace.subject.address, SERVE_PORT)),
+                metalform_sha256: self.metalform_digest()?,
+            },
             authorities: BTreeMap::from([
                 ("kubernetes".to_owned(), authorities.kubernetes.certificate().to_owned()),
                 ("etcd".to_owned(), authorities.etcd.certificate().to_owned()),

@@ -18,7 +18,7 @@ use crate::operation::site::EffectError;
 use crate::state::Compiled;
 
 /// Whatever roles the Node has now, it may have had others.
-const ROLES: [Role; 4] = [Role::Node, Role::Etcd, Role::Master, Role::Infra];
+const ROLES: [Role; 5] = [Role::Node, Role::Etcd, Role::Master, Role::Mirror, Role::Infra];
 
 impl ClusterSite {
     /// Nothing where it was recorded before, or metalform has changed the host without a record.

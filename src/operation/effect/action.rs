@@ -201,7 +201,9 @@ impl Action {
             Self::WithdrawLearner(learner) => {
                 format!("remove {} from etcd: it has no vote yet", learner.peer_url)
             }
-            Self::UpdateProxy(node, _) => format!("update the API server proxy of {node}"),
+            Self::UpdateProxy(node, _) => {
+                format!("update the addresses of API servers and mirrors on {node}")
+            }
             Self::CreateTrust(_) => "create the CAs and the certificates of this machine".to_owned(),
             Self::BeginCluster(_) => "begin the etcd cluster".to_owned(),
             Self::RemoveNewClusterMark => "record that the etcd cluster has begun".to_owned(),

@@ -122,7 +122,7 @@ impl Look {
             Self::Membership(_) => "list the etcd members".to_owned(),
             Self::Lease => "get the lease on etcd membership".to_owned(),
             Self::Api => "check the API server".to_owned(),
-            Self::Proxy(node, _) => format!("plan the API server proxy of {node}"),
+            Self::Proxy(node, _) => format!("plan the addresses of API servers and mirrors on {node}"),
             Self::Trust => "check the CA files".to_owned(),
             Self::NewClusterMark => "check whether the cluster is new".to_owned(),
             Self::PackageService => "connect to metalform serve".to_owned(),

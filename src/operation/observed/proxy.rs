@@ -1,4 +1,4 @@
-//! The API server proxies of other nodes.
+//! What other nodes know of the API servers, in their proxies, and of the mirrors.
 
 use std::sync::Arc;
 

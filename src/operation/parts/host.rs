@@ -110,7 +110,7 @@ impl HostPart {
                     self.plans.insert(Layer::Proxy, LayerPlan::Unchanged(0));
                 }
                 if let (Layer::OtherRoles, Some(survey)) = (layer, &mut self.survey) {
-                    (survey.master_files, survey.member_files) = (false, false);
+                    (survey.master_files, survey.member_files, survey.mirror_files) = (false, false, false);
                 }
                 if let (Layer::Base, Some(survey)) = (layer, &mut self.survey) {
                     survey.joined = true;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::layer_applied::{address, applied};
-use crate::model::api_contract::{API_SERVER, ROLE_LABEL_PREFIX};
+use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
@@ -15,9 +15,6 @@ use crate::operation::observed::proxy::ProxyView;
 /// A node that cannot be reached or updated does not stop it: its proxy works, and is updated when the node is next
 /// deployed. What was written is looked at again with the nodes as they are then: two masters that update one proxy at
 /// the same time may write it in either order.
-///
-/// Where this run has changed nothing, its API server was ready before the other runs of the command began: each of
-/// these has it in the proxy of its own node, which is not looked at a second time.
 #[derive(Debug)]
 pub struct ApiServerProxies;
 
@@ -31,38 +28,43 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        let peers = seen!(scene.node().peers, Look::Peers);
-        let node = seen!(scene.node().node, Look::Node);
-        if let Err(first) = applied(scene, Layer::Proxy) {
-            return first;
-        }
-        let address = match address(scene) {
-            Ok(address) => address,
-            Err(first) => return first,
-        };
-        let mut nodes: BTreeMap<String, Peer> = peers.clone();
-        nodes.insert(
-            scene.node_goal().name.to_string(),
-            Peer {
-                labels: BTreeMap::from([(format!("{ROLE_LABEL_PREFIX}{}", Role::Master), String::new())]),
-                machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
-                control_plane_ip: Some(address),
-                api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),
-                ..Peer::default()
-            },
-        );
-        let nodes = Arc::new(nodes);
-        if scene.host_begun().touched || scene.node_begun().api_server_unrecorded {
-            return proxies_current(scene, peers, &nodes);
-        }
-        let beside = &scene.node_goal().beside;
-        let others = peers.iter().filter(|(name, _)| !beside.iter().any(|node| node.as_str() == **name));
-        let others = others.map(|(name, peer)| (name.clone(), peer.clone())).collect();
-        proxies_current(scene, &others, &nodes)
+        others_current(scene)
     }
 }
 
-/// The proxies of these peers have the API servers of these nodes, as far as they can be reached.
+/// Where this run has changed nothing, the node served before the other runs of the command began: each of these has it
+/// on its own node, which is not looked at a second time.
+pub(super) fn others_current<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
+    let peers = seen!(scene.node().peers, Look::Peers);
+    let node = seen!(scene.node().node, Look::Node);
+    if let Err(first) = applied(scene, Layer::Proxy) {
+        return first;
+    }
+    let address = match address(scene) {
+        Ok(address) => address,
+        Err(first) => return first,
+    };
+    let label = |role: &Role| (role.label(), String::new());
+    let own = Peer {
+        labels: scene.node_goal().roles.iter().map(label).collect(),
+        machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
+        control_plane_ip: Some(address),
+        api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),
+        ..Peer::default()
+    };
+    let mut nodes: BTreeMap<String, Peer> = peers.clone();
+    nodes.insert(scene.node_goal().name.to_string(), own);
+    let nodes = Arc::new(nodes);
+    if scene.host_begun().touched || scene.node_begun().api_server_unrecorded {
+        return proxies_current(scene, peers, &nodes);
+    }
+    let beside = &scene.node_goal().beside;
+    let others = peers.iter().filter(|(name, _)| !beside.iter().any(|node| node.as_str() == **name));
+    let others = others.map(|(name, peer)| (name.clone(), peer.clone())).collect();
+    proxies_current(scene, &others, &nodes)
+}
+
+/// These peers know the API servers and the mirrors of these nodes, as far as they can be reached.
 pub(super) fn proxies_current<O: NodeOperation>(
     scene: &Scene<'_, O>,
     peers: &BTreeMap<String, Peer>,

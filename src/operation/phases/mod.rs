@@ -18,6 +18,8 @@ pub mod host_reachable;
 pub mod host_reset;
 pub mod images_loaded;
 pub mod member_removed;
+pub mod mirror_announced;
+pub mod mirror_withdrawn;
 pub mod node_deleted;
 pub mod node_joined;
 pub mod node_stopped;

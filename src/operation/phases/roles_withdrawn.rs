@@ -15,7 +15,7 @@ use crate::operation::observed::node::NodeView;
 use crate::operation::removal_refusal::RemovalRefusal;
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
-/// etcd member leaves through the others. Files and keys of the roles go last.
+/// etcd member leaves through the others; the other nodes forget its mirror. Files and keys of the roles go last.
 #[derive(Debug)]
 pub struct RolesWithdrawn;
 
@@ -41,7 +41,15 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
                 Err(first) => first,
             };
         }
-        let left = !master && survey.master_files || !etcd && survey.member_files;
+        let mirror_left = !scene.node_goal().has(Role::Mirror) && survey.mirror_files;
+        if mirror_left {
+            let peers = seen!(scene.node().peers, Look::Peers);
+            match proxies_current(scene, peers, &Arc::new(peers.clone())) {
+                PhaseStatus::Holds => {}
+                first => return first,
+            }
+        }
+        let left = !master && survey.master_files || !etcd && survey.member_files || mirror_left;
         match left.then(|| applied(scene, Layer::OtherRoles)) {
             Some(Err(first)) => first,
             None | Some(Ok(())) => PhaseStatus::Holds,

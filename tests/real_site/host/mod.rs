@@ -25,6 +25,10 @@ use self::packages::Packages;
 use self::tree::Tree;
 use self::units::Units;
 
+/// A command of states/mirror.yaml, and what it writes.
+const FIRST_COPY: (&str, &str) =
+    ("systemctl start metalform-mirror-sync.service", "/var/lib/metalform/mirror/contents.json");
+
 /// How the bootstrap node reaches the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Link {
@@ -159,7 +163,7 @@ impl ScriptedHost {
             starting: BTreeSet::new(),
             performed: Vec::new(),
             pairs: BTreeSet::new(),
-            brings: BTreeMap::new(),
+            brings: BTreeMap::from([(FIRST_COPY.0.to_owned(), FIRST_COPY.1.to_owned())]),
             clock: u64::try_from(facts.clock).unwrap_or(0),
             boots: 0,
             facts,

@@ -38,6 +38,14 @@ def unload(hosts):
         succeed(host, *_CTR, "remove", REFERENCE)
 
 
+def write(host, path, image):
+    """The archive as a file of the host."""
+    command = [LAB, "exec", host, "--", "sh", "-euc", 'cat > "$1"', "sh", path]
+    done = subprocess.run(command, input=image, capture_output=True, check=False, timeout=60)
+    if done.returncode != 0:
+        raise Failed(f"{host}: {path}: {done.stderr.decode(errors='replace').strip()}")
+
+
 def program():
     """The program itself, for a machine that is no host."""
     with tempfile.TemporaryDirectory() as scratch:

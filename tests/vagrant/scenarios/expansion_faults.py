@@ -25,7 +25,7 @@ GAP, PATIENCE = 5, 330
 REMOVAL = [
     "cordon the node",
     "withdraw the API server",
-    "update the API server proxy",
+    "update the addresses of API servers and mirrors",
     "stop the control plane",
     "take the lease",
     "remove .* from etcd",
@@ -45,7 +45,7 @@ EXPANSION = [
     "promote etcd learner",
     "apply control plane$",
     "record that the API server is ready",
-    "update the API server proxy",
+    "update the addresses of API servers and mirrors",
     "start a pod on the node",
 ]
 REPLACEMENT = ["remove etcd member", "apply base system", "add .* as a learner", "promote etcd learner", "apply control plane$"]

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 import echo_image
-from checks import Failed, State, check, expect, expect_equal, until
+from checks import State, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, LAB, address, apply, get, kubectl, metalform, on, shell, succeed
 from refusal import expect_refusal
 
@@ -23,10 +23,7 @@ STATE = State()
 def set_up():
     # Not the very image of other scenarios: the kubelet knows images by what is in them, and this one is removed by its name.
     image = echo_image.pack(echo_image.program() + b"user images")
-    command = [LAB, "exec", BOOTSTRAP, "--", "sh", "-euc", 'cat > "$1"', "sh", ARCHIVE]
-    done = subprocess.run(command, input=image, capture_output=True, check=False, timeout=60)
-    if done.returncode != 0:
-        raise Failed(f"{ARCHIVE}: {done.stderr.decode(errors='replace').strip()}")
+    echo_image.write(BOOTSTRAP, ARCHIVE, image)
     STATE["image"] = image
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "metalform:image-push"}
     apply(
