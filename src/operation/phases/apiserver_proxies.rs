@@ -1,4 +1,4 @@
-//! The proxy of every node has every API server.
+//! Every node knows every API server, in its proxy, and every mirror.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
