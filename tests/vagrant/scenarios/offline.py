@@ -5,16 +5,21 @@ import re
 from checks import check, expect, expect_equal
 from cluster import BOOTSTRAP, NODES, address, lab, on, shell, succeed
 
+# The name of the bootstrap host and of its mirrors, of which the demo has none.
+MIRROR = "mirror.metalform.internal"
+
 
 @check("{} takes packages from the bootstrap host alone", each=NODES)
 def package_sources(node):
     written = shell(node, 'grep -rhv "^ *#" /etc/apt/sources.list /etc/apt/sources.list.d 2>/dev/null || true')
     places = set(re.findall(r"\b[a-z][a-z0-9+]*:/[^\s\]]*", written))
     expect(places, "there is no package source at all")
-    others = {place for place in places if not re.match(rf"https?://{re.escape(address(BOOTSTRAP))}[:/]", place)}
+    others = {place for place in places if not re.match(rf"https://{re.escape(MIRROR)}[:/]", place)}
     expect(not others, f"{others}")
     used = succeed(node, "apt-get", "indextargets", "--format", "$(SITE)").split()
-    expect(used and all(address(BOOTSTRAP) in site for site in used), f"apt uses {set(used)}")
+    expect(used and all(MIRROR in site for site in used), f"apt uses {set(used)}")
+    resolved = {line.split()[0] for line in succeed(node, "getent", "ahosts", MIRROR).splitlines()}
+    expect_equal(f"addresses of {MIRROR}", resolved, {address(BOOTSTRAP)})
 
 
 @check("{} has no default route", each=NODES)
