@@ -6,6 +6,8 @@
 mod deb_tools;
 #[path = "bundle/dnf.rs"]
 mod dnf;
+#[path = "bundle/own_package.rs"]
+mod own_package;
 #[path = "bundle/rpm_bundle.rs"]
 mod rpm_bundle;
 #[path = "bundle/rpm_tools.rs"]
@@ -28,6 +30,7 @@ use metalform::bundle::component_list;
 use metalform::bundle::digest::Sha256;
 use metalform::bundle::download::DownloadLimits;
 use metalform::bundle::manifest::Bundle;
+use metalform::bundle::own_program::OwnProgram;
 use metalform::bundle::signature;
 use metalform::bundle::verify;
 use metalform::model::bundle_key::BundleKey;
@@ -116,6 +119,7 @@ impl TestRun {
             output: self.output(),
             cache: self.directory.path().join("cache"),
             source,
+            program: OwnProgram::default(),
             archive: None,
             pinned: false,
             refresh: false,

@@ -26,6 +26,7 @@ use super::format::{self, CollectionRequest, FormatError};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
 use super::origins::Origins;
+use super::own_program::OwnProgram;
 use super::release_source::ReleaseError;
 use super::sbom::{self, SbomError};
 use super::staging::{self, Staging, StagingError};
@@ -48,6 +49,8 @@ pub struct BuildRequest {
     pub cache: PathBuf,
     /// The source of binaries.
     pub source: SourceMode,
+    /// What a component of metalform itself is made of.
+    pub program: OwnProgram,
     /// URI of the distribution's archive; `None` for the one that the build machine uses.
     pub archive: Option<String>,
     /// Whether to refuse components that the list has no digests of.
@@ -137,12 +140,16 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
     if request.pinned {
         require_pins(request)?;
     }
+    let not_packaged = not_packaged(request);
+    let described = BuildRequest { list: request.program.described_in(&request.list), ..request.clone() };
+    let request = &described;
     let inputs = inputs(request);
     if let Some(bundle) = present(&request.output, &inputs).filter(|_| !request.refresh) {
         events(BundleEvent::UpToDate { directory: request.output.clone() });
         return Ok(bundle);
     }
     staging::refuse_foreign(&request.output)?;
+    not_packaged.into_iter().for_each(events);
     let _lock = lock(&request.cache)?;
     let sweep_cache = |prefix| {
         let write = |source| BuildError::Write { path: request.cache.display().to_string(), source };
@@ -157,6 +164,18 @@ pub async fn build(request: &BuildRequest, events: BundleEvents<'_>) -> Result<B
     let size = bundle.files.values().map(|record| record.size).sum();
     events(BundleEvent::Written { directory: request.output.clone(), files: bundle.files.len(), size });
     Ok(bundle)
+}
+
+/// The architectures that metalform itself is not packaged for.
+fn not_packaged(request: &BuildRequest) -> Vec<BundleEvent> {
+    let BuildRequest { list, program, .. } = request;
+    let own = list.components.iter().filter(|component| component.sources.program.is_some());
+    let missing = own.flat_map(|component| {
+        let architectures = list.architectures.iter().filter(|of| program.path(**of).is_none());
+        architectures
+            .map(|of| BundleEvent::NotPackaged { component: component.name.clone(), architecture: *of })
+    });
+    missing.collect()
 }
 
 fn require_pins(request: &BuildRequest) -> Result<(), BuildError> {
@@ -190,6 +209,7 @@ async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<
     let processors = Mutex::new(());
     let builder = |architecture: &Architecture| ComponentBuilder {
         downloader: &downloader,
+        program: &request.program,
         processors: &processors,
         architecture: *architecture,
         is_one_of_several: request.list.architectures.len() > 1,
@@ -200,7 +220,11 @@ async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<
     let builders: Vec<_> = request.list.architectures.iter().map(builder).collect();
     let mut parts = Vec::new();
     for builder in &builders {
-        parts.extend(request.list.components.iter().map(|one| component(request, builder, one)));
+        let has_source = |one: &&Component| {
+            one.sources.program.is_none() || request.program.path(builder.architecture).is_some()
+        };
+        let components = request.list.components.iter().filter(has_source);
+        parts.extend(components.map(|one| component(request, builder, one)));
     }
     downloader.reporting(try_join_all(parts)).await
 }
@@ -212,9 +236,7 @@ async fn component(
     component: &Component,
 ) -> Result<Part, BuildError> {
     let (cache, events) = (&request.cache, builder.events);
-    let inputs = |binaries: &Entry| {
-        component_build::inputs(component, binaries, (builder.architecture, builder.platforms.as_slice()))
-    };
+    let inputs = |binaries: &Entry| builder.inputs(component, binaries);
     let failed = |source| BuildError::Component { component: component.name.clone(), source };
     let binary_inputs = component_build::binary_inputs(component, (builder.architecture, builder.mode));
     let agrees = |binaries: &Entry| binaries.origins.agree_with(&component.sources);

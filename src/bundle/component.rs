@@ -77,6 +77,20 @@ pub struct Sources {
     /// The Go module of the same version.
     #[serde(default)]
     pub go: Option<GoSource>,
+    /// metalform itself, without another source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramSource>,
+}
+
+/// The program that builds the bundle, whose version is that of the component.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramSource {
+    /// The name of the binary.
+    pub binary: String,
+    /// Digests of the programs that were packaged, which a build records.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sha256: BTreeMap<Architecture, Sha256>,
 }
 
 /// An official artefact: a binary, or a gzipped tar archive with binaries.

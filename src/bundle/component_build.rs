@@ -4,6 +4,8 @@
 //! changes more often than a version: see [`binary_inputs`] and [`inputs`].
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use tokio::sync::Mutex;
@@ -16,8 +18,10 @@ use super::event::{BundleEvent, BundleEvents};
 use super::format::{self, FormatError, PackageBuild};
 use super::go_source::{self, GoError};
 use super::image::{self, ImageError};
+use super::libraries::{self, Libraries};
 use super::oci_layout;
 use super::origins::{self, Origins};
+use super::own_program::OwnProgram;
 use super::release_source::{self, ReleaseError};
 use super::worker_thread::on_worker_thread;
 use crate::model::platform::{Architecture, Platform};
@@ -53,6 +57,20 @@ pub enum ComponentError {
     /// The cache.
     #[error(transparent)]
     Entry(#[from] EntryError),
+    /// A binary of a package.
+    #[error("cannot read {path}")]
+    Binary {
+        /// In the cache, or the program of metalform.
+        path: String,
+        /// From the operating system.
+        source: io::Error,
+    },
+    /// The program of metalform is another one than at the beginning.
+    #[error("{path} was replaced meanwhile")]
+    Replaced {
+        /// As given.
+        path: String,
+    },
     /// The mode requires a source that the list does not have.
     #[error("the component list has no {mode} source")]
     NoSuchSource {
@@ -64,6 +82,7 @@ pub enum ComponentError {
 /// The parameters of a build that all components share.
 pub(super) struct ComponentBuilder<'a> {
     pub(super) downloader: &'a Downloader<'a>,
+    pub(super) program: &'a OwnProgram,
     /// Held by the component that uses the processors: downloads are side by side, compilers and compression are not.
     pub(super) processors: &'a Mutex<()>,
     pub(super) architecture: Architecture,
@@ -150,12 +169,30 @@ impl ComponentBuilder<'_> {
             let content = draft.content(format.directory())?;
             for package in &component.packages {
                 let work = draft.scratch(&format!("{}/{}", format.directory(), package.name))?;
-                let build = PackageBuild { component, package, architecture: self.architecture, binaries };
+                let build = PackageBuild {
+                    component,
+                    package,
+                    architecture: self.architecture,
+                    binaries,
+                    libraries: &libraries_of(package, binaries)?,
+                    documents: self.documents(component),
+                };
                 format.build(&build, &work, &content).await?;
             }
             described.extend(format.describe(&content, &platforms).await?);
         }
         Ok(described)
+    }
+
+    /// Of metalform alone.
+    fn documents(&self, component: &Component) -> &BTreeMap<String, String> {
+        const NONE: &BTreeMap<String, String> = &BTreeMap::new();
+        if component.sources.program.is_some() { self.program.documents() } else { NONE }
+    }
+
+    /// The cache key of what is made of these binaries.
+    pub(super) fn inputs(&self, component: &Component, binaries: &Entry) -> Sha256 {
+        inputs(component, binaries, (self.architecture, &self.platforms, self.documents(component)))
     }
 
     /// Returns the provenance, and digests of it. What a source that failed has left is not part of the entry.
@@ -166,6 +203,7 @@ impl ComponentBuilder<'_> {
     ) -> Result<(String, Origins), ComponentError> {
         let has_release = !component.sources.release.is_empty();
         match self.mode {
+            _ if component.sources.program.is_some() => self.own(component, draft).await,
             SourceMode::Release if !has_release => Err(ComponentError::NoSuchSource { mode: "release" }),
             SourceMode::Release => self.release(component, draft).await,
             SourceMode::Auto if has_release => match self.release(component, draft).await {
@@ -180,6 +218,25 @@ impl ComponentBuilder<'_> {
             },
             SourceMode::Go | SourceMode::Auto => self.go(component, draft).await,
         }
+    }
+
+    /// A copy of the program for the architecture.
+    async fn own(&self, component: &Component, draft: &Draft) -> Result<(String, Origins), ComponentError> {
+        let origin = format!("program: metalform {}", component.version);
+        (self.events)(BundleEvent::Started { part: self.part(component), origin: origin.clone() });
+        let into = draft.scratch("program")?;
+        let program = component.sources.program.as_ref().zip(self.program.path(self.architecture));
+        if let Some((own, path)) = program {
+            let failed = |source| ComponentError::Binary { path: path.display().to_string(), source };
+            let copy = into.join(&own.binary);
+            fs::copy(path, &copy).map_err(failed)?;
+            let (found, _) = Sha256::of_file(&copy).map_err(failed)?;
+            if own.sha256.get(&self.architecture) != Some(&found) {
+                return Err(ComponentError::Replaced { path: path.display().to_string() });
+            }
+        }
+        draft.adopt(&into)?;
+        Ok((origin, Origins::default()))
     }
 
     async fn release(
@@ -240,11 +297,24 @@ pub(super) fn binary_inputs(component: &Component, builder: (Architecture, Sourc
     digest_of(&(BINARY_BUILDER, name, version, origins::unpinned(sources), builder))
 }
 
+/// The libraries of all binaries of a package.
+fn libraries_of(package: &PackageComponent, binaries: &Path) -> Result<Libraries, ComponentError> {
+    let mut libraries = Libraries::new();
+    for path in package.files.values().map(|binary| binaries.join(binary)) {
+        let found = libraries::of_file(&path);
+        let failed = |source| ComponentError::Binary { path: path.display().to_string(), source };
+        for (library, mut versions) in found.map_err(failed)? {
+            libraries.entry(library).or_default().append(&mut versions);
+        }
+    }
+    Ok(libraries)
+}
+
 /// The cache key of a component: its binaries, and everything that determines the bytes of what is made of them.
-pub(super) fn inputs(
+fn inputs(
     component: &Component,
     binaries: &Entry,
-    builder: (Architecture, &[Platform]),
+    builder: (Architecture, &[Platform], &BTreeMap<String, String>),
 ) -> Sha256 {
     let Entry { provenance, origins, files, .. } = binaries;
     digest_of(&(super::BUILDER, Description::of(component), provenance, origins, files, builder))

@@ -54,7 +54,7 @@ pub enum ComponentListError {
     },
     /// An operating system whose packages cannot be bundled.
     #[error(
-        "{file}: packages of {distribution} cannot be bundled; supported are almalinux, centos, debian, rhel and rocky"
+        "{file}: packages of {distribution} cannot be bundled; supported are almalinux, centos, debian, rhel, rocky and ubuntu"
     )]
     Distribution {
         /// As given by the operator.
@@ -80,13 +80,16 @@ pub enum ComponentFault {
     /// Two components with one name.
     #[error("duplicate component")]
     Duplicate,
-    /// Neither `release` nor `go`.
+    /// Neither `release` nor `go` nor `program`.
     #[error("no source")]
     NoSource,
+    /// metalform, and something else.
+    #[error("the program source excludes others")]
+    Program,
     /// A source without a binary that an image or a package contains.
     #[error("the {from} source does not provide {binary}")]
     MissingBinary {
-        /// `release` or `go`.
+        /// `release`, `go` or `program`.
         from: &'static str,
         /// Name of the binary.
         binary: String,
@@ -177,7 +180,11 @@ pub(super) fn syntax(file: &str, error: &serde_saphyr::Error) -> ComponentListEr
 
 fn check(architecture: Architecture, component: &Component) -> Result<(), ComponentFault> {
     let sources = &component.sources;
-    if sources.release.is_empty() && sources.go.is_none() {
+    let is_of_others = !sources.release.is_empty() || sources.go.is_some();
+    if sources.program.is_some() && is_of_others {
+        return Err(ComponentFault::Program);
+    }
+    if sources.program.is_none() && !is_of_others {
         return Err(ComponentFault::NoSource);
     }
     for binary in component.binaries() {
@@ -190,6 +197,9 @@ fn check(architecture: Architecture, component: &Component) -> Result<(), Compon
         }
         if sources.go.as_ref().is_some_and(|go| !go.binaries().contains(binary)) {
             return missing("go");
+        }
+        if sources.program.as_ref().is_some_and(|program| program.binary != binary) {
+            return missing("program");
         }
     }
     if sources.go.as_ref().is_some_and(|go| go.replace_staging && go.requires.len() != 1) {
@@ -273,7 +283,8 @@ components:
     #[test]
     fn the_shipped_list_is_valid() {
         let list = parse("components.yaml", SHIPPED).unwrap();
-        assert_eq!(list.components.iter().filter(|component| component.sources.go.is_none()).count(), 0);
+        let is_of_go_or_ours = |one: &Component| one.sources.go.is_some() || one.sources.program.is_some();
+        assert!(list.components.iter().all(is_of_go_or_ours));
         for component in &list.components {
             let described = [&component.license, &component.copyright, &component.homepage];
             assert!(described.iter().all(|field| field.is_some()), "{}", component.name);
@@ -328,7 +339,7 @@ components:
             (
                 "operating_systems: []",
                 "operating_systems: [{distribution: arch, release: '9', suite: '9', packages: []}]",
-                "packages of arch cannot be bundled; supported are almalinux, centos, debian, rhel and rocky",
+                "packages of arch cannot be bundled; supported are almalinux, centos, debian, rhel, rocky and ubuntu",
             ),
             (
                 "operating_systems: []",
@@ -349,6 +360,11 @@ components:
             ("          sha256_url: \"{url}.sha256\"\n", "", "has neither sha256 nor sha256_url"),
             ("https://example.org/hello-", "http://example.org/hello-", "is not protected by HTTPS"),
             ("          binary: hello\n", "", "the release source does not provide hello"),
+            (
+                "    sources:\n",
+                "    sources:\n      program: { binary: hello }\n",
+                "the program source excludes others",
+            ),
             ("/hello: hello", "/../hello: hello", "\"/../hello\" is not an absolute path"),
             ("example.org/hello:v{version}", "hello", "\"hello\" is not an image reference"),
         ];

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::download::progress::DownloadProgress;
+use crate::model::platform::Architecture;
 
 /// Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,13 @@ pub enum BundleEvent {
         /// The download error.
         reason: String,
     },
+    /// There is no program to package.
+    NotPackaged {
+        /// Name of the component.
+        component: String,
+        /// Of hosts that the bundle is for.
+        architecture: Architecture,
+    },
     /// A part was built and cached.
     Finished {
         /// Component or platform.
@@ -74,6 +82,9 @@ impl fmt::Display for BundleEvent {
             }
             Self::FellBack { part, reason } => {
                 write!(f, "{part}: official artefacts are unavailable: {reason}")
+            }
+            Self::NotPackaged { component, architecture } => {
+                write!(f, "{component}: not packaged for {architecture}: --program names a program for it")
             }
             Self::Finished { part } => write!(f, "{part}: done"),
             Self::Written { directory, files, size } => {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::failure::{Exit, Failure};
+use super::own_program::own_program;
 use super::{Global, clock};
 use crate::bundle::build::{BuildError, BuildRequest, build};
 use crate::bundle::component::ComponentList;
@@ -62,6 +63,9 @@ struct Sources {
     /// Source of binaries: official releases, or the Go modules of the same versions
     #[arg(long, default_value = "auto")]
     source: Source,
+    /// Build of this version of metalform for another architecture, to package beside the one that runs; may be repeated
+    #[arg(long = "program", value_name = "FILE")]
+    programs: Vec<PathBuf>,
     /// Archive of the distribution to use instead of this machine's
     #[arg(long, value_name = "URI", env = "METALFORM_ARCHIVE")]
     archive: Option<String>,
@@ -119,6 +123,7 @@ impl Sources {
                 Source::Go => SourceMode::Go,
                 Source::Auto => SourceMode::Auto,
             },
+            program: own_program(&self.programs)?,
             archive: self.archive.clone(),
             pinned: self.pinned,
             refresh: self.refresh,

@@ -21,9 +21,14 @@ impl CompletionArgs {
     /// # Errors
     /// When standard output is closed.
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "metalform", &mut script);
-        output::print(&String::from_utf8_lossy(&script))?;
+        output::print(&script(self.shell))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The script of a shell.
+pub(super) fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "metalform", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }

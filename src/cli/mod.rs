@@ -32,6 +32,7 @@ pub mod node;
 pub mod operation_arguments;
 pub mod operations;
 pub mod output;
+mod own_program;
 pub mod plan;
 pub mod push_server;
 pub mod recording;

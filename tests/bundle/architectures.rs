@@ -187,6 +187,7 @@ async fn kubernetes_is_built_for_arm64_by_go() {
         output: directory.path().join("out"),
         cache: directory.path().join("cache"),
         source: SourceMode::Go,
+        program: OwnProgram::default(),
         archive: None,
         pinned: false,
         refresh: false,

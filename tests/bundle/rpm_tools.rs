@@ -70,11 +70,11 @@ async fn rpm_shows_the_fields_and_files_of_a_package() {
     assert_eq!(said, "", "as of the Debian package");
     let (whole, said) = rpm(&["-K"]).await;
     assert!(whole && said.trim_end().ends_with("digests OK"), "{said}");
-    assert_eq!(lint(&bundle.output().join("rpm/pool")).await, [""; 0]);
+    assert_eq!(lint(&bundle.output().join("rpm/pool"), 2).await, [""; 0]);
 }
 
 /// The errors of rpmlint, without those of what is on purpose.
-async fn lint(packages: &Path) -> Vec<String> {
+pub async fn lint(packages: &Path, count: usize) -> Vec<String> {
     let on_purpose = [
         // The index is signed.
         "no-signature",
@@ -90,7 +90,7 @@ async fn lint(packages: &Path) -> Vec<String> {
     fs::write(configuration.path(), format!("Filters = {on_purpose:?}\n")).unwrap();
     let mut command = Command::new("rpmlint");
     let (_, said) = run(command.arg("--config").arg(configuration.path()).arg(packages)).await;
-    assert!(said.contains("2 packages and 0 specfiles checked"), "{said}");
+    assert!(said.contains(&format!("{count} packages and 0 specfiles checked")), "{said}");
     said.lines().filter(|line| line.contains(": E: ")).map(str::to_owned).collect()
 }
 

@@ -12,6 +12,7 @@ use metalform::bundle::component_build::SourceMode;
 use metalform::bundle::component_list;
 use metalform::bundle::digest::Sha256;
 use metalform::bundle::download::DownloadLimits;
+use metalform::bundle::own_program::OwnProgram;
 use metalform::bundle::verify;
 use metalform::model::error_chain::error_chain;
 
@@ -85,6 +86,7 @@ impl Workshop {
             output: self.at(output),
             cache: self.at("cache"),
             source: SourceMode::Release,
+            program: OwnProgram::default(),
             archive: None,
             pinned: false,
             refresh: false,

@@ -7,7 +7,8 @@
 //! In both, the indexes of a repository are signed and packages are not: an index has the digest of each, so that the
 //! bytes of a bundle do not depend on the cluster that it is used in. dnf requires `gpgcheck=0` with `repo_gpgcheck=1`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 
 use super::component::{Component, OperatingSystem, PackageComponent};
 use super::entry::{Draft, EntryPackage};
+use super::libraries::Libraries;
 use crate::model::platform::{Architecture, PackageFormat, Platform};
 use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
@@ -26,6 +28,7 @@ pub mod rpm;
 
 use self::rpm::RpmError;
 use debian::DebianError;
+use gzip::gzip;
 
 /// Who answers for the packages that metalform builds.
 const MAINTAINER: &str = "metalform <packages@metalform.dev>";
@@ -111,7 +114,7 @@ pub struct RepositoryLocation {
     pub suite: String,
 }
 
-/// A package to build from static binaries.
+/// A package to build from binaries.
 #[derive(Debug, Clone, Copy)]
 pub struct PackageBuild<'a> {
     /// What the binaries are made of.
@@ -122,6 +125,25 @@ pub struct PackageBuild<'a> {
     pub architecture: Architecture,
     /// Directory with the binaries by name.
     pub binaries: &'a Path,
+    /// The shared libraries that the package's binaries are linked to, on which it depends.
+    pub libraries: &'a Libraries,
+    /// Manual pages and the like: absolute path → text.
+    pub documents: &'a BTreeMap<String, String>,
+}
+
+impl PackageBuild<'_> {
+    /// Texts of the package's own and documents: absolute path → content. Manual pages are compressed, as policies of
+    /// distributions require.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    fn texts(&self) -> io::Result<BTreeMap<String, Vec<u8>>> {
+        let content = |(path, text): (&String, &String)| match path.starts_with("/usr/share/man/") {
+            true => Ok((format!("{path}.gz"), gzip(text.as_bytes())?)),
+            false => Ok((path.clone(), text.clone().into_bytes())),
+        };
+        self.package.texts.iter().chain(self.documents).map(content).collect()
+    }
 }
 
 /// Packages of a distribution's own archive.

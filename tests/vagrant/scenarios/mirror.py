@@ -101,6 +101,15 @@ def package_installed():
         shell(node, "apt-get clean; apt-get -q update; DEBIAN_FRONTEND=noninteractive apt-get -qy install --reinstall ethtool", timeout=120)
 
 
+@check("and so are metalform's own package and its manual pages")
+def own_package():
+    # Of the distribution that is not older than this machine's, whose C library the program needs.
+    shell(MASTER, "DEBIAN_FRONTEND=noninteractive apt-get -qy install metalform", timeout=120)
+    expect("metalform " in succeed(MASTER, "/usr/bin/metalform", "--version"), "it does not run")
+    succeed(MASTER, "test", "-s", "/usr/share/man/man1/metalform-deploy-node.1.gz")
+    shell(MASTER, "DEBIAN_FRONTEND=noninteractive apt-get -qy purge metalform", timeout=120)
+
+
 @check("and a worker that was deployed before comes, and runs such a pod")
 def prepared_comes():
     lab("power-on", PREPARED)

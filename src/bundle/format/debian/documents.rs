@@ -7,7 +7,6 @@ use std::io;
 use jiff::Timestamp;
 
 use crate::bundle::SOURCE_DATE_EPOCH;
-use crate::bundle::component::PackageComponent;
 use crate::bundle::format::copyright::copyright;
 use crate::bundle::format::gzip::gzip;
 use crate::bundle::format::{MAINTAINER, PackageBuild};
@@ -22,7 +21,7 @@ pub(super) fn documents(build: &PackageBuild<'_>) -> io::Result<BTreeMap<String,
     Ok(BTreeMap::from([
         (format!("{directory}/changelog.gz"), gzip(changelog(build).as_bytes())?),
         (format!("{directory}/copyright"), copyright(build.component).into_bytes()),
-        (format!("/usr/share/lintian/overrides/{name}"), overrides(build.package).into_bytes()),
+        (format!("/usr/share/lintian/overrides/{name}"), overrides(build).into_bytes()),
     ]))
 }
 
@@ -38,11 +37,15 @@ fn changelog(build: &PackageBuild<'_>) -> String {
 }
 
 /// Each with its reason.
-fn overrides(package: &PackageComponent) -> String {
+fn overrides(build: &PackageBuild<'_>) -> String {
+    let PackageBuild { package, libraries, .. } = build;
     let name = &package.name;
-    let mut text = format!(
-        "# Go links statically: the package is the same for every release of Debian.\n{name}: statically-linked-binary\n"
-    );
+    let mut text = String::new();
+    if libraries.is_empty() {
+        text.push_str(&format!(
+            "# Go links statically: the package is the same for every release of Debian.\n{name}: statically-linked-binary\n"
+        ));
+    }
     if package.files.keys().any(|path| path.starts_with("/opt/")) {
         text.push_str(&format!(
             "# Where container runtimes and upstream's own package have the plugins.\n{name}: dir-or-file-in-opt\n"

@@ -1,5 +1,6 @@
-//! Building Debian packages of static binaries: the same inputs give the same bytes.
+//! Building Debian packages of binaries: the same inputs give the same bytes.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +12,7 @@ use super::documents::documents;
 use super::{DebianError, file_name};
 use crate::bundle::SOURCE_DATE_EPOCH;
 use crate::bundle::format::{MAINTAINER, PackageBuild};
+use crate::bundle::libraries::{Libraries, latest};
 use crate::bundle::program;
 
 /// Builds the package in the directory `into`; `work` is an empty directory.
@@ -50,8 +52,7 @@ fn lay_out(build: &PackageBuild<'_>, work: &Path) -> io::Result<u64> {
         size += fs::copy(binaries.join(binary), &path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
     }
-    let texts = package.texts.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes()));
-    for (path, text) in texts.chain(documents(build)?) {
+    for (path, text) in build.texts()?.into_iter().chain(documents(build)?) {
         let path = place(&path)?;
         size += text.len() as u64;
         fs::write(&path, text)?;
@@ -79,6 +80,24 @@ fn open_directories(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The packages of the C library and of GCC's, which have no versioned names, in the versions that have the symbols. Those of
+/// other libraries are named in the component list.
+fn library_packages(libraries: &Libraries) -> Vec<String> {
+    let of_c = |(name, versions): (&String, &BTreeSet<String>)| {
+        let glibc = latest(versions, "GLIBC_").map(|version| ("libc6", version));
+        let gcc = || latest(versions, "GCC_").map(|version| ("libgcc-s1", version));
+        glibc.or_else(|| gcc().filter(|_| name.starts_with("libgcc_s.")))
+    };
+    let mut packages: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for (package, version) in libraries.iter().filter_map(of_c) {
+        packages.entry(package).or_default().insert(version);
+    }
+    let relation = |(package, versions): (&str, BTreeSet<String>)| {
+        latest(&versions, "").map(|version| format!("{package} (>= {version})"))
+    };
+    packages.into_iter().filter_map(relation).collect()
+}
+
 /// A control file (deb-control(5)); `kibibytes` is the installed size.
 fn control(build: &PackageBuild<'_>, kibibytes: u64) -> String {
     let PackageBuild { component, package, architecture, .. } = build;
@@ -89,8 +108,9 @@ fn control(build: &PackageBuild<'_>, kibibytes: u64) -> String {
         component.version,
         architecture.as_str()
     );
+    let depends = package.depends.iter().cloned().chain(library_packages(build.libraries)).collect();
     let relations = [
-        ("Depends", &package.depends),
+        ("Depends", &depends),
         ("Provides", &package.provides),
         ("Conflicts", &package.conflicts),
         ("Replaces", &package.replaces),
@@ -138,6 +158,11 @@ mod tests {
                 package: &component.packages[0],
                 architecture: Architecture::Amd64,
                 binaries: &binaries,
+                libraries: &Libraries::new(),
+                documents: &BTreeMap::from([(
+                    "/usr/share/man/man1/tool.1".to_owned(),
+                    ".TH tool 1\n".to_owned(),
+                )]),
             };
             build(&request, &work, &into).await.unwrap();
             made.push(fs::read(into.join("tool_1.2.3_amd64.deb")).unwrap());
@@ -149,10 +174,35 @@ mod tests {
         .await
         .unwrap();
         let listing = String::from_utf8(listing).unwrap();
-        for line in
-            ["-rwxr-xr-x root/root", "./opt/tool/bin/tool", "-rw-r--r-- root/root", "drwxr-xr-x root/root"]
-        {
+        for line in [
+            "-rwxr-xr-x root/root",
+            "./opt/tool/bin/tool",
+            "-rw-r--r-- root/root",
+            "drwxr-xr-x root/root",
+            "/man1/tool.1.gz",
+        ] {
             assert!(listing.contains(line), "{listing}");
+        }
+    }
+
+    #[test]
+    fn a_package_depends_on_the_libraries_that_have_the_symbols() {
+        let libraries = |text: &str| -> Libraries {
+            let lines = text.split("; ").filter_map(|line| line.split_once(": "));
+            let versions = |text: &str| text.split(' ').map(str::to_owned).collect();
+            lines.map(|(name, text)| (name.to_owned(), versions(text))).collect()
+        };
+        let cases = [
+            ("", ""),
+            ("libc.so.6: GLIBC_2.4 GLIBC_2.34", "libc6 (>= 2.34)"),
+            (
+                "ld-linux-x86-64.so.2: GLIBC_2.3; libc.so.6: GLIBC_2.17; libgcc_s.so.1: GCC_3.0 GCC_4.2.0; libm.so.6: GLIBC_2.29",
+                "libc6 (>= 2.29), libgcc-s1 (>= 4.2.0)",
+            ),
+            ("libother.so.1: OTHER_1.0 GCC_3.0", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(library_packages(&libraries(text)).join(", "), expected, "{text}");
         }
     }
 }

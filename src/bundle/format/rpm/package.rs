@@ -1,4 +1,4 @@
-//! Building RPM packages of static binaries: the same inputs give the same bytes.
+//! Building RPM packages of binaries: the same inputs give the same bytes.
 //!
 //! As Debian's, they have no scripts: metalform enables and restarts the services of hosts, and systemd's own package
 //! reloads units on RPM systems (its file triggers). They are not signed themselves: a repository's signed index has
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use rpm::{BuildConfig, CompressionWithLevel, FileOptions, PackageBuilder, Timestamp};
+use rpm::{BuildConfig, CompressionWithLevel, Dependency, FileOptions, PackageBuilder, Timestamp};
 
 use super::{RpmError, relation};
 use crate::bundle::SOURCE_DATE_EPOCH;
@@ -22,7 +22,7 @@ const RELEASE: &str = "1";
 
 /// Directories that the distribution's packages own (`filesystem` and `systemd` of Enterprise Linux 9). A package owns
 /// every other directory of its files, so that it is removed with the last of them.
-const SHARED: [&str; 17] = [
+const SHARED: [&str; 20] = [
     "/",
     "/etc",
     "/etc/systemd",
@@ -37,8 +37,11 @@ const SHARED: [&str; 17] = [
     "/usr/sbin",
     "/usr/share",
     "/usr/share/doc",
+    "/usr/share/bash-completion",
+    "/usr/share/bash-completion/completions",
     "/usr/share/licenses",
     "/usr/share/man",
+    "/usr/share/man/man1",
     "/var/lib",
 ];
 
@@ -98,6 +101,9 @@ fn described(build: &PackageBuild<'_>) -> Result<PackageBuilder, RpmError> {
     for relation in &package.depends {
         builder.requires(relation::required(relation)?);
     }
+    for library in libraries(build) {
+        builder.requires(library);
+    }
     for relation in &package.provides {
         builder.provides(relation::provided(relation, &evr)?);
     }
@@ -110,6 +116,16 @@ fn described(build: &PackageBuild<'_>) -> Result<PackageBuilder, RpmError> {
     Ok(builder)
 }
 
+/// The shared libraries, as rpmbuild finds them on 64-bit architectures: `libc.so.6(GLIBC_2.34)(64bit)`.
+fn libraries(build: &PackageBuild<'_>) -> Vec<Dependency> {
+    let of_library = |(name, versions): (&String, &BTreeSet<String>)| {
+        let versions = versions.iter().map(|version| format!("{name}({version})(64bit)"));
+        let names = std::iter::once(format!("{name}()(64bit)")).chain(versions);
+        names.map(Dependency::any).collect::<Vec<_>>()
+    };
+    build.libraries.iter().flat_map(of_library).collect()
+}
+
 fn add_files(builder: &mut PackageBuilder, build: &PackageBuild<'_>) -> Result<(), rpm::Error> {
     let mut directories = BTreeSet::new();
     let mut file = |path: &str, mode: u16| {
@@ -120,10 +136,14 @@ fn add_files(builder: &mut PackageBuilder, build: &PackageBuild<'_>) -> Result<(
     for (path, binary) in &build.package.files {
         builder.with_file(build.binaries.join(binary), file(path, 0o755))?;
     }
-    for (path, text) in &build.package.texts {
-        let options = file(path, 0o644);
-        let options = if path.starts_with("/etc/") { options.config().noreplace() } else { options };
-        builder.with_file_contents(text.as_bytes(), options)?;
+    for (path, text) in build.texts()? {
+        let options = file(&path, 0o644);
+        let options = match &path {
+            path if path.starts_with("/etc/") => options.config().noreplace(),
+            path if path.starts_with("/usr/share/man/") => options.doc(),
+            _ => options,
+        };
+        builder.with_file_contents(text, options)?;
     }
     for (path, text) in licenses(build) {
         builder.with_file_contents(text.as_bytes(), file(&path, 0o644).license())?;
@@ -194,6 +214,11 @@ packages:
             package: &component.packages[0],
             architecture: Architecture::Arm64,
             binaries: binaries.path(),
+            libraries: &BTreeMap::from([("libc.so.6".to_owned(), BTreeSet::from(["GLIBC_2.34".to_owned()]))]),
+            documents: &BTreeMap::from([(
+                "/usr/share/man/man1/tool.1".to_owned(),
+                ".TH tool 1\n".to_owned(),
+            )]),
         };
         build(&request, into).await.unwrap();
         rpm::Package::open(into.join("tool-1.2.3~rc.1-1.aarch64.rpm")).unwrap()
@@ -220,6 +245,7 @@ packages:
                 "/usr/share/licenses/tool 40755 root:root",
                 "/usr/share/licenses/tool/LICENSE 100644 root:root",
                 "/usr/share/licenses/tool/copyright 100644 root:root",
+                "/usr/share/man/man1/tool.1.gz 100644 root:root",
             ]
         );
         assert!(files.iter().all(|file| u64::from(u32::from(file.modified_at())) == SOURCE_DATE_EPOCH));
@@ -229,7 +255,13 @@ packages:
         };
         assert_eq!(
             texts(metadata.get_requires()),
-            ["(mta or exim)", "config(tool) = 1.2.3~rc.1-1", "conntrack-tools"]
+            [
+                "(mta or exim)",
+                "config(tool) = 1.2.3~rc.1-1",
+                "conntrack-tools",
+                "libc.so.6()(64bit)",
+                "libc.so.6(GLIBC_2.34)(64bit)"
+            ]
         );
         assert_eq!(texts(metadata.get_conflicts()), ["oldtool"]);
         assert_eq!(texts(metadata.get_obsoletes()), ["oldtool < 1.2.3~rc.1-1"]);
