@@ -6,6 +6,8 @@
 mod deb_tools;
 #[path = "bundle/dnf.rs"]
 mod dnf;
+#[path = "bundle/dnf_host.rs"]
+mod dnf_host;
 #[path = "bundle/own_package.rs"]
 mod own_package;
 #[path = "bundle/rpm_bundle.rs"]

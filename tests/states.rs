@@ -369,7 +369,8 @@ fn of_another_node_the_mirrors_and_the_proxy_are_touched() {
 #[test]
 fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {
     let texts = texts();
-    for text in texts["template:/etc/bird/bird.conf"].keys() {
+    let places = ["template:/etc/bird/bird.conf", "template:/etc/bird.conf"];
+    for text in places.iter().flat_map(|place| texts[*place].keys()) {
         for line in [
             "authentication mac;",
             "password \"5ec4e7\" { algorithm hmac sha256; };",

@@ -155,8 +155,12 @@ fn unmet_needs(bundle: &Bundle, needs: &BTreeMap<BundleNeed, String>) -> BTreeSe
         let missing: Vec<String> = match need {
             BundleNeed::Image(name) if images.contains_key(name) => Vec::new(),
             BundleNeed::Image(name) => vec![format!("image {name}")],
-            BundleNeed::Package(name) => {
-                let without = packages.iter().filter(|(_, packages)| !packages.contains_key(name));
+            BundleNeed::Package { name, format } => {
+                let asks = |platform: &Platform| {
+                    format.is_none() || *format == platform.distribution.package_format()
+                };
+                let without =
+                    packages.iter().filter(|(of, packages)| asks(of) && !packages.contains_key(name));
                 without.map(|(platform, _)| format!("package {name} for {platform}")).collect()
             }
         };

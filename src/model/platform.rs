@@ -147,7 +147,12 @@ impl Distribution {
 impl PackageFormat {
     /// The package format of a host's operating system; `None` for an unsupported family.
     pub fn of(os: &Os) -> Option<Self> {
-        match os.family.as_str() {
+        Self::of_family(&os.family)
+    }
+
+    /// That of a family of operating systems, [`Os::family`].
+    pub fn of_family(family: &str) -> Option<Self> {
+        match family {
             "debian" => Some(Self::Deb),
             "redhat" => Some(Self::Rpm),
             _ => None,

@@ -9,6 +9,7 @@ use regex::Regex;
 use super::library::Library;
 use super::location::Position;
 use super::tree::Tree;
+use crate::model::platform::PackageFormat;
 use crate::resource::contract::kind::Kind;
 
 /// Something that a bundle must have.
@@ -17,7 +18,12 @@ pub enum BundleNeed {
     /// `cluster.images.NAME`.
     Image(String),
     /// `cluster.packages.NAME`, or a resource of the kind `package`.
-    Package(String),
+    Package {
+        /// In the repository.
+        name: String,
+        /// Of the hosts that ask for it; `None` is all of them.
+        format: Option<PackageFormat>,
+    },
 }
 
 /// A constant name: a computed one cannot be known here, and `the_shipped_tree_names_what_it_asks_for` finds it.
@@ -26,8 +32,14 @@ static ASKED: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is a regular expression")
 });
 
-/// What the tree asks for, each with the first place that does: `states/etcd.yaml:15`. A package whose resource has a
-/// condition is not asked of every bundle, and is left out.
+/// The family of operating systems, as the whole condition of a resource.
+static FAMILY: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"^\s*facts\.os\.family\s*==\s*["'](debian|redhat)["']\s*$"#)
+        .expect("the pattern is a regular expression")
+});
+
+/// What the tree asks for, each with the first place that does: `states/etcd.yaml:15`. A package whose resource has
+/// another condition than the family of operating systems is not asked of every bundle, and is left out.
 pub fn bundle_needs(tree: &Tree, library: &Library) -> BTreeMap<BundleNeed, String> {
     let mut needs = BTreeMap::new();
     let states = tree.states().map(|(path, text)| (format!("states/{path}"), text));
@@ -40,20 +52,33 @@ pub fn bundle_needs(tree: &Tree, library: &Library) -> BTreeMap<BundleNeed, Stri
     }
     for file in library.files.values() {
         let packages = file.resources.iter().filter(|resource| resource.kind.value == Ok(Kind::Package));
-        for resource in packages.filter(|resource| resource.when.is_none() && resource.each.is_none()) {
+        for resource in packages.filter(|resource| resource.each.is_none()) {
+            let Some(format) = format(resource.when.as_ref().map(|when| when.value.as_str())) else {
+                continue;
+            };
             let place = || format!("states/{}.yaml:{}", file.name, resource.name.at.line);
-            needs.entry(BundleNeed::Package(resource.name.value.clone())).or_insert_with(place);
+            let name = resource.name.value.clone();
+            needs.entry(BundleNeed::Package { name, format }).or_insert_with(place);
         }
     }
     needs
+}
+
+/// Of the hosts that a condition selects; `None` where that is not known here.
+fn format(when: Option<&str>) -> Option<Option<PackageFormat>> {
+    let Some(when) = when else { return Some(None) };
+    let family = FAMILY.captures(when)?;
+    Some(PackageFormat::of_family(family.get(1)?.as_str()))
 }
 
 fn asked(text: &str) -> impl Iterator<Item = (usize, BundleNeed)> {
     ASKED.captures_iter(text).filter_map(|found| {
         let (whole, kind) = (found.get(0)?, found.get(1)?);
         let name = found.get(2).or_else(|| found.get(3))?.as_str().to_owned();
-        let need =
-            if kind.as_str() == "images" { BundleNeed::Image(name) } else { BundleNeed::Package(name) };
+        let need = match kind.as_str() {
+            "images" => BundleNeed::Image(name),
+            _ => BundleNeed::Package { name, format: None },
+        };
         Some((whole.start(), need))
     })
 }
@@ -62,19 +87,39 @@ fn asked(text: &str) -> impl Iterator<Item = (usize, BundleNeed)> {
 mod tests {
     use super::*;
 
+    fn package(name: &str, format: Option<PackageFormat>) -> BundleNeed {
+        BundleNeed::Package { name: name.to_owned(), format }
+    }
+
+    #[test]
+    fn a_condition_is_the_family_or_not_known() {
+        let cases = [
+            (None, Some(None)),
+            (Some("facts.os.family == \"debian\""), Some(Some(PackageFormat::Deb))),
+            (Some("facts.os.family=='redhat'"), Some(Some(PackageFormat::Rpm))),
+            (Some("facts.os.family == \"redhat\" and not facts.container"), None),
+            (Some("not facts.container"), None),
+        ];
+        for (when, expected) in cases {
+            assert_eq!(format(when), expected, "{when:?}");
+        }
+    }
+
     #[test]
     fn names_are_found_in_each_form() {
         let text = "a: {{ cluster.images.etcd }}\nb: {{ cluster.packages['kube-proxy'] }} {{ cluster.images[ \"a-b\" ] }}";
         let found: Vec<_> = asked(text).map(|(_, need)| need).collect();
         let image = |name: &str| BundleNeed::Image(name.to_owned());
-        assert_eq!(found, [image("etcd"), BundleNeed::Package("kube-proxy".to_owned()), image("a-b")]);
+        assert_eq!(found, [image("etcd"), package("kube-proxy", None), image("a-b")]);
     }
 
     #[test]
     fn the_shipped_tree_names_what_it_asks_for() {
         let tree = Tree::embedded();
         let needs = bundle_needs(&tree, &Library::read(&tree).unwrap());
-        assert_eq!(needs[&BundleNeed::Package("haproxy".to_owned())], "states/node-packages.yaml:23");
+        assert!(needs[&package("haproxy", None)].starts_with("states/node-packages.yaml:"), "{needs:?}");
+        let bird = [("bird2", PackageFormat::Deb), ("bird", PackageFormat::Rpm)];
+        assert!(bird.iter().all(|(name, of)| needs.contains_key(&package(name, Some(*of)))), "{needs:?}");
         assert!(needs.contains_key(&BundleNeed::Image("kube-apiserver".to_owned())), "{needs:?}");
         for (path, text) in tree.states().chain(tree.templates()) {
             let mentioned = text.matches("cluster.images").count() + text.matches("cluster.packages").count();

@@ -110,10 +110,14 @@ fn alternatives(kind: Kind) -> Vec<(&'static str, Value)> {
     let (name, _) = whole(kind);
     let fields = match kind {
         Kind::HostEntry => return vec![("mirror.example", json!({"addresses": ["10.0.0.1"]}))],
-        Kind::PackageRepository => vec![json!({
-            "format": "rpm", "uri": "https://a.example/", "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
-            "signed_index": false,
-        })],
+        Kind::PackageRepository => ["signed_index", "signed_packages"]
+            .map(|unsigned| {
+                json!({
+                    "format": "rpm", "uri": "https://a.example/", "key": "-----BEGIN PGP PUBLIC KEY BLOCK-----",
+                    unsigned: false,
+                })
+            })
+            .into(),
         Kind::Reboot => vec![json!({"only_if_changed": ["file:/a"]})],
         Kind::Wait => vec![json!({"port": "a:1"}), json!({"file": "/a"})],
         _ => Vec::new(),

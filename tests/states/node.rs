@@ -7,8 +7,10 @@ use metalform::engine::Desired;
 use metalform::engine::states::HostStates;
 use metalform::etcd::member::{Health, Member, Membership};
 use metalform::model::api_contract::{API_SERVER, SSH_HOST};
+use metalform::model::cluster::Repository;
 use metalform::model::facts::Facts;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec, NodeTaints, Taint};
+use metalform::model::platform::PackageFormat;
 use metalform::model::role::Role;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::inputs::NodeInputs;
@@ -19,7 +21,8 @@ use metalform::render::{Value, values_of};
 use metalform::resource;
 use metalform::state::{Compiled, Library, StateName, compile};
 
-const FLAVOURS: [&str; 3] = ["debian-12-machine", "debian-13-container", "debian-13-machine"];
+const FLAVOURS: [&str; 4] =
+    ["debian-12-machine", "debian-13-container", "debian-13-machine", "rocky-9-machine"];
 
 /// Roles, and the name of the combination in snapshots.
 const NODES: [(&str, &[Role]); 7] = [
@@ -89,6 +92,12 @@ fn inputs(goal: NodeGoal, facts: Facts, joined: bool) -> NodeInputs {
     }
 }
 
+/// The same repository for a host with dnf.
+fn rpm_repository(of: &Repository) -> Repository {
+    let uri = of.uri.replace("/apt", "/rpm/rocky-9-amd64");
+    Repository { format: PackageFormat::Rpm, uri, suite: String::new(), key: of.key.clone() }
+}
+
 /// A node on a sort of host.
 pub struct Node {
     pub flavour: &'static str,
@@ -112,7 +121,10 @@ impl Node {
 
     pub fn values(&self, layer: &Layer, joined: bool) -> Value {
         let goal = crate::given::goal("node", &self.roles);
-        let (facts, cluster) = (crate::given::facts(self.flavour), crate::cluster_values::cluster());
+        let (facts, mut cluster) = (crate::given::facts(self.flavour), crate::cluster_values::cluster());
+        if facts.os.family == "redhat" {
+            cluster.repository = rpm_repository(&cluster.repository);
+        }
         let taint = Taint {
             key: "node-role.kubernetes.io/infra".to_owned(),
             value: String::new(),

@@ -29,7 +29,8 @@ pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     let make = [format!("no_dangling_link {paths}"), format!("mkdir -p -m 0700 -- {paths}")];
     let chown = owners.into_iter().map(|(owner, paths)| format!("chown -h -- {owner} {}", quote_all(paths)));
     let chmod = modes.into_iter().map(|(mode, paths)| format!("chmod -- {mode:04o} {}", quote_all(paths)));
-    safe.chain(make).chain(chown).chain(chmod).collect()
+    let label = [format!("label {paths}")];
+    safe.chain(make).chain(chown).chain(chmod).chain(label).collect()
 }
 
 /// Commands that enable all services of `tasks` and apply `verb`, to be joined by `&&`.

@@ -45,7 +45,7 @@ bring() {
     {
         fetch "$2$$" "$6" "$7" "$8" &&
             chown -h -- "$4" "$2$$" && chmod -- "$5" "$2$$" &&
-            sync -- "$2$$" && mv -fT -- "$2$$" "$3"
+            sync -- "$2$$" && mv -fT -- "$2$$" "$3" && label "$3"
     } || {
         set -- "$?" "$2$$"
         rm -f -- "$2"
@@ -57,7 +57,8 @@ bring() {
 unpack() {
     [ -d "$1" ] || mkdir -p -- "$1" || return
     remove_trees "$2"
-    unpack_beside "$2$$" "$4" "$5" "$6" "$7" "$8" "$9" "${10}" && exchange "$2$$.new" "$3" "$2$$.old"
+    unpack_beside "$2$$" "$4" "$5" "$6" "$7" "$8" "$9" "${10}" && exchange "$2$$.new" "$3" "$2$$.old" &&
+        label -R "$3"
     set -- "$?" "$2"
     remove_trees "$2"
     return "$1"

@@ -16,6 +16,11 @@ sweep() {
     done
 }
 
+# paths, after -R with what is below; where SELinux is enabled, each gets the context that the policy has for it. What is new has that of its directory.
+label() {
+    if [ -e /sys/fs/selinux/enforce ] && [ "$(id -u)" = 0 ]; then restorecon "$@"; fi
+}
+
 # bytes, directory, start of the temporary name, path, owner:group, mode
 put() {
     [ -d "$2" ] || mkdir -p -- "$2" || return
@@ -25,7 +30,7 @@ put() {
         (umask 077 && set -C && head -c "$1" <&3 >"$3$$") &&
             arrived "$1" "$3$$" &&
             chown -h -- "$5" "$3$$" && chmod -- "$6" "$3$$" &&
-            sync -- "$3$$" && mv -fT -- "$3$$" "$4"
+            sync -- "$3$$" && mv -fT -- "$3$$" "$4" && label "$4"
     } || {
         set -- "$?" "$3$$"
         rm -f -- "$2"
@@ -43,7 +48,7 @@ arrived() {
 link() {
     [ -d "$1" ] || mkdir -p -- "$1" || return
     sweep "$2"
-    { ln -s -- "$4" "$2$$" && mv -fT -- "$2$$" "$3"; } || {
+    { ln -s -- "$4" "$2$$" && mv -fT -- "$2$$" "$3" && label "$3"; } || {
         set -- "$?" "$2$$"
         rm -f -- "$2"
         return "$1"
@@ -56,7 +61,7 @@ request() {
         [ -d "$1" ] || mkdir -p -- "$1" || return
         sweep "$2"
         (umask 077 && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$2$$") &&
-            chown -h -- "$4" "$2$$" && sync -- "$2$$" && mv -fT -- "$2$$" "$3" || return
+            chown -h -- "$4" "$2$$" && sync -- "$2$$" && mv -fT -- "$2$$" "$3" && label "$3" || return
     fi
     chown -h -- "$4" "$3" && chmod 0600 -- "$3" && openssl req -new -sha256 -key "$3" -subj "$5"
 }
@@ -65,4 +70,4 @@ request() {
 set_access() { chown -h -- "$2" "$1" && chmod -- "$3" "$1"; }
 
 # path, owner:group, mode
-make_directory() { mkdir -p -m "$3" -- "$1" && set_access "$@"; }
+make_directory() { mkdir -p -m "$3" -- "$1" && set_access "$@" && label "$1"; }

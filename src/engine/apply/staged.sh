@@ -43,6 +43,6 @@ place() {
     eval "staged=\$f$1"
     case $staged in
         "$log.files/"*) within "$3" "$4" 3<"$staged" ;;
-        *) mv -fT -- "$staged" "$2" ;;
+        *) mv -fT -- "$staged" "$2" && label "$2" ;;
     esac
 }

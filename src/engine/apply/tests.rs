@@ -465,6 +465,38 @@ fn a_mount_comes_as_fstab_says_and_who_holds_it_is_named() {
     assert!(message.contains("it is held by process "), "{message}");
 }
 
+/// restorecon's part is played by a script that notes its arguments; a file says whether SELinux is enabled.
+#[test]
+fn what_is_new_gets_its_context_where_selinux_is_enabled() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::create_dir(at("bin")).unwrap();
+    let note = format!("for path; do echo \"${{path#{}}}\"; done >>{}", at(""), at("seen"));
+    executable(&dir.path().join("bin/restorecon"), &note);
+    executable(&dir.path().join("bin/id"), "echo 0");
+    let directory = |name: &str| Step::MakeDirectory { path: at(name), access: access(dir.path(), 0o700) };
+    let link = Step::Symlink { path: at("link"), target: "file".into() };
+    let steps = [
+        directory("a"),
+        directory("b"),
+        write(dir.path(), "file", b"x"),
+        write(dir.path(), "other", b"y"),
+        link,
+    ];
+    for shell in shells() {
+        for (enabled, expected) in [(true, "a b file other link"), (false, "")] {
+            let mark = if enabled { at("bin") } else { at("absent") };
+            fs::write(at("seen"), "").unwrap();
+            let mut program = with_commands(&dir.path().join("bin"), &steps);
+            program.script = program.script.replace("/sys/fs/selinux/enforce", &mark);
+            let output = run(shell, &program);
+            assert_eq!(ProgressSummary::of(&nonce(), &output.stdout).failed, None, "{shell}");
+            let seen = fs::read_to_string(at("seen")).unwrap();
+            assert_eq!(seen.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{shell}");
+        }
+    }
+}
+
 #[test]
 fn directories_access_and_removal() {
     let dir = tempfile::tempdir().unwrap();

@@ -32,7 +32,13 @@ pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "signed_index",
         FieldType::Boolean,
-        "With rpm: whether the index is signed as the packages are, true by default. With deb it always is.",
+        "With rpm: whether the index is signed with the key, true by default. With deb it always is.",
+    ),
+    FieldSpec::optional(
+        "signed_packages",
+        FieldType::Boolean,
+        "With rpm: whether each package is signed with the key, true by default; a signed index has their digests. With deb \
+         none is.",
     ),
     FieldSpec::optional(
         "ca",

@@ -185,6 +185,8 @@ fn epoch() -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::bundle::component::Component;
 

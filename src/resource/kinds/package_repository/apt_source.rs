@@ -16,8 +16,10 @@ pub fn layout(name: &str) -> SourceLayout {
 }
 
 pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, FieldError> {
-    if fields.has("signed_index") {
-        return Err(fields.invalid("signed_index", "requires format rpm"));
+    for field in ["signed_index", "signed_packages"] {
+        if fields.has(field) {
+            return Err(fields.invalid(field, "requires format rpm"));
+        }
     }
     if !fields.has("suite") {
         return Err(fields.invalid("suite", "required with format deb"));

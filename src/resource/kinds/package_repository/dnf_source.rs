@@ -34,10 +34,14 @@ pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, Field
         None => String::new(),
     };
     let id = layout.source.rsplit('/').next().and_then(|file| file.strip_suffix(".repo")).unwrap_or_default();
-    let signed_index = u8::from(fields.boolean("signed_index", true));
+    let [index, packages] = ["signed_index", "signed_packages"].map(|field| fields.boolean(field, true));
+    if !index && !packages {
+        return Err(fields.invalid("signed_packages", "required without signed_index"));
+    }
+    let [signed_index, signed_packages] = [index, packages].map(u8::from);
     let key = &layout.key;
     let source = format!(
-        "[{id}]\nname={id}\nbaseurl={uri}\nenabled=1\ngpgcheck=1\nrepo_gpgcheck={signed_index}\n\
+        "[{id}]\nname={id}\nbaseurl={uri}\nenabled=1\ngpgcheck={signed_packages}\nrepo_gpgcheck={signed_index}\n\
          gpgkey=file://{key}\n{ca}"
     );
     Ok(Texts { source, ca: None })

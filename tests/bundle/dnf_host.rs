@@ -1,0 +1,138 @@
+//! The engine on a host with dnf: the real one, in a copy of this machine's root whose changes are in memory.
+
+use std::fs;
+use std::path::Path;
+
+use tokio::process::Command;
+
+use super::TestRun;
+use super::rpm_bundle::{KUBELET, PACKAGE, ROCKY, key, run, signatures};
+use metalform::bundle::component_build::SourceMode;
+
+/// Makes the root, becomes root in it if it is not, and runs what follows as a host of the Red Hat family: without dpkg, with
+/// one package source of its own. `$1` is an empty directory.
+const HOST: &str = r#"
+set -eu
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+for directory in proc sys dev; do mount --rbind "/$directory" "$1/root/$directory"; done
+rm -rf "$1/root/usr/bin/dpkg-query" "$1/root/var/lib/rpm" "$1/root/etc/yum.repos.d"
+mkdir "$1/root/etc/yum.repos.d"
+printf 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n' >"$1/root/usr/lib/os-release"
+printf '[baseos]\nname=baseos\nbaseurl=http://192.0.2.1/\n' >"$1/root/etc/yum.repos.d/baseos.repo"
+exec chroot "$1/root" sh -euc "$2" sh
+"#;
+
+/// `WORK`, `METALFORM` and `PACKAGE` are replaced. Each line that begins with `== ` is a step.
+const STEPS: &str = r#"
+apply() { METALFORM apply --quiet --local --roster WORK/roster.yaml --on node-1 --tree "WORK/$1" host | sed 's/  [0-9.]* m\{0,1\}s$//'; }
+kubelet() { rpm -q kubelet || true; grep -c '^kubelet-' /etc/dnf/plugins/versionlock.list || true; }
+echo '== the repository becomes the only one, and a version is installed and held'
+apply one; kubelet; ls /etc/yum.repos.d; test -x /usr/bin/kubelet
+echo '== nothing is changed again'
+apply one
+echo '== what is held is not updated with the system'
+dnf -q -y upgrade; kubelet
+echo '== the next version'
+apply two; kubelet
+echo '== and back'
+apply one; kubelet
+echo '== a package that was altered is refused'
+printf x >>WORK/next/PACKAGE
+METALFORM apply --quiet --local --roster WORK/roster.yaml --on node-1 --tree WORK/two host 2>&1 | grep -o -i 'checksum' | head -n 1
+kubelet
+echo '== without it all is as before'
+apply none; kubelet; ls /etc/yum.repos.d /etc/pki/rpm-gpg
+"#;
+
+const EXPECTED: &str = "\
+== the repository becomes the only one, and a version is installed and held
+node-1: changed=2 unchanged=0
+kubelet-1.35.4-1.x86_64
+1
+baseos.repo.metalform-disabled
+metalform-rpm.repo
+== nothing is changed again
+node-1: changed=0 unchanged=2
+== what is held is not updated with the system
+kubelet-1.35.4-1.x86_64
+1
+== the next version
+node-1: changed=1 unchanged=1
+kubelet-1.35.5-1.x86_64
+1
+== and back
+node-1: changed=1 unchanged=1
+kubelet-1.35.4-1.x86_64
+1
+== a package that was altered is refused
+checksum
+kubelet-1.35.4-1.x86_64
+1
+== without it all is as before
+node-1: changed=2 unchanged=0
+package kubelet is not installed
+0
+/etc/pki/rpm-gpg:
+
+/etc/yum.repos.d:
+baseos.repo
+";
+
+/// A tree with one state; `ensure` is that of both of its resources.
+fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
+    let armor = key(1).public_armor().unwrap();
+    let indented: String = armor.lines().map(|line| format!("      {line}\n")).collect();
+    let package = format!("  - package: kubelet\n    ensure: {ensure}\n{version}");
+    let repository = format!(
+        "  - package_repository: metalform-rpm\n    ensure: {ensure}\n    format: rpm\n    uri: {uri}\n    \
+         signed_packages: false\n    exclusive: true\n    key: |\n{indented}"
+    );
+    // What is absent is removed in the other order.
+    let resources = if ensure == "absent" { [package, repository] } else { [repository, package] };
+    fs::create_dir_all(at.join("states")).unwrap();
+    fs::create_dir_all(at.join("templates")).unwrap();
+    let text = format!("about: The kubelet from a bundle.\nresources:\n{}", resources.concat());
+    fs::write(at.join("states/host.yaml"), text).unwrap();
+}
+
+/// A bundle with this version, signed, below a directory.
+async fn repository(work: &Path, name: &str, version: &str) -> String {
+    let bundle = TestRun::of_systems(ROCKY).await;
+    let said = bundle.build(&KUBELET.replace("1.35.4", version), SourceMode::Release).await;
+    assert!(said.contains("bundle written"), "{said}");
+    for (path, signed) in signatures(&bundle, &key(1)) {
+        fs::write(bundle.output().join(path), signed).unwrap();
+    }
+    let at = work.join(name);
+    let (copied, said) = run(Command::new("cp").arg("-a").arg(bundle.output()).arg(&at)).await;
+    assert!(copied, "{said}");
+    format!("file://{}/rpm/rocky-9-amd64", at.display())
+}
+
+#[tokio::test]
+async fn packages_of_a_host_with_dnf_are_those_of_the_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path();
+    fs::create_dir(work.join("host")).unwrap();
+    fs::write(work.join("roster.yaml"), "hosts: {node-1: }\n").unwrap();
+    let (first, next) = (repository(work, "first", "1.35.4").await, repository(work, "next", "1.35.5").await);
+    let held = |version: &str| format!("    version: {version}\n    hold: true\n");
+    write_tree(&work.join("one"), &first, (&held("1.35.4-1"), "present"));
+    write_tree(&work.join("two"), &next, (&held("1.35.5-1"), "present"));
+    write_tree(&work.join("none"), &first, ("", "absent"));
+
+    let steps = STEPS
+        .replace("PACKAGE", &PACKAGE.trim_start_matches('/').replace("1.35.4", "1.35.5"))
+        .replace("WORK", work.to_str().unwrap())
+        .replace("METALFORM", env!("CARGO_BIN_EXE_metalform"));
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    if !rustix::process::geteuid().is_root() {
+        command.arg("--map-root-user");
+    }
+    command.args(["sh", "-euc", HOST, "sh"]).arg(work.join("host")).arg(steps);
+    let (_, said) = run(&mut command).await;
+    assert_eq!(said, EXPECTED);
+}
