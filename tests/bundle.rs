@@ -37,6 +37,7 @@ use metalform::bundle::signature;
 use metalform::bundle::verify;
 use metalform::model::bundle_key::BundleKey;
 use metalform::pki::bundle_signature::BundleSigningKey;
+use metalform::pki::openpgp::RepositoryKey;
 use metalform::registry::bundle_images::{self, Loaded};
 
 #[path = "bundle/architectures.rs"]
@@ -60,6 +61,8 @@ struct TestRun {
     architectures: &'static str,
     /// Entries of `operating_systems`.
     systems: &'static str,
+    /// Signs RPM packages.
+    package_key: Option<RepositoryKey>,
 }
 
 impl TestRun {
@@ -76,7 +79,7 @@ impl TestRun {
         };
         let server = serve(Router::new().fallback(answer)).await;
         let directory = tempfile::tempdir().unwrap();
-        let run = Self { directory, shelf, server, architectures: "amd64", systems };
+        let run = Self { directory, shelf, server, architectures: "amd64", systems, package_key: None };
         run.put("/tool", "tool of version one");
         run.put("/tool.sha256", format!("{}  tool\n", Sha256::of(b"tool of version one")));
         run
@@ -122,6 +125,7 @@ impl TestRun {
             cache: self.directory.path().join("cache"),
             source,
             program: OwnProgram::default(),
+            package_key: self.package_key.clone(),
             archive: None,
             pinned: false,
             refresh: false,

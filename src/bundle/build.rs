@@ -22,7 +22,7 @@ use super::download::{DownloadLimits, Downloader, partial_file, system_authoriti
 use super::entry::{self, Draft, Entry, EntryError, EntryPackage};
 use super::event::{BundleEvent, BundleEvents};
 use super::file_records::file_records_with;
-use super::format::{self, CollectionRequest, FormatError};
+use super::format::{self, CollectionRequest, FormatError, RepositoryFormat};
 use super::manifest::{self, Bundle};
 use super::oci_layout;
 use super::origins::Origins;
@@ -34,6 +34,7 @@ use super::sweep::sweep;
 use super::worker_thread::on_worker_thread;
 use crate::model::api_contract::API_VERSION;
 use crate::model::platform::{Architecture, Platform};
+use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 
 /// Part of a bundle's inputs, and not of those of its parts. Changes with what is made of the parts.
 const LAYOUT: &str = "2";
@@ -51,6 +52,8 @@ pub struct BuildRequest {
     pub source: SourceMode,
     /// What a component of metalform itself is made of.
     pub program: OwnProgram,
+    /// Signs RPM packages.
+    pub package_key: Option<RepositoryKey>,
     /// URI of the distribution's archive; `None` for the one that the build machine uses.
     pub archive: Option<String>,
     /// Whether to refuse components that the list has no digests of.
@@ -108,6 +111,9 @@ pub enum BuildError {
     /// The TLS client could not be set up.
     #[error(transparent)]
     Download(#[from] DownloadError),
+    /// The key of packages.
+    #[error(transparent)]
+    PackageKey(OpenPgpError),
     /// The cache could not be used.
     #[error(transparent)]
     Entry(#[from] EntryError),
@@ -210,6 +216,7 @@ async fn components(request: &BuildRequest, events: BundleEvents<'_>) -> Result<
     let builder = |architecture: &Architecture| ComponentBuilder {
         downloader: &downloader,
         program: &request.program,
+        package_key: request.package_key.as_ref(),
         processors: &processors,
         architecture: *architecture,
         is_one_of_several: request.list.architectures.len() > 1,
@@ -326,8 +333,10 @@ fn packages_inputs(system: &OperatingSystem, platform: &Platform, archive: Optio
 }
 
 fn inputs(request: &BuildRequest) -> Sha256 {
-    let text = serde_json::to_vec(&(super::BUILDER, LAYOUT, &request.list, request.source, &request.archive))
-        .expect("plain data with string keys can be serialised");
+    let key = request.package_key.as_ref().map(RepositoryKey::fingerprint);
+    let text =
+        serde_json::to_vec(&(super::BUILDER, LAYOUT, &request.list, request.source, &request.archive, key))
+            .expect("plain data with string keys can be serialised");
     Sha256::of(&text)
 }
 
@@ -373,6 +382,7 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
     let platforms = list.platforms();
     for (format, platforms) in format::by_format(&platforms) {
         let content = staging.path().join(format.directory());
+        write_key(request, format, &content)?;
         format.write_indexes(&content, &platforms, &packages, request.now).await?;
     }
     let recorded = pinned_list(list, parts).without_credentials();
@@ -402,6 +412,21 @@ async fn assemble(request: &BuildRequest, inputs: Sha256, parts: &[Part]) -> Res
     fs::write(staging.path().join(manifest::FILE_NAME), text).map_err(write)?;
     staging.publish()?;
     Ok(bundle)
+}
+
+/// Writes the public key of the packages.
+fn write_key(
+    request: &BuildRequest,
+    format: &dyn RepositoryFormat,
+    content: &Path,
+) -> Result<(), BuildError> {
+    let Some((file, key)) = format.key_file().zip(request.package_key.as_ref()) else { return Ok(()) };
+    let path = content.join(file);
+    let armor = key.public_armor().map_err(BuildError::PackageKey)?;
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&path, armor))
+        .map_err(|source| BuildError::Write { path: path.display().to_string(), source })
 }
 
 /// The packages in order, each once: one that is for every architecture was collected with those of each.

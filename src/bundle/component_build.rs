@@ -25,6 +25,7 @@ use super::own_program::OwnProgram;
 use super::release_source::{self, ReleaseError};
 use super::worker_thread::on_worker_thread;
 use crate::model::platform::{Architecture, Platform};
+use crate::pki::openpgp::RepositoryKey;
 
 /// The source of binaries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -83,6 +84,7 @@ pub enum ComponentError {
 pub(super) struct ComponentBuilder<'a> {
     pub(super) downloader: &'a Downloader<'a>,
     pub(super) program: &'a OwnProgram,
+    pub(super) package_key: Option<&'a RepositoryKey>,
     /// Held by the component that uses the processors: downloads are side by side, compilers and compression are not.
     pub(super) processors: &'a Mutex<()>,
     pub(super) architecture: Architecture,
@@ -176,6 +178,7 @@ impl ComponentBuilder<'_> {
                     binaries,
                     libraries: &libraries_of(package, binaries)?,
                     documents: self.documents(component),
+                    key: self.package_key,
                 };
                 format.build(&build, &work, &content).await?;
             }
@@ -192,7 +195,8 @@ impl ComponentBuilder<'_> {
 
     /// The cache key of what is made of these binaries.
     pub(super) fn inputs(&self, component: &Component, binaries: &Entry) -> Sha256 {
-        inputs(component, binaries, (self.architecture, &self.platforms, self.documents(component)))
+        let key = self.package_key.map(RepositoryKey::fingerprint);
+        inputs(component, binaries, (self.architecture, &self.platforms, self.documents(component), key))
     }
 
     /// Returns the provenance, and digests of it. What a source that failed has left is not part of the entry.
@@ -314,7 +318,7 @@ fn libraries_of(package: &PackageComponent, binaries: &Path) -> Result<Libraries
 fn inputs(
     component: &Component,
     binaries: &Entry,
-    builder: (Architecture, &[Platform], &BTreeMap<String, String>),
+    builder: (Architecture, &[Platform], &BTreeMap<String, String>, Option<String>),
 ) -> Sha256 {
     let Entry { provenance, origins, files, .. } = binaries;
     digest_of(&(super::BUILDER, Description::of(component), provenance, origins, files, builder))

@@ -1,11 +1,10 @@
 //! `metalform bundle`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::Global;
 use super::bundle_build::{Add, Build, Remove, add, components, make, remove};
 use super::bundle_diff::{Diff, diff};
 use super::bundle_import::{Import, import_bundle};
@@ -13,11 +12,13 @@ use super::bundle_pack::{Pack, Unpack, pack_bundle, unpack_bundle};
 use super::damaged_bundle::damaged_bundle;
 use super::failure::{Exit, Failure};
 use super::output::{Format, document, print};
+use super::{Global, clock};
 use crate::bundle::manifest::{self, Bundle, BundleManifestError};
 use crate::bundle::signature;
 use crate::bundle::verify::verify;
 use crate::model::bundle_key::BundleKey;
 use crate::pki::bundle_signature::{BundleSignatureError, BundleSigningKey};
+use crate::pki::openpgp::{OpenPgpError, RepositoryKey};
 use crate::report::table::table;
 use crate::service::states::bundle_needs;
 use crate::workspace::atomic_file;
@@ -37,7 +38,7 @@ enum Verb {
     Remove(Remove),
     /// Verify that a bundle is complete and unaltered: every file, image and package that any role asks for
     Verify(Verify),
-    /// Generate the key pair that bundles are signed with: KEY, of mode 0600, and KEY.pub
+    /// Generate the key pair that bundles, or RPM packages, are signed with: KEY, of mode 0600, and KEY.pub
     Keygen(Keygen),
     /// Sign a bundle: its bundle.yaml, which has the digest of every other file
     Sign(Sign),
@@ -65,6 +66,9 @@ struct Verify {
 struct Keygen {
     /// File of the secret key; it must not exist
     key: PathBuf,
+    /// Make an OpenPGP key that signs RPM packages, for `bundle build --package-key`
+    #[arg(long)]
+    packages: bool,
 }
 
 #[derive(Debug, Args)]
@@ -121,17 +125,34 @@ fn check(arguments: &Verify, global: &Global) -> Result<ExitCode, Failure> {
 }
 
 fn keygen(arguments: &Keygen) -> Result<ExitCode, Failure> {
+    if arguments.packages {
+        return package_keygen(&arguments.key);
+    }
     let failed = |error: BundleSignatureError| Failure::from_error(Exit::Configuration, &error);
     let key = BundleSigningKey::generate().map_err(failed)?;
     let (secret, public) = (key.to_text().map_err(failed)?, key.public_text().map_err(failed)?);
     let pinned: BundleKey = public.parse().map_err(|error| Failure::from_error(Exit::Bug, &error))?;
-    let public_file = arguments.key.with_added_extension("pub");
-    for (path, content, mode) in [(&arguments.key, secret, PRIVATE), (&public_file, public, PUBLIC)] {
+    create_pair(&arguments.key, (&secret, &public))?;
+    print(&format!("bundleKey: {pinned}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn package_keygen(path: &Path) -> Result<ExitCode, Failure> {
+    let failed = |error: OpenPgpError| Failure::from_error(Exit::Configuration, &error);
+    let key = RepositoryKey::create("metalform packages", clock::now(), &mut rand::rng()).map_err(failed)?;
+    create_pair(path, (&key.to_armor().map_err(failed)?, &key.public_armor().map_err(failed)?))?;
+    print(&format!("{}\n", key.fingerprint()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a secret key, and the public one beside it; neither exists before.
+fn create_pair(path: &Path, (secret, public): (&str, &str)) -> Result<(), Failure> {
+    let public_file = path.with_added_extension("pub");
+    for (path, content, mode) in [(path, secret, PRIVATE), (public_file.as_path(), public, PUBLIC)] {
         atomic_file::create(path, content.as_bytes(), mode)
             .map_err(|error| Failure::from_error(Exit::Configuration, &error))?;
     }
-    print(&format!("bundleKey: {pinned}\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn sign(arguments: &Sign) -> Result<ExitCode, Failure> {

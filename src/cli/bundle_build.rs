@@ -19,6 +19,7 @@ use crate::bundle::download::DownloadLimits;
 use crate::bundle::download::error::DownloadError;
 use crate::bundle::event::{BundleEvent, BundleEvents};
 use crate::bundle::list_change;
+use crate::pki::openpgp::RepositoryKey;
 use crate::report::bundle_progress::BundleProgress;
 
 /// Build a bundle: packages, images and their digests
@@ -66,6 +67,9 @@ struct Sources {
     /// Build of this version of metalform for another architecture, to package beside the one that runs; may be repeated
     #[arg(long = "program", value_name = "FILE")]
     programs: Vec<PathBuf>,
+    /// OpenPGP secret key without a passphrase, in ASCII armor, that signs RPM packages
+    #[arg(long, value_name = "FILE")]
+    package_key: Option<PathBuf>,
     /// Archive of the distribution to use instead of this machine's
     #[arg(long, value_name = "URI", env = "METALFORM_ARCHIVE")]
     archive: Option<String>,
@@ -124,6 +128,7 @@ impl Sources {
                 Source::Auto => SourceMode::Auto,
             },
             program: own_program(&self.programs)?,
+            package_key: self.package_key.as_deref().map(package_key).transpose()?,
             archive: self.archive.clone(),
             pinned: self.pinned,
             refresh: self.refresh,
@@ -169,6 +174,12 @@ pub(super) fn download_failure(error: &dyn Error, download: &DownloadError) -> F
         DownloadError::CertificateExpired { .. } => failure.hint("check the date of this machine: date"),
         _ => failure,
     }
+}
+
+fn package_key(path: &Path) -> Result<RepositoryKey, Failure> {
+    let failed = |reason: String| Failure::new(Exit::Configuration, format!("{}: {reason}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    RepositoryKey::from_armor(&text).map_err(|error| failed(error.to_string()))
 }
 
 /// As in reproducible-builds.org/specs/source-date-epoch.

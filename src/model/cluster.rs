@@ -107,8 +107,10 @@ pub struct Repository {
     pub uri: String,
     /// Suite below the URI that has the packages for the host's platform: `debian-13`. Empty with `rpm`.
     pub suite: String,
-    /// Public OpenPGP key of the index signatures, ASCII armor.
+    /// Public OpenPGP key of the index signatures, ASCII armor; then those of packages that are signed.
     pub key: String,
+    /// Whether each package is signed, with `rpm`.
+    pub signed_packages: bool,
 }
 
 /// Settings of the Kubernetes components.
@@ -180,6 +182,7 @@ mod tests {
                 uri: "https://a".into(),
                 suite: "debian-13".into(),
                 key: "KEY".into(),
+                signed_packages: false,
             },
             registry: "https://a".into(),
             mirrors: Mirrors {

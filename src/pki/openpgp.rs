@@ -1,4 +1,4 @@
-//! The signing key of the package repositories, and its signatures.
+//! The signing keys of package repositories and of packages, and their signatures.
 //!
 //! A version 4 key with the legacy EdDSA algorithm identifier over Ed25519: the one form that both Debian
 //! 12's gpgv (GnuPG 2.2) and Debian 13's sqv accept. Signatures use SHA-512.
@@ -15,6 +15,7 @@ use pgp::packet::{
     KeyFlags, PubKeyInner, PublicKey, SecretKey, SignatureConfig, SignatureType, Subpacket, SubpacketData,
     UserId,
 };
+use pgp::ser::Serialize as _;
 use pgp::types::{
     KeyDetails, KeyVersion, PacketHeaderVersion, Password, PlainSecretParams, PublicParams, SecretParams, Tag,
 };
@@ -22,10 +23,16 @@ use rand::CryptoRng;
 
 use super::validity::CLOCK_SKEW;
 
-/// An OpenPGP key that signs repository indexes. It does not expire: an expired key would stop every package
+/// An OpenPGP key that signs repository indexes, or packages. It does not expire: an expired key would stop every package
 /// installation of the cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RepositoryKey(SignedSecretKey);
+
+impl std::fmt::Debug for RepositoryKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RepositoryKey({})", self.fingerprint())
+    }
+}
 
 /// Why a key or a signature could not be made, read or verified.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +103,11 @@ impl RepositoryKey {
         hex::encode_upper(self.0.fingerprint().as_bytes())
     }
 
+    /// Whether it is an RSA key, which the places of signatures depend on in RPM packages.
+    pub fn is_rsa(&self) -> bool {
+        self.0.algorithm() == PublicKeyAlgorithm::RSA
+    }
+
     /// Signs a text in place (RFC 9580 section 7), which is the form of an `InRelease`. That form does not sign
     /// white space at the ends of lines, so it is removed; line ends become a line feed.
     ///
@@ -139,6 +151,19 @@ impl RepositoryKey {
         config(key, SignatureType::Binary, moment(now)?)
             .and_then(|config| config.sign(key, &Password::empty(), text.as_bytes()))
             .and_then(|made| DetachedSignature::new(made).to_armored_string(ArmorOptions::default()))
+            .map_err(signing)
+    }
+
+    /// Signs bytes and returns the signature packet, which is the form that an RPM package has. The signature is as old as the
+    /// key, so that the same bytes have the same signature.
+    ///
+    /// # Errors
+    /// When the library cannot sign.
+    pub fn sign_packet(&self, bytes: &[u8]) -> Result<Vec<u8>, OpenPgpError> {
+        let key = &self.0.primary_key;
+        config(key, SignatureType::Binary, key.created_at())
+            .and_then(|config| config.sign(key, &Password::empty(), bytes))
+            .and_then(|made| DetachedSignature::new(made).to_bytes())
             .map_err(signing)
     }
 

@@ -188,6 +188,7 @@ async fn kubernetes_is_built_for_arm64_by_go() {
         cache: directory.path().join("cache"),
         source: SourceMode::Go,
         program: OwnProgram::default(),
+        package_key: None,
         archive: None,
         pinned: false,
         refresh: false,

@@ -6,7 +6,9 @@ use metalform::pki::openpgp::RepositoryKey;
 use tokio::process::Command;
 
 use super::TestRun;
-use super::rpm_bundle::{PACKAGE, REPOSITORY, ROCKY, bundle, document, files_below, key, run, signatures};
+use super::rpm_bundle::{
+    PACKAGE, REPOSITORY, ROCKY, bundle, document, files_below, key, run, signatures, signed_bundle,
+};
 
 /// A host as dnf sees it: a root with nothing but our repository as package source.
 struct Host {
@@ -15,11 +17,17 @@ struct Host {
 
 impl Host {
     fn new(uri: &str, key: &RepositoryKey) -> Self {
+        Self::with_keys(uri, &key.public_armor().unwrap(), false)
+    }
+
+    /// `keys` are trusted; with `gpgcheck`, each package must be signed with one of them.
+    fn with_keys(uri: &str, keys: &str, gpgcheck: bool) -> Self {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name).display().to_string();
-        fs::write(at("key.asc"), key.public_armor().unwrap()).unwrap();
+        let gpgcheck = u8::from(gpgcheck);
+        fs::write(at("key.asc"), keys).unwrap();
         let configuration = format!(
-            "[main]\nreposdir=/dev/null\ncachedir={}\nlogdir={}\npersistdir={}\ngpgcheck=0\nretries=1\n\
+            "[main]\nreposdir=/dev/null\ncachedir={}\nlogdir={}\npersistdir={}\ngpgcheck={gpgcheck}\nretries=1\n\
              [metalform]\nname=metalform\nbaseurl={uri}\nrepo_gpgcheck=1\ngpgkey=file://{}\n",
             at("cache"),
             at("log"),
@@ -69,6 +77,28 @@ async fn dnf_installs_from_a_file_uri_what_it_can_verify() {
     }
     let text = fs::read_to_string(host.root.path().join("root/usr/bin/kubelet")).unwrap();
     assert_eq!(text, "tool of version one");
+}
+
+#[tokio::test]
+async fn dnf_verifies_packages_that_are_signed() {
+    let (index, packages) = (key(1).public_armor().unwrap(), key(3).public_armor().unwrap());
+    let both = format!("{index}{packages}");
+    let signed = signed_bundle(ROCKY, key(3)).await;
+    let own = fs::read_to_string(signed.output().join("rpm/keys/packages.asc")).unwrap();
+    assert_eq!(own, packages);
+    let unsigned = bundle(ROCKY).await;
+    // Keys, and whether the kubelet is installed of it.
+    for (bundle, keys, expected) in
+        [(&signed, &both, true), (&signed, &index, false), (&unsigned, &both, false)]
+    {
+        for (path, signed) in signatures(bundle, &key(1)) {
+            fs::write(bundle.output().join(path), signed).unwrap();
+        }
+        let uri = format!("file://{}{REPOSITORY}", bundle.output().display());
+        let host = Host::with_keys(&uri, keys, true);
+        let (installed, said) = host.install("kubelet").await;
+        assert_eq!((installed, host.has("usr/bin/kubelet")), (expected, expected), "{said}");
+    }
 }
 
 /// What is between the bundle and a host: all files of the repository over HTTP, and one of them altered.

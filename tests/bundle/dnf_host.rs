@@ -9,15 +9,16 @@ use super::TestRun;
 use super::rpm_bundle::{KUBELET, PACKAGE, ROCKY, key, run, signatures};
 use metalform::bundle::component_build::SourceMode;
 
-/// Makes the root, becomes root in it if it is not, and runs what follows as a host of the Red Hat family: without dpkg, with
-/// one package source of its own. `$1` is an empty directory.
+/// Makes the root, and runs what follows as a host of the Red Hat family: without dpkg, with
+/// one package source of its own. `$1` is an empty directory; those at `$3` and `$4` are there too.
 const HOST: &str = r#"
 set -eu
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
-for directory in proc sys dev; do mount --rbind "/$directory" "$1/root/$directory"; done
-rm -rf "$1/root/usr/bin/dpkg-query" "$1/root/var/lib/rpm" "$1/root/etc/yum.repos.d"
+for directory in /proc /sys /dev; do mount --rbind "$directory" "$1/root$directory"; done
+for directory in "$3" "$4"; do mkdir -p "$1/root$directory"; mount --bind "$directory" "$1/root$directory"; done
+rm -rf "$1/root/usr/bin/dpkg-query" "$1/root/var/lib/rpm" "$1/root/etc/yum.repos.d" "$1/root/etc/pki/rpm-gpg"
 mkdir "$1/root/etc/yum.repos.d"
 printf 'ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.6"\n' >"$1/root/usr/lib/os-release"
 printf '[baseos]\nname=baseos\nbaseurl=http://192.0.2.1/\n' >"$1/root/etc/yum.repos.d/baseos.repo"
@@ -39,7 +40,7 @@ apply two; kubelet
 echo '== and back'
 apply one; kubelet
 echo '== a package that was altered is refused'
-printf x >>WORK/next/PACKAGE
+printf x >>WORK/bundle/PACKAGE
 METALFORM apply --quiet --local --roster WORK/roster.yaml --on node-1 --tree WORK/two host 2>&1 | grep -o -i 'checksum' | head -n 1
 kubelet
 echo '== without it all is as before'
@@ -82,12 +83,12 @@ baseos.repo
 
 /// A tree with one state; `ensure` is that of both of its resources.
 fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
-    let armor = key(1).public_armor().unwrap();
+    let armor = key(1).public_armor().unwrap() + &key(3).public_armor().unwrap();
     let indented: String = armor.lines().map(|line| format!("      {line}\n")).collect();
     let package = format!("  - package: kubelet\n    ensure: {ensure}\n{version}");
     let repository = format!(
         "  - package_repository: metalform-rpm\n    ensure: {ensure}\n    format: rpm\n    uri: {uri}\n    \
-         signed_packages: false\n    exclusive: true\n    key: |\n{indented}"
+         exclusive: true\n    key: |\n{indented}"
     );
     // What is absent is removed in the other order.
     let resources = if ensure == "absent" { [package, repository] } else { [repository, package] };
@@ -95,17 +96,19 @@ fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
     fs::create_dir_all(at.join("templates")).unwrap();
     let text = format!("about: The kubelet from a bundle.\nresources:\n{}", resources.concat());
     fs::write(at.join("states/host.yaml"), text).unwrap();
+    fs::write(at.join("states/top.yaml"), "node: { states: [host] }\n").unwrap();
 }
 
-/// A bundle with this version, signed, below a directory.
-async fn repository(work: &Path, name: &str, version: &str) -> String {
-    let bundle = TestRun::of_systems(ROCKY).await;
-    let said = bundle.build(&KUBELET.replace("1.35.4", version), SourceMode::Release).await;
+/// The repository of a bundle with two versions of the kubelet, with a signed index and signed packages.
+async fn repository(work: &Path) -> String {
+    let bundle = TestRun { package_key: Some(key(3)), ..TestRun::of_systems(ROCKY).await };
+    let next = KUBELET.replace("1.35.4", "1.35.5").replace("name: kubernetes\n", "name: next\n");
+    let said = bundle.build(&format!("{KUBELET}{next}"), SourceMode::Release).await;
     assert!(said.contains("bundle written"), "{said}");
     for (path, signed) in signatures(&bundle, &key(1)) {
         fs::write(bundle.output().join(path), signed).unwrap();
     }
-    let at = work.join(name);
+    let at = work.join("bundle");
     let (copied, said) = run(Command::new("cp").arg("-a").arg(bundle.output()).arg(&at)).await;
     assert!(copied, "{said}");
     format!("file://{}/rpm/rocky-9-amd64", at.display())
@@ -113,15 +116,20 @@ async fn repository(work: &Path, name: &str, version: &str) -> String {
 
 #[tokio::test]
 async fn packages_of_a_host_with_dnf_are_those_of_the_state() {
+    // In a user namespace, the files of this machine would be nobody's, and could not be removed from the copy. `make test`
+    // runs as root.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path();
     fs::create_dir(work.join("host")).unwrap();
     fs::write(work.join("roster.yaml"), "hosts: {node-1: }\n").unwrap();
-    let (first, next) = (repository(work, "first", "1.35.4").await, repository(work, "next", "1.35.5").await);
+    let uri = repository(work).await;
     let held = |version: &str| format!("    version: {version}\n    hold: true\n");
-    write_tree(&work.join("one"), &first, (&held("1.35.4-1"), "present"));
-    write_tree(&work.join("two"), &next, (&held("1.35.5-1"), "present"));
-    write_tree(&work.join("none"), &first, ("", "absent"));
+    write_tree(&work.join("one"), &uri, (&held("1.35.4-1"), "present"));
+    write_tree(&work.join("two"), &uri, (&held("1.35.5-1"), "present"));
+    write_tree(&work.join("none"), &uri, ("", "absent"));
 
     let steps = STEPS
         .replace("PACKAGE", &PACKAGE.trim_start_matches('/').replace("1.35.4", "1.35.5"))
@@ -129,10 +137,8 @@ async fn packages_of_a_host_with_dnf_are_those_of_the_state() {
         .replace("METALFORM", env!("CARGO_BIN_EXE_metalform"));
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private"]);
-    if !rustix::process::geteuid().is_root() {
-        command.arg("--map-root-user");
-    }
-    command.args(["sh", "-euc", HOST, "sh"]).arg(work.join("host")).arg(steps);
+    let program = Path::new(env!("CARGO_BIN_EXE_metalform")).parent().unwrap();
+    command.args(["sh", "-euc", HOST, "sh"]).arg(work.join("host")).arg(steps).args([work, program]);
     let (_, said) = run(&mut command).await;
     assert_eq!(said, EXPECTED);
 }

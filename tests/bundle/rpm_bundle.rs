@@ -51,7 +51,15 @@ pub fn key(seed: u64) -> RepositoryKey {
 }
 
 pub async fn bundle(systems: &'static str) -> TestRun {
-    let run = TestRun::of_systems(systems).await;
+    built(TestRun::of_systems(systems).await).await
+}
+
+/// The same with signed packages.
+pub async fn signed_bundle(systems: &'static str, key: RepositoryKey) -> TestRun {
+    built(TestRun { package_key: Some(key), ..TestRun::of_systems(systems).await }).await
+}
+
+async fn built(run: TestRun) -> TestRun {
     let said = run.build(KUBELET, SourceMode::Release).await;
     assert!(said.contains("bundle written"), "{said}");
     run

@@ -87,6 +87,7 @@ impl Workshop {
             cache: self.at("cache"),
             source: SourceMode::Release,
             program: OwnProgram::default(),
+            package_key: None,
             archive: None,
             pinned: false,
             refresh: false,

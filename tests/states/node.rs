@@ -95,7 +95,7 @@ fn inputs(goal: NodeGoal, facts: Facts, joined: bool) -> NodeInputs {
 /// The same repository for a host with dnf.
 fn rpm_repository(of: &Repository) -> Repository {
     let uri = of.uri.replace("/apt", "/rpm/rocky-9-amd64");
-    Repository { format: PackageFormat::Rpm, uri, suite: String::new(), key: of.key.clone() }
+    Repository { format: PackageFormat::Rpm, uri, suite: String::new(), ..of.clone() }
 }
 
 /// A node on a sort of host.

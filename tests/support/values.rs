@@ -59,6 +59,7 @@ pub fn cluster() -> Cluster {
             uri: "https://mirror.metalform.internal:8443/bundles/1.35.4/apt".to_owned(),
             key: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nREPOSITORY\n-----END PGP PUBLIC KEY BLOCK-----\n"
                 .to_owned(),
+            signed_packages: false,
         },
         registry: "https://mirror.metalform.internal:8443".to_owned(),
         mirrors: Mirrors {

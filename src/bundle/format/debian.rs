@@ -11,6 +11,7 @@ use super::{
     CollectionRequest, FormatError, IndexPaths, IndexSignature, PackageBuild, RepositoryFormat,
     RepositoryLocation, Unmet,
 };
+use crate::bundle::content::FileRecord;
 use crate::bundle::entry::{Draft, EntryError, EntryPackage};
 use crate::bundle::program::ProgramError;
 use crate::model::platform::{Architecture, Platform};
@@ -120,6 +121,14 @@ impl RepositoryFormat for Debian {
                 .map_err(DebianError::write(&content.join("dists").join(&suite)))?;
         }
         Ok(())
+    }
+
+    fn key_file(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn package_keys(&self, _: &BTreeMap<String, FileRecord>, _: &Platform) -> Option<Vec<String>> {
+        None
     }
 
     fn indexes(&self, platforms: &BTreeSet<Platform>) -> BTreeSet<IndexPaths> {

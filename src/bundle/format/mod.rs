@@ -4,8 +4,9 @@
 //! One implementation of [`RepositoryFormat`] per [`PackageFormat`]. What differs on a host (the commands that
 //! install, hold and query packages) is `engine::apply::PackageManager`, selected by the same [`PackageFormat`].
 //!
-//! In both, the indexes of a repository are signed and packages are not: an index has the digest of each, so that the
-//! bytes of a bundle do not depend on the cluster that it is used in. dnf requires `gpgcheck=0` with `repo_gpgcheck=1`.
+//! In both, the indexes of a repository are signed with the key of the cluster, and have the digest of each package, so that
+//! the bytes of a bundle do not depend on the cluster that it is used in. RPM packages can be signed besides, with the key of
+//! who builds the bundle; without it, dnf requires `gpgcheck=0` with `repo_gpgcheck=1`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::component::{Component, OperatingSystem, PackageComponent};
+use super::content::FileRecord;
 use super::entry::{Draft, EntryPackage};
 use super::libraries::Libraries;
 use crate::model::platform::{Architecture, PackageFormat, Platform};
@@ -66,6 +68,13 @@ pub trait RepositoryFormat: Send + Sync {
         packages: &[EntryPackage],
         date: Timestamp,
     ) -> Result<(), FormatError>;
+
+    /// Where the public key of metalform's packages is in its directory of a bundle; `None` where packages are not signed.
+    fn key_file(&self) -> Option<&'static str>;
+
+    /// Paths in a bundle with these files of the keys that sign the packages for a platform, those of its distribution
+    /// included; `None` where not all of them are signed.
+    fn package_keys(&self, files: &BTreeMap<String, FileRecord>, platform: &Platform) -> Option<Vec<String>>;
 
     /// The indexes that must be signed, each once.
     fn indexes(&self, platforms: &BTreeSet<Platform>) -> BTreeSet<IndexPaths>;
@@ -129,6 +138,8 @@ pub struct PackageBuild<'a> {
     pub libraries: &'a Libraries,
     /// Manual pages and the like: absolute path → text.
     pub documents: &'a BTreeMap<String, String>,
+    /// Signs the package, where the format has signatures.
+    pub key: Option<&'a RepositoryKey>,
 }
 
 impl PackageBuild<'_> {

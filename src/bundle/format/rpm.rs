@@ -1,6 +1,6 @@
 //! RPM packages (rpm.org), in one repository per platform.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,12 @@ use super::{
     CollectionRequest, FormatError, IndexPaths, IndexSignature, PackageBuild, RepositoryFormat,
     RepositoryLocation, Unmet,
 };
-use crate::bundle::content::BundledPackage;
+use crate::bundle::content::{BundledPackage, FileRecord};
 use crate::bundle::entry::{Draft, EntryError, EntryPackage};
 use crate::bundle::program::ProgramError;
 use crate::bundle::worker_thread::on_worker_thread;
 use crate::model::platform::Platform;
+use crate::pki::openpgp::OpenPgpError;
 
 mod closure;
 mod collection;
@@ -24,10 +25,12 @@ mod package;
 mod relation;
 mod repodata;
 mod requirement;
+mod signature;
 mod version_range;
 
 use relation::RelationError;
 use repodata::{DescribeError, IndexEntries};
+use signature::SignatureSectionError;
 
 /// The format of Red Hat Enterprise Linux and its derivatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,22 @@ pub enum RpmError {
         /// The library's error.
         source: rpm::Error,
     },
+    /// A package could not be signed.
+    #[error("cannot sign the package {package}")]
+    Sign {
+        /// Its name.
+        package: String,
+        /// From the key.
+        source: OpenPgpError,
+    },
+    /// A package has another form.
+    #[error("cannot sign the package {package}")]
+    Section {
+        /// Its name.
+        package: String,
+        /// What is wrong.
+        source: SignatureSectionError,
+    },
     /// A file in the pool is not a package.
     #[error("cannot read the package {path}")]
     Describe {
@@ -103,6 +122,14 @@ impl RpmError {
 /// builds: `all`.
 fn pool(of: &str) -> String {
     format!("pool/{of}")
+}
+
+/// The key of what metalform builds, relative to the directory of the format.
+const OWN_KEY: &str = "keys/packages.asc";
+
+/// The directory of the keys of a distribution, relative to that of the format.
+fn keys(platform: &Platform) -> String {
+    format!("keys/{platform}")
 }
 
 #[async_trait]
@@ -152,6 +179,17 @@ impl RepositoryFormat for Rpm {
             repodata::write(&repository, &entries, date).map_err(RpmError::write(&repository))?;
         }
         Ok(())
+    }
+
+    fn key_file(&self) -> Option<&'static str> {
+        Some(OWN_KEY)
+    }
+
+    fn package_keys(&self, files: &BTreeMap<String, FileRecord>, platform: &Platform) -> Option<Vec<String>> {
+        let own = format!("{DIRECTORY}/{OWN_KEY}");
+        let of_distribution = format!("{DIRECTORY}/{}/", keys(platform));
+        let others = files.keys().filter(|path| path.starts_with(&of_distribution)).cloned();
+        files.contains_key(&own).then(|| std::iter::once(own).chain(others).collect())
     }
 
     fn indexes(&self, platforms: &BTreeSet<Platform>) -> BTreeSet<IndexPaths> {

@@ -89,6 +89,17 @@ impl ClusterSite {
         Ok(self.metalform_digest.get_or_init(|| digest).to_string())
     }
 
+    /// The key of the indexes, and those of packages, which are files of the bundle: one text in ASCII armor.
+    fn repository_keys(&self, platform: &Platform, files: &[String]) -> Result<String, EffectError> {
+        let index = |source| TrustError::from(IssueError::Index { index: platform.to_string(), source });
+        let mut keys = self.trust()?.authorities.repository.public_armor().map_err(index)?;
+        for path in files.iter().map(|file| self.bundle.path.join(file)) {
+            let text = std::fs::read_to_string(&path).map_err(|reason| FileError { path, reason })?;
+            keys.push_str(&text);
+        }
+        Ok(keys)
+    }
+
     /// The cluster as templates see it on a host with these facts.
     pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
         let workspace = &self.workspace;
@@ -98,6 +109,7 @@ impl ClusterSite {
         let registry = format!("https://{MIRROR_NAME}:{SERVE_PORT}");
         let platform = platform(facts)?;
         let (format, location) = repository(&platform)?;
+        let package_keys = format::of(format).package_keys(&bundle.files, &platform);
         Ok(Cluster {
             name: "metalform".to_owned(),
             networks: workspace.configuration.networks.clone(),
@@ -110,9 +122,8 @@ impl ClusterSite {
                 format,
                 uri: format!("{registry}/{}/{}", self.bundle.served_path(), location.path),
                 suite: location.suite,
-                key: authorities.repository.public_armor().map_err(|source| {
-                    TrustError::from(IssueError::Index { index: platform.to_string(), source })
-                })?,
+                key: self.repository_keys(&platform, package_keys.as_deref().unwrap_or_default())?,
+                signed_packages: package_keys.is_some(),
             },
             registry,
             mirrors: Mirrors {

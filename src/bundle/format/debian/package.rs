@@ -163,6 +163,7 @@ mod tests {
                     "/usr/share/man/man1/tool.1".to_owned(),
                     ".TH tool 1\n".to_owned(),
                 )]),
+                key: None,
             };
             build(&request, &work, &into).await.unwrap();
             made.push(fs::read(into.join("tool_1.2.3_amd64.deb")).unwrap());

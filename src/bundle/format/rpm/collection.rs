@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 use super::package::architecture;
-use super::{DIRECTORY, RpmError, pool};
+use super::{DIRECTORY, RpmError, keys, pool};
 use crate::bundle::entry::Draft;
 use crate::bundle::format::CollectionRequest;
 use crate::bundle::format::archive_uri::without_credentials;
@@ -25,7 +25,19 @@ const KEYS: &str = "/etc/pki/rpm-gpg";
 pub(super) async fn collect(request: &CollectionRequest<'_>, draft: &Draft) -> Result<String, RpmError> {
     let root = draft.scratch(DIRECTORY)?;
     let pool = draft.content(&format!("{DIRECTORY}/{}", pool(&request.platform.to_string())))?;
-    download(request, Path::new(KEYS), (&root, &pool)).await
+    let provenance = download(request, Path::new(KEYS), (&root, &pool)).await?;
+    let kept = draft.content(&format!("{DIRECTORY}/{}", keys(request.platform)))?;
+    copy_keys(Path::new(KEYS), &kept)?;
+    Ok(provenance)
+}
+
+/// Hosts verify the same packages with the same keys.
+fn copy_keys(from: &Path, to: &Path) -> Result<(), RpmError> {
+    for file in key_files(from)? {
+        let copy = to.join(file.file_name().unwrap_or_default());
+        fs::copy(&file, &copy).map_err(RpmError::write(&copy))?;
+    }
+    Ok(())
 }
 
 /// Downloads into `pool`; `root` is an empty directory.

@@ -1,8 +1,8 @@
 //! Building RPM packages of binaries: the same inputs give the same bytes.
 //!
 //! As Debian's, they have no scripts: metalform enables and restarts the services of hosts, and systemd's own package
-//! reloads units on RPM systems (its file triggers). They are not signed themselves: a repository's signed index has
-//! their digests.
+//! reloads units on RPM systems (its file triggers). A signature covers the header, which has the digest of the files (RPM
+//! version 4).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,12 +10,13 @@ use std::path::Path;
 
 use rpm::{BuildConfig, CompressionWithLevel, Dependency, FileOptions, PackageBuilder, Timestamp};
 
-use super::{RpmError, relation};
+use super::{RpmError, relation, signature};
 use crate::bundle::SOURCE_DATE_EPOCH;
 use crate::bundle::format::copyright::{APACHE, copyright};
 use crate::bundle::format::{MAINTAINER, PackageBuild};
 use crate::bundle::worker_thread::on_worker_thread;
 use crate::model::platform::Architecture;
+use crate::pki::openpgp::RepositoryKey;
 
 /// Each version is packaged once: what changes a package changes the bundle's version of it.
 const RELEASE: &str = "1";
@@ -57,8 +58,23 @@ pub(super) async fn build(build: &PackageBuild<'_>, into: &Path) -> Result<(), R
     fs::create_dir_all(into).map_err(RpmError::write(into))?;
     let into = into.to_owned();
     // Compression takes seconds.
-    on_worker_thread(move || builder.build()?.write_to(into)).await.map_err(failed)?;
-    Ok(())
+    let package = on_worker_thread(move || builder.build()).await.map_err(failed)?;
+    let path = package.write_to(into).map_err(failed)?;
+    match build.key {
+        Some(key) => sign(name, &package.header_bytes().map_err(failed)?, (key, &path)),
+        None => Ok(()),
+    }
+}
+
+/// Adds the signature of its header to the package at `path`.
+fn sign(name: &str, header: &[u8], (key, path): (&RepositoryKey, &Path)) -> Result<(), RpmError> {
+    let tag = if key.is_rsa() { signature::RSA } else { signature::DSA };
+    let made = key.sign_packet(header);
+    let made = made.map_err(|source| RpmError::Sign { package: name.to_owned(), source })?;
+    let section = |source| RpmError::Section { package: name.to_owned(), source };
+    let package = fs::read(path).map_err(RpmError::write(path))?;
+    let signed = signature::with_signature(&package, (tag, made)).map_err(section)?;
+    fs::write(path, signed).map_err(RpmError::write(path))
 }
 
 /// The version of a package: what precedes a release (`1.0-rc.1`) is written with `~`, and orders before it.
@@ -84,7 +100,7 @@ fn described(build: &PackageBuild<'_>) -> Result<PackageBuilder, RpmError> {
     let config = BuildConfig::v4()
         .source_date(epoch())
         .compression(CompressionWithLevel::Zstd(3))
-        // For signatures, which are added to no package.
+        // For signatures that are added later.
         .reserved_space(None);
     builder.using_config(config).release(RELEASE).vendor("metalform").packager(MAINTAINER);
     // The build machine is part of no package; rpmlint requires a host and a group.
@@ -221,6 +237,7 @@ packages:
                 "/usr/share/man/man1/tool.1".to_owned(),
                 ".TH tool 1\n".to_owned(),
             )]),
+            key: None,
         };
         build(&request, into).await.unwrap();
         rpm::Package::open(into.join("tool-1.2.3~rc.1-1.aarch64.rpm")).unwrap()
