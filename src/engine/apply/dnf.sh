@@ -5,8 +5,14 @@ run_dnf() { dnf -q -y --setopt=install_weak_deps=False --setopt=clean_requiremen
 
 refresh_index() { run_dnf makecache --refresh; }
 
-# name[-version]...
-install_packages() { run_dnf install "$@"; }
+# name[-version]...; what was released before it is locked again if it fails
+install_packages() {
+    run_dnf install "$@" && return
+    set -- "$?"
+    # Names have no spaces. The error stays the last that is said.
+    [ -z "$released" ] || run_dnf versionlock add $released >/dev/null 2>&1
+    return "$1"
+}
 
 remove_packages() { run_dnf remove "$@"; }
 
@@ -14,6 +20,7 @@ hold_packages() { run_dnf versionlock add "$@"; }
 
 # Only locked packages: dnf takes as long without work as with it. dnf 4 has a list with lines
 # `NAME-EPOCH:VERSION-RELEASE.*`, dnf 5 tables with lines `name = "NAME"`.
+released=
 release_packages() {
     locks=$(cat /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml 2>/dev/null)
     nl='
@@ -22,6 +29,7 @@ release_packages() {
         case $nl$locks$nl in
             *"$nl$package-"[0-9]* | *"$nl$package$nl"* | *"$nl$package-*$nl"* | *"$nl"name*"\"$package\"$nl"*)
                 run_dnf versionlock delete "$package" || return
+                released="$released $package"
                 ;;
         esac
     done
