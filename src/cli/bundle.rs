@@ -139,7 +139,8 @@ fn keygen(arguments: &Keygen) -> Result<ExitCode, Failure> {
 
 fn package_keygen(path: &Path) -> Result<ExitCode, Failure> {
     let failed = |error: OpenPgpError| Failure::from_error(Exit::Configuration, &error);
-    let key = RepositoryKey::create("metalform packages", clock::now(), &mut rand::rng()).map_err(failed)?;
+    let key =
+        RepositoryKey::create("packages (metalform)", clock::now(), &mut rand::rng()).map_err(failed)?;
     create_pair(path, (&key.to_armor().map_err(failed)?, &key.public_armor().map_err(failed)?))?;
     print(&format!("{}\n", key.fingerprint()))?;
     Ok(ExitCode::SUCCESS)
