@@ -24,13 +24,15 @@ fn list() -> String {
     format!("apiVersion: metalform.dev/v1alpha1\nkind: ComponentList\n{SYSTEMS}components:\n{own}")
 }
 
-/// `metalform bundle build` in a directory. The binary of a test has symbols, which no package has.
+/// `metalform bundle build` in a directory. A small program takes the place of the one that runs, which has symbols.
 async fn build(directory: &Path) -> String {
     let program = directory.join("program");
     if !program.exists() {
-        let mut strip = Command::new("strip");
-        let (stripped, lines) = run(strip.arg("-o").arg(&program).arg(env!("CARGO_BIN_EXE_metalform"))).await;
-        assert!(stripped, "{lines}");
+        fs::write(directory.join("program.c"), "int main(void) { return 0; }\n").unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-s", "-o", "program", "program.c"]).current_dir(directory);
+        let (compiled, lines) = run(&mut compiler).await;
+        assert!(compiled, "{lines}");
     }
     fs::write(directory.join("list.yaml"), list()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_metalform"));
@@ -71,14 +73,12 @@ async fn metalform_is_packaged_as_a_distribution_would() {
     assert_eq!(names, [format!("metalform_{version}_amd64.deb")]);
     assert_eq!(deb_tools::lint(&packages, "metalform").await, [""; 0]);
     let depends = output("dpkg-deb", &["-f", packages[0].to_str().unwrap(), "Depends"]).await;
-    assert!(depends.contains("libc6 (>= 2.") && depends.contains("libgcc-s1 (>= "), "{depends}");
+    assert!(depends.starts_with("libc6 (>= 2."), "{depends}");
 
     let root = directory.path().join("root");
     output("dpkg-deb", &["-x", packages[0].to_str().unwrap(), root.to_str().unwrap()]).await;
-    assert_eq!(
-        output(root.join("usr/bin/metalform"), &["--version"]).await,
-        format!("metalform {version}\n")
-    );
+    let packaged = fs::read(root.join("usr/bin/metalform")).unwrap();
+    assert_eq!(packaged, fs::read(directory.path().join("program")).unwrap());
     let man = root.join("usr/share/man/man1");
     for page in ["metalform.1.gz", "metalform-deploy-node.1.gz", "metalform-bundle-verify.1.gz"] {
         assert!(man.join(page).exists(), "{page}");
