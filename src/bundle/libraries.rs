@@ -1,5 +1,5 @@
 //! The shared libraries that programs are linked to, as their ELF files name them (gabi, "Dynamic Section"; LSB, "Symbol
-//! Versioning"). A package of such a program depends on them.
+//! Versioning"). A package of such a program depends on them. A library whose symbols have no versions is not among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

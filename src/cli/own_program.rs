@@ -35,10 +35,9 @@ fn add_pages(command: clap::Command, pages: &mut BTreeMap<String, String>) {
     }
     let page = Man::new(command);
     let mut text = Vec::new();
-    if page.render(&mut text).is_ok() {
-        let path = format!("/usr/share/man/man1/{}", page.get_filename());
-        pages.insert(path, String::from_utf8_lossy(&text).into_owned());
-    }
+    page.render(&mut text).expect("a page can be written to memory");
+    let path = format!("/usr/share/man/man1/{}", page.get_filename());
+    pages.insert(path, String::from_utf8_lossy(&text).into_owned());
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Which build of metalform runs.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::path::Path;
 
-use ring::digest;
 use serde::{Deserialize, Serialize};
+
+use crate::bundle::digest::Sha256;
+use crate::bundle::own_program::RUNNING;
 
 /// The version of a build, and the digest of its executable: two builds of one version may plan differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,16 +24,7 @@ impl BuildIdentity {
     /// # Errors
     /// When the executable cannot be read.
     pub fn of_this_process() -> io::Result<Self> {
-        // proc(5): refers to the running executable even after its file was replaced.
-        let mut executable = File::open("/proc/self/exe")?;
-        let mut context = digest::Context::new(&digest::SHA256);
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match executable.read(&mut buffer)? {
-                0 => break,
-                read => context.update(&buffer[..read]),
-            }
-        }
-        Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: hex::encode(context.finish()) })
+        let (sha256, _) = Sha256::of_file(Path::new(RUNNING))?;
+        Ok(Self { version: env!("CARGO_PKG_VERSION").to_owned(), sha256: sha256.to_string() })
     }
 }
