@@ -8,6 +8,8 @@ mod deb_tools;
 mod dnf;
 #[path = "bundle/dnf_host.rs"]
 mod dnf_host;
+#[path = "bundle/dnf_reset.rs"]
+mod dnf_reset;
 #[path = "bundle/own_package.rs"]
 mod own_package;
 #[path = "bundle/rpm_bundle.rs"]

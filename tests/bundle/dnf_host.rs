@@ -9,7 +9,7 @@ use super::TestRun;
 use super::rpm_bundle::{KUBELET, PACKAGE, ROCKY, key, run, signatures};
 use metalform::bundle::component_build::SourceMode;
 
-/// Makes the root, and runs what follows as a host of the Red Hat family: without dpkg, with
+/// Makes the root, and runs what follows as a host of the Red Hat family: without dpkg and apt, with
 /// one package source of its own. `$1` is an empty directory; those at `$3` and `$4` are there too.
 const HOST: &str = r#"
 set -eu
@@ -18,7 +18,7 @@ mkdir "$1/upper" "$1/work" "$1/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
 for directory in /proc /sys /dev; do mount --rbind "$directory" "$1/root$directory"; done
 for directory in "$3" "$4"; do mkdir -p "$1/root$directory"; mount --bind "$directory" "$1/root$directory"; done
-rm -rf "$1/root/usr/bin/dpkg-query" "$1/root/var/lib/rpm" "$1/root/etc/yum.repos.d" "$1/root/etc/pki/rpm-gpg"
+rm -rf "$1/root/usr/bin/dpkg-query" "$1/root/usr/bin/apt-get" "$1/root/var/lib/rpm" "$1/root/etc/yum.repos.d" "$1/root/etc/pki/rpm-gpg"
 mkdir "$1/root/etc/yum.repos.d"
 # Debian's dnf keeps packages that it has seen as a repository of their own, for which there is no key.
 printf '[main]\nenabled=0\n' >"$1/root/etc/dnf/plugins/local.conf"
@@ -27,9 +27,13 @@ printf '[baseos]\nname=baseos\nbaseurl=http://192.0.2.1/\n' >"$1/root/etc/yum.re
 exec chroot "$1/root" sh -euc "$2" sh
 "#;
 
+/// A command of every script: converges the host with the tree of this name.
+const APPLY: &str = r#"
+apply() { METALFORM apply --quiet --local --roster WORK/roster.yaml --on node-1 --tree "WORK/$1" host | sed 's/  [0-9.]* m\{0,1\}s$//'; }
+"#;
+
 /// `WORK`, `METALFORM` and `PACKAGE` are replaced. Each line that begins with `== ` is a step.
 const STEPS: &str = r#"
-apply() { METALFORM apply --quiet --local --roster WORK/roster.yaml --on node-1 --tree "WORK/$1" host | sed 's/  [0-9.]* m\{0,1\}s$//'; }
 kubelet() { rpm -q kubelet || true; grep -c '^kubelet-' /etc/dnf/plugins/versionlock.list || true; }
 echo '== the repository becomes the only one, and a version is installed and held'
 apply one; kubelet; ls /etc/yum.repos.d; test -x /usr/bin/kubelet
@@ -84,7 +88,7 @@ baseos.repo
 ";
 
 /// A tree with one state; `ensure` is that of both of its resources.
-fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
+pub fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
     let armor = key(1).public_armor().unwrap() + &key(3).public_armor().unwrap();
     let indented: String = armor.lines().map(|line| format!("      {line}\n")).collect();
     let package = format!("  - package: kubelet\n    ensure: {ensure}\n{version}");
@@ -102,7 +106,7 @@ fn write_tree(at: &Path, uri: &str, (version, ensure): (&str, &str)) {
 }
 
 /// The repository of a bundle with two versions of the kubelet, with a signed index and signed packages.
-async fn repository(work: &Path) -> String {
+pub async fn repository(work: &Path) -> String {
     let bundle = TestRun { package_key: Some(key(3)), ..TestRun::of_systems(ROCKY).await };
     let next = KUBELET.replace("1.35.4", "1.35.5").replace("name: kubernetes\n", "name: next\n");
     let said = bundle.build(&format!("{KUBELET}{next}"), SourceMode::Release).await;
@@ -116,31 +120,39 @@ async fn repository(work: &Path) -> String {
     format!("file://{}/rpm/rocky-9-amd64", at.display())
 }
 
+/// Whether [`on_host`] can run: in a user namespace, the files of this machine would be nobody's, and could not be removed
+/// from the copy. `make test` runs as root.
+pub fn can_be_host() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// What the steps print on such a host, in which `WORK` is this directory.
+pub async fn on_host(work: &Path, steps: &str) -> String {
+    fs::create_dir(work.join("host")).unwrap();
+    fs::write(work.join("roster.yaml"), "hosts: {node-1: }\n").unwrap();
+    let metalform = Path::new(env!("CARGO_BIN_EXE_metalform"));
+    let steps = [APPLY, steps].concat();
+    let steps =
+        steps.replace("WORK", work.to_str().unwrap()).replace("METALFORM", metalform.to_str().unwrap());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-euc", HOST, "sh"]);
+    command.arg(work.join("host")).arg(steps).args([work, metalform.parent().unwrap()]);
+    run(&mut command).await.1
+}
+
 #[tokio::test]
 async fn packages_of_a_host_with_dnf_are_those_of_the_state() {
-    // In a user namespace, the files of this machine would be nobody's, and could not be removed from the copy. `make test`
-    // runs as root.
-    if !rustix::process::geteuid().is_root() {
+    if !can_be_host() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path();
-    fs::create_dir(work.join("host")).unwrap();
-    fs::write(work.join("roster.yaml"), "hosts: {node-1: }\n").unwrap();
     let uri = repository(work).await;
     let held = |version: &str| format!("    version: {version}\n    hold: true\n");
     write_tree(&work.join("one"), &uri, (&held("1.35.4-1"), "present"));
     write_tree(&work.join("two"), &uri, (&held("1.35.5-1"), "present"));
     write_tree(&work.join("none"), &uri, ("", "absent"));
 
-    let steps = STEPS
-        .replace("PACKAGE", &PACKAGE.trim_start_matches('/').replace("1.35.4", "1.35.5"))
-        .replace("WORK", work.to_str().unwrap())
-        .replace("METALFORM", env!("CARGO_BIN_EXE_metalform"));
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private"]);
-    let program = Path::new(env!("CARGO_BIN_EXE_metalform")).parent().unwrap();
-    command.args(["sh", "-euc", HOST, "sh"]).arg(work.join("host")).arg(steps).args([work, program]);
-    let (_, said) = run(&mut command).await;
-    assert_eq!(said, EXPECTED);
+    let steps = STEPS.replace("PACKAGE", &PACKAGE.trim_start_matches('/').replace("1.35.4", "1.35.5"));
+    assert_eq!(on_host(work, &steps).await, EXPECTED);
 }

@@ -1,44 +1,5 @@
-# Once the packages and files of the states are gone: ends what still runs, removes what was written by programs, and puts
-# back what was recorded. $directories, $files, $networks, $sysctls, $units, $users: names, separated by spaces.
-before=/var/lib/metalform/before
-recorded() {
-    test -f "$before/inventory" &&
-        awk -F '\t' -v section="$1" -v name="$2" \
-            '$1 == section && $2 == name { print $3; found = 1 } END { exit !found }' "$before/inventory"
-}
-
-# Supervisors of containers outlive containerd.
-for process in /proc/[0-9]*; do
-    case $(cat "$process/comm" 2>/dev/null) in
-    containerd-shim*) kill -KILL "${process#/proc/}" ;;
-    esac
-done
-mounted() {
-    awk '$2 ~ "^/(run/containerd|run/netns|var/lib/kubelet|var/lib/containerd)/" { print $2 }' /proc/mounts | sort -r
-}
-for place in $(mounted); do
-    umount "$place" || umount --lazy "$place"
-done
-rm -rf /run/netns/cni-* /run/containerd /run/haproxy /run/bird
-
-for network in $networks; do
-    ip route flush root "$network"
-done
-
-if command -v dpkg-query >/dev/null && test -f "$before/inventory"; then
-    # What came with the packages of the states; dpkg leaves alone what another package needs.
-    if test -f "$before/brought"; then
-        brought=$(cat "$before/brought")
-    else
-        brought=$(dpkg-query -W -f '${Package}\n')
-    fi
-    new=
-    for package in $brought; do
-        recorded package "$package" >/dev/null || new="$new $package"
-    done
-    test -z "$new" || DEBIAN_FRONTEND=noninteractive dpkg --purge $new 2>&1 || true
-fi
-
+# After recorded.sh, once all that the states have is gone: removes what was written by programs, and puts back what was
+# recorded. $directories, $files, $sysctls, $units, $users: names, separated by spaces.
 for directory in $directories; do
     test -d "$directory" && test ! -L "$directory" || continue
     find "$directory" -mindepth 1 -maxdepth 1 | while read -r child; do

@@ -1,9 +1,10 @@
-# Prints what there is on this host that metalform changes: section, name and value, with tabs between. Changes nothing.
+# After installed_packages.sh: prints what there is on this host that metalform changes: section, name and value, with tabs
+# between. Changes nothing.
 inventory() {
     if command -v dpkg-query >/dev/null; then
         dpkg-query -W -f 'package\t${Package}\t${db:Status-Want} ${db:Status-Status}\n'
     else
-        rpm -qa --qf 'package\t%{NAME}\tinstall installed\n'
+        installed_packages | sed 's/.*/package\t&\tinstall installed/'
     fi
     systemctl list-unit-files --no-legend --no-pager | awk '{ print "unit\t" $1 "\t" $2 }'
     awk -F: '{ print "user\t" $1 "\t" $0 }' /etc/passwd

@@ -1,8 +1,8 @@
-# After record_host.sh and the installation of the node's packages: records, once, which ones came.
+# After record_host.sh, installed_packages.sh and the installation of the node's packages: records, once, which ones came.
 set -e
 before=/var/lib/metalform/before
-if command -v dpkg-query >/dev/null && test -d "$before" && test ! -e "$before/brought"; then
-    dpkg-query -W -f '${Package}\n' | while read -r package; do
+if test -d "$before" && test ! -e "$before/brought"; then
+    installed_packages | while read -r package; do
         grep -q "^package	$package	" "$before/inventory" || echo "$package"
     done >"$before/brought.new"
     mv "$before/brought.new" "$before/brought"

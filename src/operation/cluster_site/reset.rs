@@ -23,21 +23,26 @@ const ROLES: [Role; 5] = [Role::Node, Role::Etcd, Role::Master, Role::Mirror, Ro
 impl ClusterSite {
     /// Nothing where it was recorded before, or metalform has changed the host without a record.
     pub(super) async fn record_host(&self) -> Result<(), EffectError> {
-        let script = concat!(include_str!("inventory.sh"), include_str!("record_host.sh"));
+        let script = concat!(
+            include_str!("installed_packages.sh"),
+            include_str!("inventory.sh"),
+            include_str!("record_host.sh")
+        );
         self.output("host:record", host_record_turn() + script).await.map(drop)
     }
 
     /// Which packages came with those of the node.
     pub(super) async fn record_packages(&self) -> Result<(), EffectError> {
-        self.output("host:record", host_record_turn() + include_str!("record_packages.sh")).await.map(drop)
+        let script = concat!(include_str!("installed_packages.sh"), include_str!("record_packages.sh"));
+        self.output("host:record", host_record_turn() + script).await.map(drop)
     }
 
     pub(super) async fn plan_removal(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
         let compiled = self.every_role(inputs)?;
         let traces = self.traces(&compiled, KeepData(false));
         let packages = words("packages", &traces.packages);
-        let script = format!("{packages}{}", include_str!("plan_removal.sh"));
-        let printed = self.output("host:plan", script).await?;
+        let script = concat!(include_str!("installed_packages.sh"), include_str!("plan_removal.sh"));
+        let printed = self.output("host:plan", packages + script).await?;
         let before = recorded(&printed);
         let recorded =
             |name: &str| before.as_ref().is_some_and(|before| before.get(Section::Package, name).is_some());
@@ -79,7 +84,14 @@ impl ClusterSite {
             words("units", &traces.units),
             words("users", PACKAGE_USERS),
         ];
-        self.run("host:clear", &format!("{}{}", given.concat(), include_str!("clear_host.sh"))).await
+        let script = concat!(
+            include_str!("recorded.sh"),
+            include_str!("installed_packages.sh"),
+            include_str!("end_containers.sh"),
+            include_str!("clear_packages.sh"),
+            include_str!("clear_host.sh")
+        );
+        self.run("host:clear", &(given.concat() + script)).await
     }
 
     pub(super) async fn host_differences(
@@ -88,7 +100,11 @@ impl ClusterSite {
         keep: KeepData,
     ) -> Result<Observation, EffectError> {
         let traces = self.traces(&self.every_role(inputs)?, keep);
-        let script = concat!(include_str!("inventory.sh"), include_str!("compare_host.sh"));
+        let script = concat!(
+            include_str!("installed_packages.sh"),
+            include_str!("inventory.sh"),
+            include_str!("compare_host.sh")
+        );
         let printed = self.output("host:compare", script.to_owned()).await?;
         let (before, now) = printed.split_once("\n--\n").unwrap_or(("", &printed));
         let now = HostInventory::parse(now);

@@ -111,8 +111,15 @@ fn is_volatile(section: Section, name: &str) -> bool {
         "/etc/subuid-",
         "/etc/machine-id",
     ];
-    const BELOW: [&str; 5] =
-        ["/var/lib/apt", "/var/lib/dpkg", "/var/lib/systemd", "/var/lib/ucf", "/var/log"];
+    const BELOW: [&str; 7] = [
+        "/var/lib/apt",
+        "/var/lib/dnf",
+        "/var/lib/dpkg",
+        "/var/lib/rpm",
+        "/var/lib/systemd",
+        "/var/lib/ucf",
+        "/var/log",
+    ];
     match section {
         Section::File => FILES.contains(&name),
         Section::Path => {

@@ -68,8 +68,8 @@ fn is_undone(kind: Kind) -> bool {
     }
 }
 
-/// Packages that would be removed with these because they need them: `apt-get --simulate purge` lists every package
-/// that it removes as `Purg NAME` or `Remv NAME`.
+/// Packages that would be removed with these because they need them: each is printed as `Purg NAME` or `Remv NAME`, by
+/// `apt-get --simulate purge` with what more it says, and for rpm by `installed_packages.sh`.
 pub fn dependents(simulated: &str, ours: impl Fn(&str) -> bool) -> Vec<&str> {
     let removed = simulated.lines().filter_map(|line| {
         let rest = line.strip_prefix("Purg ").or_else(|| line.strip_prefix("Remv "))?;
