@@ -20,7 +20,12 @@ use crate::transport::{Output, Program, Transport};
 use crate::workspace::layout::Layout;
 
 /// The only package source of a node: a resource of `states/node-packages.yaml`.
-const PACKAGE_SOURCE: &str = "metalform";
+fn package_source(format: PackageFormat) -> &'static str {
+    match format {
+        PackageFormat::Deb => "metalform",
+        PackageFormat::Rpm => "metalform-rpm",
+    }
+}
 
 /// Nodes to test.
 #[derive(Debug, Clone)]
@@ -219,7 +224,7 @@ async fn check_one(
     let other_sources = match PackageFormat::of(&facts.os) {
         None => Vec::new(),
         Some(format) => {
-            let script = other_package_sources(format, PACKAGE_SOURCE);
+            let script = other_package_sources(format, package_source(format));
             let answer = run(&transport, Program { script, payload: Vec::new() }).await;
             let failed =
                 |error| NodeCheckError::Connection { node: node(), address: target.address(), error };
@@ -240,10 +245,15 @@ mod tests {
     use crate::state::Tree;
 
     #[test]
-    fn the_states_have_the_package_source() {
+    fn the_states_have_the_package_source_of_each_family() {
         let tree = Tree::embedded();
-        let mut resources = tree.states().flat_map(|(_, text)| text.lines());
-        assert!(resources.any(|line| line.trim() == format!("- package_repository: {PACKAGE_SOURCE}")));
+        let lines: Vec<&str> = tree.states().flat_map(|(_, text)| text.lines()).map(str::trim).collect();
+        for (format, family) in [(PackageFormat::Deb, "debian"), (PackageFormat::Rpm, "redhat")] {
+            let resource = format!("- package_repository: {}", package_source(format));
+            let from = lines.iter().position(|line| **line == resource).unwrap();
+            let when = lines[from..].iter().find(|line| line.starts_with("when: "));
+            assert_eq!(when, Some(&format!("when: facts.os.family == \"{family}\"").as_str()));
+        }
     }
 
     #[test]
