@@ -55,10 +55,10 @@ SCRIPTS = [os.path.join(HERE, name) for name in ("customise-image", "lab-writabl
 def path_of(system):
     """The path of a system's image, whether or not it exists."""
     digest = hashlib.sha256("\n".join([system.suite, *PACKAGES, *system.packages, *MASKED]).encode())
-    for script in SCRIPTS:
+    for script in SCRIPTS + _likeness(system):
         with open(script, "rb") as file:
             digest.update(file.read())
-    return os.path.join(IMAGES, f"{system.suite}-{digest.hexdigest()[:12]}")
+    return os.path.join(IMAGES, f"{system.name}-{digest.hexdigest()[:12]}")
 
 
 def ensure(system, log):
@@ -68,36 +68,42 @@ def ensure(system, log):
         return path
     with locked(IMAGES, patience=900):
         if not os.path.isdir(path):
-            _remove_abandoned(system.suite)
-            log(f"making the {system.suite} image, once (a minute)")
+            _remove_abandoned(system.name)
+            log(f"making the {system.name} image, once (a minute)")
             began = time.monotonic()
             _build(system, path)
-            log(f"made the {system.suite} image in {time.monotonic() - began:.0f} s")
+            log(f"made the {system.name} image in {time.monotonic() - began:.0f} s")
     return path
+
+
+def _likeness(system):
+    """The script that makes a Debian look like another system."""
+    return [os.path.join(HERE, f"like-{system.like}")] if system.like else []
 
 
 def _build(system, path):
     if not shutil.which("mmdebstrap"):
         raise LabError("mmdebstrap is missing", "apt-get install mmdebstrap")
-    building = tempfile.mkdtemp(prefix=f".{system.suite}-", dir=IMAGES)
+    building = tempfile.mkdtemp(prefix=f".{system.name}-", dir=IMAGES)
     os.chmod(building, 0o755)
     # mmdebstrap mounts /proc and /sys into the new root. In namespaces of its
     # own, and dying with us, it leaves nothing behind however it ends.
     command = ["setpriv", "--pdeathsig", "KILL"]
     command += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command += ["mmdebstrap", "--quiet", "--variant=minbase", "--mode=root"]
-    command += [f"--include={','.join([*PACKAGES, *system.packages])}", f"--customize-hook={SCRIPTS[0]}"]
+    command += [f"--include={','.join([*PACKAGES, *system.packages])}"]
+    command += [f"--customize-hook={script}" for script in [SCRIPTS[0], *_likeness(system)]]
     command += [system.suite, building]
     env = dict(os.environ, MASKED=" ".join(MASKED), HERE=HERE)
     done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         shutil.rmtree(building, ignore_errors=True)
-        raise LabError(f"mmdebstrap could not make {system.suite}:\n{done.stderr.strip()[-2000:]}")
+        raise LabError(f"mmdebstrap could not make {system.name}:\n{done.stderr.strip()[-2000:]}")
     os.rename(building, path)
 
 
-def _remove_abandoned(suite):
+def _remove_abandoned(name):
     """Half-made roots of builds that were killed; the lock proves that none still runs."""
     for entry in os.scandir(IMAGES):
-        if entry.name.startswith(f".{suite}-"):
+        if entry.name.startswith(f".{name}-"):
             shutil.rmtree(entry.path)

@@ -23,10 +23,16 @@ class Plane:
 
 @dataclasses.dataclass(frozen=True, order=True)
 class System:
-    """What a host runs: a suite as mmdebstrap calls it, and what it has beyond an ordinary small Debian."""
+    """What a host runs: a suite as mmdebstrap calls it, what it has beyond an ordinary small Debian, and which other
+    system it is made to look like."""
 
     suite: str
     packages: tuple = ()
+    like: str = ""
+
+    @property
+    def name(self):
+        return self.like or self.suite
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,9 +100,8 @@ def _host(entry, planes, systems):
             raise LabError(f"host {name!r}: {entry[plane.name]} is not in {plane.name} {plane.cidr}")
     addresses = {plane.name: entry[plane.name] for plane in planes}
     system = systems[entry["os"]]
-    return Host(
-        name, entry["os"], System(system["suite"], tuple(system.get("packages", ()))), addresses, entry["default"]
-    )
+    system = System(system["suite"], tuple(system.get("packages", ())), system.get("like", ""))
+    return Host(name, entry["os"], system, addresses, entry["default"])
 
 
 def _refuse_duplicates(hosts, planes):

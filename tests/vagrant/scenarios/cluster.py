@@ -23,7 +23,7 @@ ADMIN = "/etc/kubernetes/admin.conf"
 _HOSTS = {host.name: host for host in topology.load().hosts}
 NODES = [name for name, host in _HOSTS.items() if host.default]
 # The hosts of a pool, and those of them that have a manifest: with them the cluster grows to nine.
-POOL = [name for name, host in _HOSTS.items() if not host.default]
+POOL = [name for name in _HOSTS if name.startswith("spare-")]
 SPARES = [name for name in POOL if os.path.exists(os.path.join(MANIFESTS, f"{name}.yaml"))]
 
 

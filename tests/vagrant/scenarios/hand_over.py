@@ -15,12 +15,17 @@ _TOP = os.path.dirname(os.path.dirname(LAB_DIRECTORY))
 def hand_over(host):
     lab("push", host, METALFORM, "/usr/local/bin/metalform")
     lab("push", host, os.path.join(LAB_DIRECTORY, "bootstrap.yaml"), "/etc/metalform/bootstrap.yaml")
+    copy_directory(bundle(), host, _BUNDLE)
+
+
+def bundle():
+    """The path of the demo's bundle on this machine."""
     with open(os.path.join(_TOP, "src", "bundle", "components.yaml"), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
     source = os.path.join(CACHE, "demo", f"bundle-{digest}")
     if not os.path.isdir(source):
         raise Failed(f"there is no bundle at {source}: run tests/vagrant/demo --only bundle first")
-    copy_directory(source, host, _BUNDLE)
+    return source
 
 
 def copy_directory(source, host, target):

@@ -9,10 +9,10 @@ from checks import Failed, expect
 from cluster import shell
 from nspawn import host as machine
 
-# Records of apt and dpkg, and their copies of older records; caches, also of what is next to compile: packages are
-# compared by what dpkg reports.
+# Records of apt and dpkg, dnf and rpm, and their copies of older records; caches, also of what is next to compile: packages
+# are compared by what dpkg or rpm reports.
 _BOOKKEEPING = re.compile(
-    r"/var/lib/(apt|dpkg|ucf)(/.*)?|/var/cache(/.*)?|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock"
+    r"/var/lib/(apt|dnf|dpkg|rpm|ucf)(/.*)?|/var/cache(/.*)?|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock"
     r"|/etc/ld\.so\.cache|/root/\.(wget-hsts|cache.*)|/etc/apt/trusted\.gpg~"
 )
 # What the kernel counts or draws by itself.
@@ -31,7 +31,8 @@ _LISTS = {
     "route": "ip route show table all; ip -6 route show table all | sed 's/ expires [0-9]*sec//'",
     "rule": "ip rule",
     "user": "cat /etc/passwd /etc/group /etc/subuid /etc/subgid",
-    "package": "dpkg --get-selections; dpkg -l | awk '{print $1, $2, $3}'; apt-mark showmanual | sed 's/^/manual /'",
+    "package": "if command -v dpkg >/dev/null; then dpkg --get-selections; dpkg -l | awk '{print $1, $2, $3}';"
+    " apt-mark showmanual | sed 's/^/manual /'; else rpm -qa; fi",
 }
 
 

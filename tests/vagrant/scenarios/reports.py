@@ -56,6 +56,13 @@ def _paths(value, key=None):
             yield from _DIFF.findall(value)
 
 
+def expect_unchanged(done):
+    """An `expand -o json` that found every node as it should be."""
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    outcomes = {host["outcome"] for host in Report(done.stdout).hosts.values()}
+    expect_equal("outcomes", outcomes, {"unchanged"})
+
+
 def expect_complete(report, host):
     """What every report of a run has."""
     expect_equal("hosts", list(report.hosts), [host])
