@@ -38,7 +38,7 @@ impl std::fmt::Debug for RepositoryKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPgpError {
     /// Not an armored secret key.
-    #[error("cannot read the repository's signing key: {reason}")]
+    #[error("cannot read the OpenPGP key: {reason}")]
     Unreadable {
         /// The library's message.
         reason: String,
@@ -53,7 +53,7 @@ pub enum OpenPgpError {
         reason: String,
     },
     /// The library could not make a key or a signature.
-    #[error("cannot sign with the repository's key: {reason}")]
+    #[error("cannot sign with the OpenPGP key: {reason}")]
     Signing {
         /// The library's message.
         reason: String,

@@ -79,7 +79,7 @@ pub enum RpmError {
         source: OpenPgpError,
     },
     /// A package has another form.
-    #[error("cannot sign the package {package}")]
+    #[error("cannot add a signature to the package {package}")]
     Section {
         /// Its name.
         package: String,
