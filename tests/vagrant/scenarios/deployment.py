@@ -1,6 +1,8 @@
 """A `metalform deploy-node`, or another operation, in progress: its lines as they are printed, signals to it, and its table."""
 
+import contextlib
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -82,6 +84,18 @@ class Deployment:
         code = self.finish(10)
         if code not in (-9, 137):
             raise Failed(f"{self.verb} ended with {code} before it was killed:\n{self.stdout}{self.stderr}")
+
+    @contextlib.contextmanager
+    def stopped_at_line(self, pattern):
+        """It stands still (SIGSTOP) from such a line to the end of the block."""
+        self.until_line(pattern, pause=0.01)
+        # With nsenter, which stops by itself once its child has stopped, and which nobody would continue.
+        running = [self._process.pid, *descendants(self._process.pid)]
+        send(running, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            send(reversed(running), signal.SIGCONT)
 
     def killed_after(self, seconds):
         """Whether it still ran so many seconds after its start, and was killed then."""
