@@ -104,7 +104,7 @@ def finds_api():
     kubectl("delete", "pod", _POD, "--now")
 
 
-@check("its packages are those of the bundle, verified one by one by the archive's key, and held")
+@check("its packages are those of the bundle, which is its only source, and held")
 def packages():
     sources = shell(WORKER, "dnf -q repolist --enabled | tail -n +2 | awk '{print $1}'").split()
     expect_equal("sources", sources, ["metalform-rpm"])
