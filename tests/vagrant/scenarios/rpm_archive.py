@@ -132,14 +132,13 @@ def _build(directory, name, version, relations, files, scripts=""):
 
 def _lock_plugin(directory):
     """As this machine has it."""
-    name = _LOCK_PLUGIN
-    root = os.path.join(directory, "roots", name)
+    root = os.path.join(directory, "roots", _LOCK_PLUGIN)
     for path in _run("dpkg-query", "--listfiles", "dnf-plugins-core").splitlines():
         if os.path.isfile(path) and re.search("/(versionlock|dnfpluginscore/)", path):
             copied = os.path.join(root, path.lstrip("/"))
             os.makedirs(os.path.dirname(copied), exist_ok=True)
             shutil.copy(path, copied)
-    _package(directory, name, "1", [], root)
+    _package(directory, _LOCK_PLUGIN, "1", [], root)
 
 
 def _sign(directory):

@@ -17,6 +17,7 @@ from cluster import (
     get,
     introduce,
     kubectl,
+    lab,
     metalform,
     on,
     ready,
@@ -55,6 +56,8 @@ _state = State()
 
 
 def set_up():
+    # Of a system that no other host has: made here, which may take longer than a host may take to come up.
+    lab("image", timeout=900)
     introduce(WORKER)
     _state["before"] = host_state(WORKER)
 
