@@ -13,6 +13,8 @@ mod answer;
 mod api;
 #[path = "real_site/autoscaler/mod.rs"]
 mod autoscaler;
+#[path = "real_site/bootstrap_roles.rs"]
+mod bootstrap_roles;
 #[expect(dead_code, reason = "tests/kinds.rs decides the cases, here they are performed")]
 #[path = "kinds/case.rs"]
 mod case;

@@ -8,7 +8,7 @@ use super::cluster_changes::ClusterChanges;
 use super::command_error::{CommandError, ErrorClass};
 use super::image_collection;
 use super::operation_report::{NodeReport, RunOptions, operate};
-use super::recorded_nodes;
+use super::recorded_nodes::{self, RecordedNodesError};
 use super::workspace;
 use crate::bundle::manifest::BundleManifestError;
 use crate::bundle::problem::BundleProblem;
@@ -24,7 +24,7 @@ use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use crate::operation::cluster_site::{ClusterSite, OBJECTS, Ports, REGISTRY_WRITER, Workspace};
 use crate::workspace::atomic_file::FileError;
 
-/// Roles of the bootstrap node, as in MetalK8s' quickstart.
+/// Roles of the bootstrap node of a new cluster, as in MetalK8s' quickstart.
 const ROLES: [Role; 4] = [Role::Bootstrap, Role::Master, Role::Etcd, Role::Infra];
 /// Roles whose name also taints it, so that no workload is placed there.
 const TAINTS: [Role; 2] = [Role::Bootstrap, Role::Infra];
@@ -46,6 +46,9 @@ pub enum BootstrapError {
     /// What the bundles bring cannot be recorded.
     #[error(transparent)]
     Record(#[from] FileError),
+    /// It is not known what the bootstrap node is.
+    #[error(transparent)]
+    Nodes(#[from] RecordedNodesError),
 }
 
 impl CommandError for BootstrapError {
@@ -53,12 +56,14 @@ impl CommandError for BootstrapError {
         match self {
             Self::Unreadable(_) => ErrorClass::Configuration,
             Self::Damaged { .. } | Self::Record(_) => ErrorClass::Host,
+            Self::Nodes(error) => error.class(),
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Unreadable(_) | Self::Record(_) => vec![self.to_string()],
+            Self::Nodes(error) => error.errors(),
             Self::Damaged { directory, problems } => {
                 problems.iter().map(|problem| format!("bundle {}: {problem}", directory.display())).collect()
             }
@@ -68,6 +73,10 @@ impl CommandError for BootstrapError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Unreadable(_) | Self::Record(_) => Vec::new(),
+            Self::Nodes(_) => vec![
+                "run it again once the API answers, or move the file away where this node is master, etcd and infra"
+                    .to_owned(),
+            ],
             Self::Damaged { .. } => vec!["copy the bundle again, or build it again".to_owned()],
         }
     }
@@ -83,7 +92,8 @@ pub async fn bootstrap(
     cancel: &Cancel,
 ) -> Result<(NodeReport, ClusterChanges), BootstrapError> {
     verify(&workspace)?;
-    let spec = spec(&workspace);
+    let known = recorded_nodes::find(&workspace.layout, &workspace.subject.name).await?;
+    let spec = spec(&workspace, known.as_ref());
     let node = workspace::goal(&workspace, &spec);
     let images = workspace.bundles.all().flat_map(|bundle| bundle.manifest.images.keys());
     let goal = BootstrapGoal {
@@ -138,13 +148,21 @@ fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
     Ok(())
 }
 
-fn spec(workspace: &Workspace) -> NodeSpec {
+/// What the bootstrap node shall be: with the roles and taints of its Node, where there is one.
+pub fn spec(workspace: &Workspace, known: Option<&NodeSpec>) -> NodeSpec {
+    let mut roles = known.map_or_else(|| BTreeSet::from(ROLES), |known| known.roles.clone());
+    roles.insert(Role::Bootstrap);
     let mut labels: BTreeMap<String, String> =
-        ROLES.iter().map(|role| (role.label(), String::new())).collect();
+        roles.iter().map(|role| (role.label(), String::new())).collect();
     labels.insert(VERSION.to_owned(), workspace.bundles.first().kubernetes.clone());
+    let tainting = TAINTS.iter().map(|role| Taint {
+        key: role.label(),
+        value: String::new(),
+        effect: "NoSchedule".to_owned(),
+    });
     NodeSpec {
         name: workspace.subject.name.clone(),
-        roles: BTreeSet::from(ROLES),
+        roles,
         version: None,
         ssh: SshTarget {
             host: workspace.subject.address.to_string(),
@@ -156,10 +174,7 @@ fn spec(workspace: &Workspace) -> NodeSpec {
             host_key: HostKeyPolicy::Known,
             bastion: None,
         },
-        taints: TAINTS
-            .iter()
-            .map(|role| Taint { key: role.label(), value: String::new(), effect: "NoSchedule".to_owned() })
-            .collect(),
+        taints: known.map_or_else(|| tainting.collect(), |known| known.taints.clone()),
         labels,
         control_plane_ip: Some(workspace.subject.address),
         workload_plane_ip: None,

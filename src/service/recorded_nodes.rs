@@ -8,6 +8,7 @@ use super::command_error::{CommandError, ErrorClass};
 use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeSpec};
 use crate::workspace::layout::Layout;
 use crate::workspace::node_records::{self, NodeRecordsError};
@@ -50,6 +51,18 @@ async fn try_record(layout: &Layout) -> Result<(), String> {
 async fn list(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
     let client = client::connect_without_retry(&layout.admin_conf()).await?;
     Ok(nodes::list(&client).await?.iter().map(NodeManifest::from).collect())
+}
+
+/// What the manifest of one Node specifies; `None` where there is no such Node, or no cluster yet.
+///
+/// # Errors
+/// When the records cannot be read, and the API does not answer.
+pub async fn find(layout: &Layout, name: &HostName) -> Result<Option<NodeSpec>, RecordedNodesError> {
+    match current(layout).await {
+        Ok(specs) => Ok(specs.into_iter().find(|spec| spec.name == *name)),
+        Err(RecordedNodesError(NodeRecordsError::None { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What the manifests of all Nodes specify: as the API has them, and where it does not answer, as they were recorded. Those

@@ -28,6 +28,7 @@ use metalform::operation::goal::NodeGoal;
 use metalform::operation::remove::RemoveOperation;
 use metalform::operation::reset::ResetOperation;
 use metalform::operation::run::{RunContext, RunError, run};
+use metalform::service::bootstrap;
 use metalform::service::foreseen_deployment::ForeseenDeployment;
 use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
@@ -196,7 +197,11 @@ impl Play {
         self.stage.api.lock().store.insert("nodes", "", node);
     }
 
-    async fn play(&mut self, command: &str) -> Result<Lines, String> {
+    /// A command of a script, and what it did.
+    ///
+    /// # Errors
+    /// When there is no such command.
+    pub async fn play(&mut self, command: &str) -> Result<Lines, String> {
         let (what, how) = command.split_once(", ").unwrap_or((command, ""));
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
@@ -374,11 +379,13 @@ impl Play {
     }
 
     fn spec(&self, name: &str, recipe: Recipe) -> NodeSpec {
-        let spec = match self.stage.api.lock().store.get("nodes", name) {
-            Some(node) if recipe != Recipe::Bootstrap => node.clone(),
-            _ => node(name, &["bootstrap", "master", "etcd", "infra"]),
-        };
-        NodeSpec::from_node(&serde_json::from_value(spec).unwrap()).unwrap()
+        let stored = self.stage.api.lock().store.get("nodes", name).cloned();
+        let known = stored.map(|node| NodeSpec::from_node(&serde_json::from_value(node).unwrap()).unwrap());
+        match (recipe, known) {
+            (Recipe::Bootstrap, known) => bootstrap::spec(&self.workspace, known.as_ref()),
+            (_, Some(known)) => known,
+            (_, None) => panic!("there is no Node {name}"),
+        }
     }
 
     fn site(&self, goal: &NodeGoal, spec: NodeSpec) -> ClusterSite {

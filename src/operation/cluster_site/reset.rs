@@ -7,6 +7,7 @@ use crate::model::role::Role;
 use crate::operation::effect::{KeepData, Observation, Returned};
 use crate::operation::goal::NodeGoal;
 use crate::operation::host_reset::inventory::{HostInventory, differences};
+use crate::operation::host_reset::other_roles::other_roles;
 use crate::operation::host_reset::removal::{dependents, removal};
 use crate::operation::host_reset::section::Section;
 use crate::operation::host_reset::traces::{PACKAGE_USERS, Traces};
@@ -16,6 +17,8 @@ use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::script_turn::host_record_turn;
 use crate::operation::site::EffectError;
 use crate::state::Compiled;
+use crate::workspace::layout::Layout;
+use crate::workspace::trust;
 
 /// Whatever roles the Node has now, it may have had others.
 const ROLES: [Role; 5] = [Role::Node, Role::Etcd, Role::Master, Role::Mirror, Role::Infra];
@@ -62,9 +65,7 @@ impl ClusterSite {
     pub(super) async fn plan_other_roles(&self, inputs: &NodeInputs) -> Result<Observation, EffectError> {
         let cluster = self.cluster(&inputs.facts)?;
         let own = self.compiled(&Layer::Removed, inputs, &self.spec, &cluster)?;
-        let own: BTreeSet<_> = own.into_iter().map(|resource| resource.id).collect();
-        let mut others = self.every_role(inputs)?;
-        others.retain(|resource| !own.contains(&resource.id));
+        let others = other_roles(self.every_role(inputs)?, &own, &self.trust_files());
         let desired = self.declared(removal(others, None), &cluster)?;
         let plan = self.ports.host.plan(desired, &inputs.facts).await?;
         Ok(Observation::Plan(Layer::OtherRoles, LayerPlan::of(plan)))
@@ -113,6 +114,15 @@ impl ClusterSite {
 
     pub(super) async fn forget_host(&self) -> Result<Returned, EffectError> {
         self.run("host:forget", include_str!("forget_host.sh")).await
+    }
+
+    /// Paths of the cluster's keys, and of what they issued to the bootstrap node, where this is that node.
+    fn trust_files(&self) -> BTreeSet<String> {
+        if !self.goal.has(Role::Bootstrap) {
+            return BTreeSet::new();
+        }
+        let files = trust::files(&Layout::default(), &self.workspace.subject);
+        files.iter().map(|file| file.path.display().to_string()).collect()
     }
 
     fn every_role(&self, inputs: &NodeInputs) -> Result<Vec<Compiled>, EffectError> {

@@ -2,6 +2,7 @@
 //! states of a node as things to be absent.
 
 pub mod inventory;
+pub mod other_roles;
 pub mod removal;
 pub mod section;
 pub mod traces;

@@ -3,6 +3,7 @@
 use super::kubelet_token::token;
 use super::layer_applied::{address, inputs};
 use crate::model::api_contract::API_SERVER;
+use crate::model::role::Role;
 use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
 
@@ -27,7 +28,7 @@ fn objects<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseS
     let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
     let Some(node) = node else { return Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))) };
-    if !node.annotations.contains_key(API_SERVER) {
+    if scene.node_goal().has(Role::Master) && !node.annotations.contains_key(API_SERVER) {
         return Err(PhaseStatus::Act(Action::MarkApiServerReady));
     }
     let Some(missing) = &scene.bootstrap().missing_objects else {

@@ -1,4 +1,4 @@
-//! The first etcd member and the first control plane run.
+//! The first etcd member and the first control plane run; of a cluster that has begun, what this node has of both.
 //!
 //! # How an etcd cluster begins
 //! The action that creates the CAs of a new cluster leaves a mark ([`crate::workspace::trust`]). With the mark, and only
@@ -10,7 +10,9 @@
 use std::time::Duration;
 
 use super::layer_applied::{address, applied};
+use super::membership::api_server_endpoints;
 use crate::etcd::membership::Obstacle;
+use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
@@ -39,10 +41,9 @@ impl<O: BootstrapNodeOperation> Phase<O> for FirstControlPlane {
         match seen!(scene.cluster().api, Look::Api) {
             None => PhaseStatus::Holds,
             Some(complaint) => {
-                let causes =
-                    vec![Cause::kubelet(), Cause::container("etcd"), Cause::container("kube-apiserver")];
+                let which = if survey.joined { "an" } else { "the first" };
                 let condition = Condition {
-                    sentence: "the first API server to be ready".to_owned(),
+                    sentence: format!("{which} API server to be ready"),
                     class: FailureClass::Api,
                     last_seen: complaint.clone(),
                     limit: Duration::from_secs(300),
@@ -50,7 +51,7 @@ impl<O: BootstrapNodeOperation> Phase<O> for FirstControlPlane {
                     causes: Vec::new(),
                     hopeless: None,
                 };
-                PhaseStatus::wait(condition.caused_by(scene.host(), causes))
+                PhaseStatus::wait(condition.caused_by(scene.host(), causes(scene)))
             }
         }
     }
@@ -66,9 +67,17 @@ fn begin<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> Re
     }))
 }
 
-/// The cluster has begun: its first member starts with its data, or not at all.
+/// What on this host an API server needs that is waited for.
+fn causes<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Vec<Cause> {
+    let container = |role, name| scene.node_goal().has(role).then(|| Cause::container(name));
+    let containers = [container(Role::Etcd, "etcd"), container(Role::Master, "kube-apiserver")];
+    std::iter::once(Cause::kubelet()).chain(containers.into_iter().flatten()).collect()
+}
+
+/// The cluster has begun: the member of this node starts with its data, or not at all.
 fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> Result<(), PhaseStatus> {
-    if !survey.etcd_data {
+    let (master, etcd) = (scene.node_goal().has(Role::Master), scene.node_goal().has(Role::Etcd));
+    if etcd && !survey.etcd_data {
         let name = scene.node_goal().name.to_string();
         return Err(PhaseStatus::Blocked(Blocker::Etcd(Obstacle::FirstDataLost { name })));
     }
@@ -88,7 +97,14 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
         }
         Layer::Etcd
     };
-    let member = Layer::EtcdMember { initial_cluster, first_start: false };
-    let layers = [prerequisites, member, Layer::ControlPlaneFiles, Layer::ControlPlane];
-    layers.into_iter().try_for_each(|layer| applied(scene, layer))
+    applied(scene, prerequisites)?;
+    if etcd {
+        applied(scene, Layer::EtcdMember { initial_cluster, first_start: false })?;
+    }
+    if master {
+        api_server_endpoints(scene)?;
+        applied(scene, Layer::ControlPlaneFiles)?;
+        applied(scene, Layer::ControlPlane)?;
+    }
+    Ok(())
 }
