@@ -1,9 +1,8 @@
 """The bootstrap node gives its member of etcd and its control plane away, and gets them back. The keys of the cluster stay on it."""
 
-import json
-
 from checks import check, expect, expect_equal
 from cluster import BOOTSTRAP, address, forget, get, introduce, kubectl, metalform, on, ready, shell, with_role
+from etcd_voters import expect_voters
 
 UNCHANGED = 0
 WORKER = "spare-1"
@@ -43,7 +42,7 @@ def tear_down():
 def leaves():
     _label("-")
     _succeed("expand")
-    _expect_voters([node for node in with_role("etcd") if node != BOOTSTRAP])
+    expect_voters([node for node in with_role("etcd") if node != BOOTSTRAP])
     expect(ready(BOOTSTRAP), "it is not Ready")
     there = [path for path in _NOT_HERE if on(BOOTSTRAP, "test", "-e", path).returncode == 0]
     expect_equal("left on it", there, [])
@@ -74,7 +73,7 @@ def serves():
 def returns():
     _label("=")
     _succeed("expand")
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
     config = shell(BOOTSTRAP, "cat /etc/haproxy/haproxy.cfg")
     expect(f"{address(BOOTSTRAP)}:6443" in config, config)
     expect_equal("keys", shell(BOOTSTRAP, _KEYS), _state["keys"])
@@ -95,11 +94,6 @@ def _expect_unchanged(*command):
 def _labels():
     labels = get("node", BOOTSTRAP)["metadata"]["labels"]
     return {label.removeprefix("node-role.kubernetes.io/") for label in labels}
-
-
-def _expect_voters(names):
-    done = _succeed("etcd", "health", "-o", "json")
-    expect_equal("members", {one["name"]: one["status"] for one in json.loads(done.stdout)}, dict.fromkeys(names, "voter"))
 
 
 def _succeed(*words):

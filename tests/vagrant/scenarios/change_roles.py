@@ -1,9 +1,8 @@
 """Roles come and go with a Node's labels: a worker has an etcd member for a while, a master becomes a worker and a master again."""
 
-import json
-
 from checks import check, expect, expect_equal
 from cluster import NODES, address, forget, introduce, kubectl, metalform, on, ready, shell, with_role
+from etcd_voters import expect_voters
 
 SUCCESS = 0
 WORKER, MASTER = "spare-1", "master-3"
@@ -37,7 +36,7 @@ def tear_down():
 def becomes_member():
     _label(WORKER, "etcd=")
     _metalform(SUCCESS, "expand")
-    _expect_voters([*with_role("etcd"), WORKER])
+    expect_voters([*with_role("etcd"), WORKER])
 
 
 @check("without the label its member leaves, with the data and the keys, and it works on")
@@ -45,7 +44,7 @@ def leaves_etcd():
     _label(WORKER, "etcd-")
     done = _metalform(SUCCESS, "expand")
     expect(f"remove {WORKER} from etcd: 4 -> 3 voters" in done.stderr, done.stderr)
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
     _expect_worker(WORKER)
 
 
@@ -53,7 +52,7 @@ def leaves_etcd():
 def master_leaves():
     _label(MASTER, "master-", "etcd-")
     _metalform(SUCCESS, "expand")
-    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+    expect_voters([node for node in with_role("etcd") if node != MASTER])
     _expect_worker(MASTER)
     for node in NODES:
         config = shell(node, "cat /etc/haproxy/haproxy.cfg")
@@ -64,7 +63,7 @@ def master_leaves():
 def master_returns():
     _label(MASTER, "master=", "etcd=")
     _metalform(SUCCESS, "expand")
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
     for node in NODES:
         config = shell(node, "cat /etc/haproxy/haproxy.cfg")
         expect(f"{address(MASTER)}:6443" in config, f"{node}: {config}")
@@ -80,11 +79,6 @@ def _expect_worker(node):
     expect_equal("left on it", there, [])
     running = on(node, "pgrep", "-l", "-x", "etcd|kube-apiserver|kube-controller|kube-scheduler")
     expect_equal("what runs on it", running.stdout, "")
-
-
-def _expect_voters(names):
-    done = _metalform(SUCCESS, "etcd", "health", "-o", "json")
-    expect_equal("members", {one["name"]: one["status"] for one in json.loads(done.stdout)}, dict.fromkeys(names, "voter"))
 
 
 def _metalform(code, *words):

@@ -1,6 +1,5 @@
 """A cluster shrinks to one host and grows to nine with five voters, each in one command; then all nine lose power at once."""
 
-import json
 import os
 import tempfile
 import time
@@ -10,6 +9,7 @@ from api_writer import ApiWriter
 from checks import State, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, LAB, NODES, SPARES, address, apply, authorise, discard, fresh, get, kubectl, lab, manifest, metalform, with_role
 from control_plane_node import ETCD, accept_host_key, described, etcdctl
+from etcd_voters import expect_voters
 from etcd_writer import PREFIX, Writer, key
 from power_return import all_is_back, now
 
@@ -71,7 +71,7 @@ def grows():
         accept_host_key(node)
     _timed("from one node to nine with five voters", lambda: _run("expand"))
     expect_equal("nodes", _nodes(), set(NODES + SPARES))
-    _expect_voters()
+    expect_voters(_voters())
 
 
 @check("every confirmed write is in each voter's data")
@@ -101,7 +101,7 @@ def blackout():
     until("every node and pod is as before", _LIMIT - (time.monotonic() - began), lambda: all_is_back(since))
     print(f"# all is back after {time.monotonic() - began:.0f} s", flush=True)
     expect_equal("what was acknowledged", get("configmap", CONFIGMAP, "--namespace=default").get("data"), {"acknowledged": "yes"})
-    _expect_voters()
+    expect_voters(_voters())
 
 
 @check("and nothing is left to do")
@@ -134,10 +134,3 @@ def _nodes():
 
 def _voters():
     return [*with_role(ETCD), *VOTERS]
-
-
-def _expect_voters():
-    done = metalform("etcd", "health", "-o", "json")
-    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
-    members = {member["name"]: member["status"] for member in json.loads(done.stdout)}
-    expect_equal("members", members, dict.fromkeys(_voters(), "voter"))

@@ -1,6 +1,5 @@
 """Nodes leave the cluster within budgets and without a failed request, and come back; what it needs stays."""
 
-import json
 import re
 
 import echo_image
@@ -23,6 +22,7 @@ from cluster import (
     shell,
     with_role,
 )
+from etcd_voters import expect_voters
 from sampling import sample
 
 SUCCESS, SSH, HOST, API, REFUSED = 0, 3, 4, 6, 7
@@ -140,7 +140,7 @@ def master_leaves():
     asked = re.search(r"asked (\d+)", output)
     expect(asked and int(asked[1]) > 20 and "failed" not in output, output)
     _expect_gone(MASTER)
-    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+    expect_voters([node for node in with_role("etcd") if node != MASTER])
 
 
 @check("no proxy has its API server any more")
@@ -154,7 +154,7 @@ def no_proxy():
 @check("and it comes back, with its etcd member")
 def master_comes_back():
     _deploy(MASTER)
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
 
 
 def _removed_and_replaced():
@@ -164,10 +164,10 @@ def _removed_and_replaced():
     until("its Node is not Ready", 90, lambda: _ready_status(MASTER) != "True")
     _remove(SUCCESS, MASTER, "--offline")
     expect(on(BOOTSTRAP, "kubectl", "get", "node", MASTER).returncode != 0, "the Node exists")
-    _expect_voters([node for node in with_role("etcd") if node != MASTER])
+    expect_voters([node for node in with_role("etcd") if node != MASTER])
     introduce(MASTER)
     _deploy(MASTER, applied=True)
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
 
 
 def _replaced_at_once():
@@ -183,7 +183,7 @@ def _replaced_at_once():
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
     expect(ready(MASTER), "it is not Ready")
     expect_equal("the Node's uid", get("node", MASTER)["metadata"]["uid"], uid)
-    _expect_voters(with_role("etcd"))
+    expect_voters(with_role("etcd"))
 
 
 # Each begins and ends with three masters that vote.
@@ -225,10 +225,3 @@ def _expect_gone(node):
     expect(on(BOOTSTRAP, "kubectl", "get", "node", node).returncode != 0, "the Node exists")
     running = on(node, *_PROCESSES)
     expect_equal("what runs on its host", running.stdout, "")
-
-
-def _expect_voters(names):
-    done = metalform("etcd", "health", "-o", "json")
-    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
-    members = json.loads(done.stdout)
-    expect_equal("members", {one["name"]: one["status"] for one in members}, dict.fromkeys(names, "voter"))
