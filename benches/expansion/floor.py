@@ -20,8 +20,8 @@ from control_plane_node import etcdctl
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _FILES = """
 /etc/apt/apt.conf.d/90metalform-metalform /etc/apt/keyrings/metalform.asc /etc/apt/sources.list.d/metalform.sources
-/etc/bird/bird.conf /etc/cni /etc/containerd /etc/default/kubelet /etc/haproxy/haproxy.cfg /etc/kubernetes /etc/metalform
-/etc/modules-load.d /etc/sysctl.d /etc/systemd/system/kube-proxy.service /etc/systemd/system/kubelet.service
+/etc/bird/bird.conf /etc/cni /etc/containerd /etc/default/kubelet /etc/haproxy/haproxy.cfg /etc/hosts /etc/kubernetes
+/etc/metalform /etc/modules-load.d /etc/sysctl.d /etc/systemd/system/kube-proxy.service /etc/systemd/system/kubelet.service
 /etc/systemd/system/metalform-pod-network.service /var/lib/kubelet/config.yaml
 """.split()
 # The kubelet writes it, once it has a certificate.

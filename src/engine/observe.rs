@@ -3,7 +3,7 @@
 //! # Guarantees
 //! - Nothing on the host changes.
 //! - The number of processes depends on the kinds of probes, not on their number, with three exceptions: a key pair
-//!   costs two `openssl`, and a guard and a condition each cost a shell.
+//!   costs an `openssl`, and a guard and a condition each cost a shell.
 //! - Every probe has an answer; what could not be determined is [`Answer::Failed`], never a guess.
 //!
 //! # Assumptions

@@ -19,5 +19,6 @@ rm -rf /etc/kubernetes /etc/metalform /etc/cni /etc/containerd /etc/bird /etc/ha
 # They may be mounts of their own.
 find /var/lib/kubelet /var/lib/containerd -mindepth 1 -delete
 find /etc/sysctl.d /etc/modules-load.d -name '*metalform*' -delete
+sed -i "/[[:space:]]mirror\.metalform\.internal$/d" /etc/hosts
 systemctl daemon-reload
 ip link delete cni0 2>/dev/null || true

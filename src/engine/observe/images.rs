@@ -1,4 +1,4 @@
-//! Images: one listing of containerd's `k8s.io` namespace.
+//! Images: one listing of those that are asked for in containerd's `k8s.io` namespace.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,18 @@ use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
 use crate::engine::frame::Sections;
 use crate::model::image_reference::digest;
+use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
 
 /// Where containerd does not run or does not answer, no image is present: pulling fails with the reason.
 const LIST: &str = "[ ! -S /run/containerd/containerd.sock ] || \
-                    timeout 20 ctr --connect-timeout 5s -n k8s.io images ls 2>/dev/null\n";
+                    timeout 20 ctr --connect-timeout 5s -n k8s.io images ls";
 
-pub(super) fn ask(_: &Questions<'_>) -> Vec<Section> {
-    vec![("images", LIST.to_owned())]
+/// For each image that it lists, containerd reads what the image consists of: the others are left out.
+pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    let filters =
+        questions.images.iter().map(|reference| format!(" {}", quote(&format!("name==\"{reference}\""))));
+    vec![("images", format!("{LIST}{} 2>/dev/null\n", filters.collect::<String>()))]
 }
 
 pub(super) fn answer(

@@ -1,5 +1,4 @@
-//! Key pairs: whether the private key and the certificate have the same public key. The private key never leaves
-//! `openssl`.
+//! Key pairs: whether the private key belongs to the certificate. The private key never leaves `openssl`.
 
 use super::questions::Questions;
 use super::{Answers, ObserveError, Section};
@@ -8,10 +7,10 @@ use crate::model::shell_word::quote;
 use crate::resource::contract::probe::{Answer, Probe};
 
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
+    // Both at once, by the only command that compares them: it refuses to export a key that is not the certificate's.
     let mut script = "pair() {\n\
-         [ -f \"$1\" ] && [ -f \"$2\" ] || { echo no; return; }\n\
-         k=$(openssl pkey -in \"$1\" -pubout 2>/dev/null) && [ -n \"$k\" ] &&\n\
-         [ \"$k\" = \"$(openssl x509 -in \"$2\" -noout -pubkey 2>/dev/null)\" ] && echo yes || echo no\n}\n\
+         [ -f \"$1\" ] && [ -f \"$2\" ] && openssl pkcs12 -export -inkey \"$1\" -in \"$2\" -passin pass: -passout pass: \\\n\
+         -keypbe NONE -certpbe NONE -nomac -out /dev/null </dev/null >/dev/null 2>&1 && echo yes || echo no\n}\n\
          if command -v openssl >/dev/null; then :\n"
         .to_owned();
     for &(key, certificate) in &questions.key_pairs {
