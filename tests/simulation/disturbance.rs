@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use metalform::model::api_contract::API_SERVER;
-use metalform::operation::observed::node::NodeView;
 use tokio::time::Instant;
 
 use crate::support::cluster::{Cluster, ReachPod};
@@ -95,7 +94,7 @@ impl Disturbance {
         }
     }
 
-    /// Whether `--replace-member` repairs it: most of all voters have their data, and another API server has a voter.
+    /// Whether `--replace-member` repairs it: most of all voters keep their data, and one of these has an API server.
     fn is_repairable(self, cluster: &Cluster, name: &str) -> bool {
         if !matches!(self, Self::DataLost | Self::Reinstalled) {
             return true;
@@ -106,19 +105,23 @@ impl Disturbance {
         }
         let has_data = |host: &Host, id: u64| host.etcd_data == Some(id);
         let voters: Vec<&SimulatedMember> = cluster.etcd.voters().collect();
-        let kept = voters.iter().filter(|voter| {
-            voter.name != name && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
-        });
+        let kept: Vec<&str> = voters
+            .iter()
+            .filter(|voter| {
+                voter.name != name
+                    && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
+            })
+            .map(|voter| voter.name.as_str())
+            .collect();
         let votes = voters.iter().any(|voter| voter.name == name);
-        // A recovery stops API servers whose Nodes it cannot yet change.
-        let serves = |(other, node): (&String, &NodeView)| {
-            other != name
-                && node.annotations.contains_key(API_SERVER)
-                && cluster.hosts.get(other).is_some_and(|host| host.things.contains_key(APISERVER))
-                && voters.iter().any(|voter| voter.name == *other)
+        // A recovery stops API servers whose Nodes it cannot yet change. An API server whose own member has lost its
+        // data does not serve either, while its Node still records it as ready.
+        let serves = |other: &&str| {
+            cluster.nodes.get(*other).is_some_and(|node| node.annotations.contains_key(API_SERVER))
+                && cluster.hosts.get(*other).is_some_and(|host| host.things.contains_key(APISERVER))
         };
-        let most = kept.count() > voters.len() / 2;
-        !votes && !first || most && cluster.nodes.iter().any(serves)
+        let most = kept.len() > voters.len() / 2;
+        !votes && !first || most && kept.iter().any(serves)
     }
 }
 
