@@ -76,7 +76,8 @@ async fn push_server(registry: &RealRegistry) -> SocketAddr {
 fn https(registry: &RealRegistry) -> reqwest::Client {
     metalform::pki::tls_provider::install_tls_provider();
     let ca = reqwest::Certificate::from_pem(&fs::read(registry.ca()).unwrap()).unwrap();
-    reqwest::Client::builder().tls_certs_only([ca]).no_proxy().build().unwrap()
+    // A connection that the server closes after a refusal is not used for the next request.
+    reqwest::Client::builder().tls_certs_only([ca]).no_proxy().pool_max_idle_per_host(0).build().unwrap()
 }
 
 /// An archive with an index, one with an image that is too large, and their digests.

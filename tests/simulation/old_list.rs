@@ -41,8 +41,7 @@ pub fn rerun(defect: Option<Defect>) -> Vec<String> {
         run(&world, Recipe::Deploy, JOINER, faults, None).await;
         assert!(world.lock().unwrap().violations.is_empty());
         run(&world, Recipe::Deploy, JOINER, calm(), defect).await;
-        let violations = world.lock().unwrap().violations.clone();
-        violations
+        world.lock().unwrap().violations.clone()
     })
 }
 
