@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -25,7 +26,8 @@ use crate::workspace::layout::Layout;
 /// metalform-machine-controller.service runs it
 ///
 /// Of several that run, the one that has the Lease metalform-machine-controller in kube-system works; it drops its work
-/// before another one can have the Lease. Each host compares the token of its claim and refuses programs of an earlier one.
+/// before another one can have the Lease. That of the bootstrap node is preferred: others take the Lease when it is not
+/// renewed, and return it. Each host compares the token of its claim and refuses programs of an earlier one.
 #[derive(Debug, Args)]
 pub struct MachineControllerArgs {
     /// Provision at most N hosts at the same time
@@ -35,6 +37,10 @@ pub struct MachineControllerArgs {
     /// (ClusterRole metalform:machine-metrics)
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_listen: Option<SocketAddr>,
+    /// Read what there is to know of the cluster from this file, as on masters that stand by for the bootstrap node; it is
+    /// written there when they are deployed
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     #[command(flatten)]
     ssh: SshArguments,
 }
@@ -46,7 +52,7 @@ impl MachineControllerArgs {
     /// When the workspace or the credentials cannot be read, or the metrics cannot be served. Later failures are logged and
     /// tried again.
     pub async fn run(&self, invocation: &Invocation) -> Result<ExitCode, Failure> {
-        let workspace = workspace::open(invocation, &self.ssh).await?;
+        let workspace = workspace::open_recorded(invocation, &self.ssh, self.record.as_deref()).await?;
         let metrics = Arc::new(ControllerMetrics::new(clock::now));
         let (client, present) = watch::channel(None);
         let text = metrics.clone();

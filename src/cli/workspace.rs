@@ -1,5 +1,6 @@
 //! Opens the workspace of the bootstrap node for a command.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::clock;
@@ -8,6 +9,7 @@ use super::invocation::Invocation;
 use super::ssh_arguments::SshArguments;
 use crate::operation::cluster_site::Workspace;
 use crate::report::plain::Detail;
+use crate::service::recorded_workspace;
 use crate::service::workspace::{self, WorkspaceRequest};
 use crate::service::workspace_origin::WorkspaceOrigin;
 use crate::workspace::layout::Layout;
@@ -20,14 +22,32 @@ pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Wor
     open_from(invocation, WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() }).await
 }
 
+/// Opens it with what is recorded in this file; `None`: that of the bootstrap node.
+///
+/// # Errors
+/// The first part that is missing or wrong.
+pub async fn open_recorded(
+    invocation: &Invocation,
+    ssh: &SshArguments,
+    record: Option<&Path>,
+) -> Result<Arc<Workspace>, Failure> {
+    let Some(record) = record else { return open(invocation, ssh).await };
+    let origin = WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() };
+    Ok(recorded_workspace::open(request(invocation, origin), record).await?)
+}
+
 /// Opens it from another origin than the command's options.
 ///
 /// # Errors
 /// As [`open`].
 pub async fn open_from(invocation: &Invocation, origin: WorkspaceOrigin) -> Result<Arc<Workspace>, Failure> {
+    Ok(workspace::open(request(invocation, origin)).await?)
+}
+
+fn request(invocation: &Invocation, origin: WorkspaceOrigin) -> WorkspaceRequest {
     let global = &invocation.global;
     let (reporter, record) = (global.reporter(Detail::Phases), invocation.recording.running());
-    let request = WorkspaceRequest {
+    WorkspaceRequest {
         layout: Layout::default(),
         origin,
         ssh_environment: invocation.ssh.clone(),
@@ -38,6 +58,5 @@ pub async fn open_from(invocation: &Invocation, origin: WorkspaceOrigin) -> Resu
             }
             reporter.event(&event);
         }),
-    };
-    Ok(workspace::open(request).await?)
+    }
 }

@@ -32,14 +32,15 @@ const CREDENTIALS: Duration = Duration::from_secs(10);
 /// Signs until it is dropped, in a cluster with these networks. Failures are logged and tried again.
 pub async fn run(layout: Layout, networks: Networks, clock: fn() -> Timestamp) {
     let kubeconfig = layout.admin_conf();
+    let credentials = [kubeconfig.as_path()];
     let sign: Arc<Sign> =
         Arc::new(move |leaf: &Leaf, csr: &ParsedCsr| sign(&layout, leaf, csr, (clock(), &mut rand::rng())));
     loop {
-        let version = FileVersion::of(&[kubeconfig.as_path()]);
+        let version = FileVersion::of(&credentials);
         let client = connect(&kubeconfig).await;
         tokio::select! {
             () = certificate_requests::run(client, networks.clone(), Arc::clone(&sign)) => {}
-            () = replaced(&kubeconfig, version) => tracing::info!("the kubeconfig was replaced: connecting again"),
+            () = replaced(&credentials, version) => tracing::info!("the kubeconfig was replaced: connecting again"),
         }
     }
 }
@@ -69,12 +70,12 @@ async fn connect(kubeconfig: &Path) -> Client {
     }
 }
 
-/// Completes once the file has another version.
-pub(super) async fn replaced(kubeconfig: &Path, version: FileVersion) {
+/// Completes once the files have another version.
+pub(super) async fn replaced(files: &[&Path], version: FileVersion) {
     let mut beat = beat(CREDENTIALS);
     loop {
         beat.tick().await;
-        if FileVersion::of(&[kubeconfig]) != version {
+        if FileVersion::of(files) != version {
             return;
         }
     }

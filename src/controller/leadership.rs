@@ -2,24 +2,28 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::candidate::{Candidate, Rank, Watch};
 use crate::engine::cancel::{Cancel, CancelLevel};
-use crate::kube_api::lease::{HeldLease, LeaseAttempt, LeaseSubject};
+use crate::kube_api::client::ApiError;
+use crate::kube_api::lease::{self, EXPIRY, HeldLease, LeaseAttempt, LeaseState, LeaseSubject};
 use crate::model::error_chain::error_chain;
 
 /// Between attempts to take the Lease.
 const PACE: Duration = Duration::from_secs(5);
 /// How long its release may take at the end.
 const RELEASE: Duration = Duration::from_secs(3);
+/// What the Lease is on.
+const SUBJECT: LeaseSubject = LeaseSubject::MachineControllers;
 
 /// Does the work that `work` begins while this process has the Lease, until it is cancelled. The work is dropped before
-/// another process can take the Lease, and begun again when this one has it again. `me` identifies this process.
+/// another process can take the Lease, and begun again when this one has it again.
 pub async fn lead<W: Future<Output = ()>>(
     client: &Client,
-    me: &str,
+    me: &Candidate,
     clock: fn() -> Timestamp,
     work: impl Fn() -> W,
     cancel: &Cancel,
@@ -27,19 +31,21 @@ pub async fn lead<W: Future<Output = ()>>(
     let mut beat = interval(PACE);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut holder = String::new();
+    let mut watch = Watch::default();
     loop {
         tokio::select! {
             biased;
             () = cancel.reached(CancelLevel::AfterResource) => return,
             _ = beat.tick() => {}
         }
-        match HeldLease::try_acquire(client, LeaseSubject::MachineControllers, me, clock).await {
-            Ok(LeaseAttempt::Held(lease)) => {
+        match attempt(client, me, &mut watch, clock).await {
+            Ok(Some(LeaseAttempt::Held(lease))) => {
                 holder.clear();
                 tracing::info!("this process has the machine controllers");
-                hold(lease, work(), cancel).await;
+                hold(lease, me.rank, work(), cancel).await;
+                watch = Watch::default();
             }
-            Ok(LeaseAttempt::HeldBy(other)) => {
+            Ok(Some(LeaseAttempt::HeldBy(other))) => {
                 if holder != other.name {
                     tracing::info!(
                         "another process has the machine controllers: {}",
@@ -48,15 +54,49 @@ pub async fn lead<W: Future<Output = ()>>(
                     holder = other.name;
                 }
             }
+            Ok(None) => {}
             Err(error) => tracing::debug!("{}", error_chain(&error)),
         }
     }
 }
 
-async fn hold(mut lease: HeldLease, work: impl Future<Output = ()>, cancel: &Cancel) {
+/// Takes the Lease where this process may; `None` where it does not try.
+async fn attempt(
+    client: &Client,
+    me: &Candidate,
+    watch: &mut Watch,
+    clock: fn() -> Timestamp,
+) -> Result<Option<LeaseAttempt>, ApiError> {
+    if me.rank == Rank::StandBy {
+        let state = lease::state(client, SUBJECT, &me.identity, clock()).await?;
+        let term = SignedDuration::try_from(EXPIRY).unwrap_or(SignedDuration::MAX);
+        if !watch.may_take(&state, term, clock()) {
+            return Ok(match state {
+                LeaseState::HeldBy(holder) => Some(LeaseAttempt::HeldBy(holder)),
+                LeaseState::Free | LeaseState::Ours => None,
+            });
+        }
+    }
+    let attempt = HeldLease::try_acquire(client, SUBJECT, &me.identity, clock).await?;
+    if me.rank == Rank::Preferred && matches!(attempt, LeaseAttempt::HeldBy(_)) {
+        lease::request(client, SUBJECT, &me.identity, clock()).await?;
+    }
+    Ok(Some(attempt))
+}
+
+async fn hold(mut lease: HeldLease, rank: Rank, work: impl Future<Output = ()>, cancel: &Cancel) {
+    let requested = lease.requested();
+    let given_up = async {
+        if rank == Rank::Preferred {
+            std::future::pending::<()>().await;
+        }
+        requested.await;
+        tracing::info!("the machine controllers return to the bootstrap node");
+    };
     let lost = tokio::select! {
         biased;
         () = cancel.reached(CancelLevel::AfterResource) => None,
+        () = given_up => None,
         ended = lease.run(work) => ended.err(),
     };
     if let Some(error) = lost {

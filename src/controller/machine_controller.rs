@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //! - One process has them at a time ([`super::leadership`]); one that loses the Lease drops its passes and jobs first.
-//! - They begin again with a new client when their kubeconfig is replaced.
+//! - They begin again with a new client when their kubeconfig, or the certificate that it names, is replaced.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -13,6 +13,7 @@ use kube::Client;
 use tokio::sync::mpsc::{channel, unbounded_channel};
 use tokio::sync::watch;
 
+use super::candidate::{Candidate, Rank};
 use super::cluster_passes::{ClusterPasses, PassSettings};
 use super::controller_metrics::ControllerMetrics;
 use super::host_jobs::{PoolPerformer, SshPorts};
@@ -58,10 +59,12 @@ pub async fn run(
     outputs: &ControllerOutputs,
     cancel: &Cancel,
 ) -> Result<(), ApiError> {
-    let kubeconfig = workspace.layout.machine_controller_conf();
-    let me = format!("{}/{}", workspace.subject.name, std::process::id());
+    let (kubeconfig, certificate) =
+        (workspace.layout.machine_controller_conf(), workspace.layout.machine_controller_certificate());
+    let credentials = [kubeconfig.as_path(), certificate.as_path()];
+    let me = candidate(&workspace);
     loop {
-        let version = FileVersion::of(&[&kubeconfig]);
+        let version = FileVersion::of(&credentials);
         let client = client::connect_without_retry(&kubeconfig).await?;
         outputs.client.send_replace(Some(client.clone()));
         let ports = Arc::new(SshPorts { workspace: workspace.clone(), client: client.clone() });
@@ -71,9 +74,16 @@ pub async fn run(
             || control(client.clone(), performer.clone(), settings, outputs.metrics.clone(), workspace.now);
         tokio::select! {
             () = leadership::lead(&client, &me, workspace.now, work, cancel) => return Ok(()),
-            () = replaced(&kubeconfig, version) => tracing::info!("the kubeconfig was replaced: connecting again"),
+            () = replaced(&credentials, version) => tracing::info!("the credentials were replaced: connecting again"),
         }
     }
+}
+
+/// This process, of the bootstrap node or of a master that stands by for it.
+fn candidate(workspace: &Workspace) -> Candidate {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let rank = if workspace.record.is_some() { Rank::StandBy } else { Rank::Preferred };
+    Candidate { identity: format!("{host}/{}", std::process::id()), rank }
 }
 
 /// The controllers of a process that has the Lease. They end only when they are dropped.

@@ -1,5 +1,6 @@
 //! Controllers that run in services: the signer of `metalform sign`, and the passes of the machine controllers.
 
+pub mod candidate;
 pub mod certificate_requests;
 mod chosen_hosts;
 pub mod cluster_passes;

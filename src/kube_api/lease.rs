@@ -2,6 +2,7 @@
 //!
 //! # Guarantees
 //! - Nothing here waits for a Lease: an attempt takes it, or returns its holder.
+//! - A request ([`request`]) takes nothing: its holder is told, and decides ([`HeldLease::requested`]).
 //! - While a [`HeldLease`] exists it is renewed. Work given to [`HeldLease::run`] is dropped [`GIVE_UP`] after the last
 //!   confirmed renewal at the latest, before another process can take the Lease ([`EXPIRY`] after it); what the dropped
 //!   work sent may still arrive until then.
@@ -14,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
@@ -25,6 +26,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
+use crate::model::api_contract::LEASE_REQUEST;
 
 const NAMESPACE: &str = "kube-system";
 
@@ -66,6 +68,8 @@ pub const EXPIRY: Duration = Duration::from_secs(30);
 const HEARTBEAT: Duration = Duration::from_secs(8);
 /// Without a confirmed renewal for this long a holder drops its work.
 pub const GIVE_UP: Duration = Duration::from_secs(24);
+/// How long a request is valid. Whoever still wants the Lease repeats it.
+const REQUEST: SignedDuration = SignedDuration::from_secs(20);
 /// Attempts to release, when a renewal in progress conflicts.
 const RELEASES: usize = 3;
 
@@ -171,6 +175,31 @@ fn claim(before: Option<&LeaseSpec>, me: &str, now: Timestamp) -> LeaseSpec {
     }
 }
 
+/// Whether another process than `me` wants the Lease, by its annotation `IDENTITY TIME`. Pure.
+fn is_requested(lease: &ObjectMeta, me: &str, now: Timestamp) -> bool {
+    let request = lease.annotations.as_ref().and_then(|annotations| annotations.get(LEASE_REQUEST));
+    let Some((by, at)) = request.and_then(|request| request.rsplit_once(' ')) else { return false };
+    let recent = |at: Timestamp| now.duration_since(at).abs() <= REQUEST;
+    by != me && at.parse().is_ok_and(recent)
+}
+
+/// Tells the holder of the Lease that `me` wants it. Nothing where there is no Lease.
+///
+/// # Errors
+/// [`ApiError::Conflict`] after a race with another process; any error of the API.
+pub async fn request(
+    client: &Client,
+    subject: LeaseSubject,
+    me: &str,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let api = LeaseApi::new(client, subject);
+    let Some(mut lease) = api.read().await? else { return Ok(()) };
+    let annotations = lease.metadata.annotations.get_or_insert_default();
+    annotations.insert(LEASE_REQUEST.to_owned(), format!("{me} {now}"));
+    api.write(&lease).await
+}
+
 /// Looks at the Lease. Changes nothing.
 ///
 /// # Errors
@@ -190,6 +219,7 @@ pub struct HeldLease {
     api: LeaseApi,
     me: String,
     lost: watch::Receiver<Option<LeaseError>>,
+    requested: watch::Receiver<bool>,
     renewal: JoinHandle<()>,
     releasing: bool,
 }
@@ -216,19 +246,20 @@ impl HeldLease {
         pace: Pace,
     ) -> Result<LeaseAttempt, ApiError> {
         let sent = Instant::now();
-        if let LeaseState::HeldBy(holder) = api.take(me, clock()).await? {
+        if let Attempt { before: LeaseState::HeldBy(holder), .. } = api.take(me, clock()).await? {
             return Ok(LeaseAttempt::HeldBy(holder));
         }
         let (losing, lost) = watch::channel(None);
+        let (asking, requested) = watch::channel(false);
         let renewal = tokio::spawn({
             let (api, me) = (api.clone(), me.to_owned());
             async move {
-                let error = api.renew(&me, clock, pace, sent).await;
+                let error = api.renew(&me, (clock, pace), sent, &asking).await;
                 // There is no receiver only when the Lease was dropped.
                 let _ = losing.send(Some(error));
             }
         });
-        Ok(LeaseAttempt::Held(Self { api, me: me.to_owned(), lost, renewal, releasing: false }))
+        Ok(LeaseAttempt::Held(Self { api, me: me.to_owned(), lost, requested, renewal, releasing: false }))
     }
 
     /// Completes when the Lease is lost, and not before.
@@ -239,6 +270,16 @@ impl HeldLease {
             match lost.wait_for(Option::is_some).await {
                 Ok(error) => error.clone().unwrap_or_else(ended),
                 Err(_) => ended(),
+            }
+        }
+    }
+
+    /// Completes when another process wants the Lease, and not before.
+    pub fn requested(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut requested = self.requested.clone();
+        async move {
+            if requested.wait_for(|requested| *requested).await.is_err() {
+                std::future::pending::<()>().await;
             }
         }
     }
@@ -309,6 +350,14 @@ struct Pace {
     give_up: Duration,
 }
 
+/// What an attempt has found.
+struct Attempt {
+    /// Whose the Lease was.
+    before: LeaseState,
+    /// Whether another process wants it.
+    requested: bool,
+}
+
 /// Requests for one Lease.
 #[derive(Clone)]
 struct LeaseApi {
@@ -321,26 +370,33 @@ impl LeaseApi {
         Self { api: Arc::new(Api::namespaced(client.clone(), NAMESPACE)), subject }
     }
 
-    /// Takes or renews it when that is possible; returns its state before. A race is [`ApiError::Conflict`].
-    async fn take(&self, me: &str, now: Timestamp) -> Result<LeaseState, ApiError> {
+    /// Takes or renews it when that is possible. A race is [`ApiError::Conflict`].
+    async fn take(&self, me: &str, now: Timestamp) -> Result<Attempt, ApiError> {
         let Some(mut lease) = self.read().await? else {
             let metadata =
                 ObjectMeta { name: Some(self.subject.lease_name().to_owned()), ..ObjectMeta::default() };
             let lease = Lease { metadata, spec: Some(claim(None, me, now)) };
             let created = self.api.create(&parameters(), &lease).await;
-            return created.map(|_| LeaseState::Free).map_err(|error| self.failed("create", error));
+            let free = |_| Attempt { before: LeaseState::Free, requested: false };
+            return created.map(free).map_err(|error| self.failed("create", error));
         };
         let spec = lease.spec.unwrap_or_default();
-        let state = state_of(&spec, me, now);
-        if !matches!(state, LeaseState::HeldBy(_)) {
+        let before = state_of(&spec, me, now);
+        if !matches!(before, LeaseState::HeldBy(_)) {
             lease.spec = Some(claim(Some(&spec), me, now));
             self.write(&lease).await?;
         }
-        Ok(state)
+        Ok(Attempt { before, requested: is_requested(&lease.metadata, me, now) })
     }
 
     /// Renews until that is no longer possible. `confirmed` is when the last successful request was sent.
-    async fn renew(&self, me: &str, clock: Clock, pace: Pace, mut confirmed: Instant) -> LeaseError {
+    async fn renew(
+        &self,
+        me: &str,
+        (clock, pace): (Clock, Pace),
+        mut confirmed: Instant,
+        asking: &watch::Sender<bool>,
+    ) -> LeaseError {
         // Renewals are due at their times, whatever else happens: not a wait for a condition.
         let mut beat = interval(pace.heartbeat);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -351,10 +407,13 @@ impl LeaseApi {
             let deadline = confirmed + pace.give_up;
             let silent = || ApiError::silent("renew", self.subject.object());
             match timeout_at(deadline, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
-                Ok(LeaseState::HeldBy(holder)) => {
+                Ok(Attempt { before: LeaseState::HeldBy(holder), .. }) => {
                     return LeaseError::Taken { subject: self.subject, by: holder.name };
                 }
-                Ok(LeaseState::Ours | LeaseState::Free) => confirmed = sent,
+                Ok(Attempt { requested, .. }) => {
+                    confirmed = sent;
+                    asking.send_replace(requested);
+                }
                 Err(error) if Instant::now() + pace.heartbeat >= deadline || !error.is_transient() => {
                     return LeaseError::Expired { subject: self.subject, source: Arc::new(error) };
                 }

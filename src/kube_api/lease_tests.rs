@@ -55,6 +55,24 @@ fn a_claim_counts_changes_of_hands_and_a_renewal_does_not() {
     assert_eq!(renewed.renew_time, Some(MicroTime(at(210))));
 }
 
+#[test]
+fn a_request_is_that_of_another_process_and_is_valid_for_a_short_time() {
+    for (request, now, expected) in [
+        (None, 100, false),
+        (Some("b/1 1970-01-01T00:01:40Z"), 100, true),
+        (Some("b/1 1970-01-01T00:01:40Z"), 120, true),
+        (Some("b/1 1970-01-01T00:01:40Z"), 121, false),
+        (Some("b/1 1970-01-01T00:01:40Z"), 79, false),
+        (Some("a/1 1970-01-01T00:01:40Z"), 100, false),
+        (Some("b/1"), 100, false),
+        (Some("b/1 yesterday"), 100, false),
+    ] {
+        let annotations = request.map(|request| [(LEASE_REQUEST.to_owned(), request.to_owned())].into());
+        let lease = ObjectMeta { annotations, ..ObjectMeta::default() };
+        assert_eq!(is_requested(&lease, "a/1", at(now)), expected, "{request:?} at {now}");
+    }
+}
+
 /// An API server that has this one Lease.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<Stored>>);
@@ -201,6 +219,26 @@ async fn work_is_dropped_when_another_process_takes_the_lease() {
     assert_eq!(lost.to_string(), "lost the lease on etcd membership: taken by b/1");
     lease.release().await.unwrap();
     assert_eq!(server.holder().as_deref(), Some("b/1"), "another's lease is not released");
+}
+
+#[tokio::test]
+async fn the_holder_learns_that_another_process_wants_the_lease_and_keeps_it_until_it_releases_it() {
+    let server = Server::default();
+    let client = server.client().await;
+    request(&client, SUBJECT, "b/1", at(100)).await.unwrap();
+    let mut lease = held(&client, "a/1").await;
+    assert!(tokio::time::timeout(PACE.heartbeat * 3, lease.requested()).await.is_err());
+    let requested = async {
+        // A renewal may come between its two requests.
+        while request(&client, SUBJECT, "b/1", at(100)).await.is_err() {}
+        lease.requested().await;
+    };
+    tokio::time::timeout(PACE.give_up, requested).await.unwrap();
+    lease.check().unwrap();
+    assert_eq!(server.holder().as_deref(), Some("a/1"));
+    lease.release().await.unwrap();
+    let taken = held(&client, "b/1").await;
+    assert!(tokio::time::timeout(PACE.heartbeat * 3, taken.requested()).await.is_err(), "by itself");
 }
 
 #[tokio::test]

@@ -110,6 +110,8 @@ pub const OWNED_BY: &str = "machine-controller/owned-by";
 pub const NODE_MACHINE: &str = "cluster.k8s.io/machine";
 /// Annotation of a Machine: it is the first to be deleted when its MachineSet is scaled down, whatever the value.
 pub const DELETE_MACHINE: &str = "cluster.k8s.io/delete-machine";
+/// Annotation of a Lease: `IDENTITY TIME` of the process that wants it, which its holder may release it for.
+pub const LEASE_REQUEST: &str = "metalform.dev/requested-by";
 /// Annotation of a Machine: it is not replaced when its node is unhealthy, whatever the value.
 pub const SKIP_REMEDIATION: &str = "cluster.k8s.io/skip-remediation";
 /// Annotation of a MachineDeployment: the lower bound of cluster-autoscaler.

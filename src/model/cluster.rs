@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cluster_networks::Networks;
 use super::platform::PackageFormat;
@@ -16,7 +16,7 @@ pub const SERVE_PORT: u16 = 8443;
 /// reserved for private use (ICANN, resolution 2024.07.29.06).
 pub const MIRROR_NAME: &str = "mirror.metalform.internal";
 
-/// HTTPS port of the bootstrap node with the metrics of the machine controllers.
+/// HTTPS port of the bootstrap node and of masters with the metrics of the machine controllers.
 pub const MACHINE_METRICS_PORT: u16 = 8444;
 
 /// HTTPS port of the bootstrap node that accepts pushes of images.
@@ -55,6 +55,9 @@ pub struct Cluster {
     pub metalform: String,
     /// The bundles that the bootstrap node serves.
     pub bundles: Vec<ClusterBundle>,
+    /// What the controllers of Machines on a master have of the bootstrap node's files: a JSON document, with the routing key
+    /// in it. Empty for a node that does not run them.
+    pub record: String,
 }
 
 /// A bundle that the bootstrap node serves.
@@ -94,7 +97,7 @@ pub struct Mirrors {
     pub address: IpAddr,
     /// URI of the bootstrap node, which the mirrors copy: `https://10.0.0.1:8443`.
     pub origin: String,
-    /// Digest of the metalform binary on the bootstrap node, which the mirrors run; zeros for a node that is none.
+    /// Digest of the metalform binary on the bootstrap node, which mirrors and masters run; zeros for a node that is neither.
     pub metalform_sha256: String,
 }
 
@@ -114,7 +117,7 @@ pub struct Repository {
 }
 
 /// Settings of the Kubernetes components.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KubernetesOptions {
     /// Feature gates of the API server.
     pub feature_gates: BTreeMap<String, bool>,
@@ -139,7 +142,7 @@ impl Default for KubernetesOptions {
 }
 
 /// The snapshots of etcd that a timer takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EtcdSnapshotOptions {
     /// Hours from one to the next; divides a day.
     pub interval_hours: u32,
@@ -200,6 +203,7 @@ mod tests {
             },
             metalform: "/usr/local/bin/metalform".into(),
             bundles: Vec::new(),
+            record: String::new(),
         };
         let seen = serde_json::to_value(&cluster).unwrap();
         assert_eq!(seen["networks"]["control_plane"][0], "10.0.0.0/24");

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Validated networks: none has host bits set, and none overlap, except that the two planes may be the same and that
 /// `node_ports` are any networks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Networks {
     /// Networks of API servers, etcd members and kubelets; never empty.
     #[schemars(with = "Vec<String>")]
@@ -31,7 +31,7 @@ pub struct Networks {
 }
 
 /// The workload plane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadPlane {
     /// Never empty.
     #[schemars(with = "Vec<String>")]

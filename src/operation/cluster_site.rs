@@ -5,6 +5,7 @@ mod begin_cluster;
 mod bootstrap;
 mod causes;
 mod change_turn;
+mod cluster_keys;
 mod drain;
 mod host;
 mod lease;
@@ -39,6 +40,7 @@ use crate::model::event::Event;
 use crate::model::node::NodeSpec;
 use crate::state::Library;
 use crate::transport::pool::ConnectionPool;
+use crate::workspace::cluster_record::ClusterRecord;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::Subject;
 pub use begin_cluster::etcd_image;
@@ -59,6 +61,8 @@ pub struct Workspace {
     pub library: Library,
     /// The bootstrap node's name and address.
     pub subject: Subject,
+    /// On another master: what stands for the keys of the cluster. Nothing can be issued there.
+    pub record: Option<ClusterRecord>,
     /// Path of this binary.
     pub metalform: PathBuf,
     /// Every connection of the run.

@@ -82,6 +82,11 @@ impl NodeGoal {
         self.roles.contains(&role)
     }
 
+    /// Whether it runs the controllers of Machines while the bootstrap node does not.
+    pub fn stands_by(&self) -> bool {
+        self.has(Role::Master) && !self.has(Role::Bootstrap)
+    }
+
     /// The host's address on the control plane: the one that is recorded on its Node if the host has it, else its
     /// only one.
     ///

@@ -298,6 +298,9 @@ fn ports(goal: &NodeGoal) -> Vec<u16> {
     if goal.has(Role::Master) {
         ports.extend([6443, 10257, 10259]);
     }
+    if goal.stands_by() {
+        ports.push(MACHINE_METRICS_PORT);
+    }
     ports.sort_unstable();
     ports
 }

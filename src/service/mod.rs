@@ -61,6 +61,7 @@ pub mod plan_deployment;
 pub mod plan_file;
 pub mod record_sync;
 pub mod recorded_nodes;
+pub mod recorded_workspace;
 pub mod registry_writer;
 pub mod remedies;
 pub mod remove;

@@ -219,6 +219,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
         bundles,
         library: states::library(request.origin.tree.as_deref())?,
         subject,
+        record: None,
         metalform,
         pool: Arc::new(pool),
         now: request.clock,

@@ -111,6 +111,11 @@ impl Layout {
         self.path("etc/metalform/pki/machine-controller.conf")
     }
 
+    /// Their client certificate on a master, whose kubeconfig names it; that of the bootstrap node contains its own.
+    pub fn machine_controller_certificate(&self) -> PathBuf {
+        self.path("etc/metalform/pki/machine-controller.crt")
+    }
+
     /// Certificate and key of the metrics of the machine controllers.
     pub fn machine_metrics(&self) -> (PathBuf, PathBuf) {
         let directory = self.path("etc/metalform/pki");

@@ -4,6 +4,7 @@ pub mod atomic_file;
 mod authority_files;
 pub mod bundle_image_record;
 pub mod change_lock;
+pub mod cluster_record;
 pub mod file_version;
 pub mod host_lock;
 pub mod image_lock;

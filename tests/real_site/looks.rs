@@ -67,6 +67,7 @@ fn workspace(root: &Path) -> Arc<Workspace> {
         bundles: ClusterBundles::new(vec![(root.to_owned(), bundle)]).unwrap(),
         library: Library::read(&Tree::embedded()).unwrap(),
         subject: subject(),
+        record: None,
         metalform: "/usr/local/bin/metalform".into(),
         pool: Arc::new(ConnectionPool::new(SshClient::new(root.join("known_hosts")), None)),
         now,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metalform::controller::controller_metrics::ControllerMetrics;
 use metalform::controller::job_performer::{JobContext, JobPerformer};
+use metalform::controller::candidate::{Candidate, Rank};
 use metalform::controller::leadership::lead;
 use metalform::controller::machine_controller::{ControllerSettings, control};
 use metalform::engine::cancel::{self, CancelLevel};
@@ -312,10 +313,11 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
         move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
     };
     let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
-    let a = lead(&client_a, "a/1", now, work_a, &cancel);
+    let (me_a, me_b) = (candidate("a/1", Rank::StandBy), candidate("b/1", Rank::StandBy));
+    let a = lead(&client_a, &me_a, now, work_a, &cancel);
     let b = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        lead(&client_b, "b/1", now, work_b, &cancel).await;
+        lead(&client_b, &me_b, now, work_b, &cancel).await;
     };
     let script = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -345,4 +347,47 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
     tokio::join!(a, b, script);
     let lease = api.lock().store.in_namespace("leases", NAMESPACE, "metalform-machine-controller").cloned();
     assert_eq!(lease.unwrap()["spec"]["holderIdentity"], Value::Null, "released at the end");
+}
+
+fn candidate(identity: &str, rank: Rank) -> Candidate {
+    Candidate { identity: identity.to_owned(), rank }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_stands_by_works_while_the_preferred_one_is_away() {
+    let api = cluster(1);
+    let hanging = Performer { hang: Some(HostJob::Inspect), ..Performer::new(&api, "a") };
+    let (first, second) = (Arc::new(hanging), Arc::new(Performer::new(&api, "b")));
+    let (client_a, client_b) = (api.client(), api.client());
+    let (handle, cancel) = cancel::channel();
+    let leads = |performer: Arc<Performer>, client: kube::Client| {
+        let metrics = Arc::new(ControllerMetrics::new(now));
+        move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
+    };
+    let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
+    let (me_a, me_b) = (candidate("a/1", Rank::StandBy), candidate("b/1", Rank::Preferred));
+    let holder = || {
+        let lease =
+            api.lock().store.in_namespace("leases", NAMESPACE, "metalform-machine-controller").cloned();
+        lease.map(|lease| text(&lease["spec"]["holderIdentity"]))
+    };
+    let a = lead(&client_a, &me_a, now, work_a, &cancel);
+    let b = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        lead(&client_b, &me_b, now, work_b, &cancel).await;
+    };
+    let script = async {
+        tokio::time::sleep(Duration::from_secs(35)).await;
+        assert_eq!(holder(), None, "it leaves time to the preferred one");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(holder().as_deref(), Some("a/1"));
+        assert_eq!(first.log.lock().unwrap().len(), 2);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(holder().as_deref(), Some("b/1"), "returned within 25 s");
+        assert_eq!(*first.dropped.lock().unwrap(), 2);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        assert_eq!((phases(&api), holder().as_deref()), (vec!["Running".to_owned()], Some("b/1")));
+        handle.cancel(CancelLevel::AfterResource);
+    };
+    tokio::join!(a, b, script);
 }

@@ -142,6 +142,7 @@ impl Play {
             bundles: ClusterBundles::new(vec![(root.path().to_owned(), bundle())]).unwrap(),
             library: Library::read(&Tree::embedded()).unwrap(),
             subject,
+            record: None,
             metalform,
             pool: Arc::new(ConnectionPool::new(ssh, None)),
             now,

@@ -85,5 +85,6 @@ pub fn cluster() -> Cluster {
             directory: "/srv/metalform/bundle".to_owned(),
             inputs: "0".repeat(64),
         }],
+        record: "{}".to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{ClusterSite, change_turn};
 use crate::engine::host::HostError;
+use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::host_access::{HostAccess, HostPlan};
@@ -69,8 +70,8 @@ impl ClusterSite {
         plan: &HostPlan,
     ) -> Result<(usize, usize), EffectError> {
         let (now, report) = ((self.workspace.now)(), self.workspace.report.clone());
-        let trust = self.trust()?;
         let sign = |request: &CertificateRequest, csr: &str| {
+            let trust = self.trust().map_err(|error| error_chain(&error))?;
             let all = &trust.authorities;
             let authority = match request.authority.as_str() {
                 "kubernetes" => &all.kubernetes,

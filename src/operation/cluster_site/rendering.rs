@@ -1,6 +1,6 @@
 //! What templates see of the cluster, and the states of a layer compiled for a host.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::render::values_of;
 use crate::resource;
 use crate::state::{Compiled, StateName, compile};
 use crate::workspace::atomic_file::FileError;
-use crate::workspace::trust::{IssueError, Trust, TrustError};
+use crate::workspace::trust::Trust;
 
 impl ClusterSite {
     pub(super) fn trust(&self) -> Result<Arc<Trust>, EffectError> {
@@ -75,9 +75,9 @@ impl ClusterSite {
         Ok(compiled)
     }
 
-    /// Digest of the metalform binary for a mirror, which runs it.
+    /// Digest of the metalform binary for a host that runs a copy of it.
     fn metalform_digest(&self) -> Result<String, EffectError> {
-        if !self.goal.has(Role::Mirror) {
+        if !self.goal.has(Role::Mirror) && !self.goal.stands_by() {
             // A reset compiles the states of all roles.
             return Ok("0".repeat(64));
         }
@@ -89,23 +89,11 @@ impl ClusterSite {
         Ok(self.metalform_digest.get_or_init(|| digest).to_string())
     }
 
-    /// The key of the indexes, and those of packages, which are files of the bundle: one text in ASCII armor.
-    fn repository_keys(&self, platform: &Platform, files: &[String]) -> Result<String, EffectError> {
-        let index = |source| TrustError::from(IssueError::Index { index: platform.to_string(), source });
-        let mut keys = self.trust()?.authorities.repository.public_armor().map_err(index)?;
-        for path in files.iter().map(|file| self.bundle.path.join(file)) {
-            let text = std::fs::read_to_string(&path).map_err(|reason| FileError { path, reason })?;
-            keys.push_str(&text);
-        }
-        Ok(keys)
-    }
-
     /// The cluster as templates see it on a host with these facts.
     pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
         let workspace = &self.workspace;
         let bundle = &self.bundle.manifest;
-        let trust = self.trust()?;
-        let authorities = &trust.authorities;
+        let keys = self.cluster_keys()?;
         let registry = format!("https://{MIRROR_NAME}:{SERVE_PORT}");
         let platform = platform(facts)?;
         let (format, location) = repository(&platform)?;
@@ -122,7 +110,7 @@ impl ClusterSite {
                 format,
                 uri: format!("{registry}/{}/{}", self.bundle.served_path(), location.path),
                 suite: location.suite,
-                key: self.repository_keys(&platform, package_keys.as_deref().unwrap_or_default())?,
+                key: self.repository_keys(&keys, package_keys.as_deref().unwrap_or_default())?,
                 signed_packages: package_keys.is_some(),
             },
             registry,
@@ -132,16 +120,13 @@ impl ClusterSite {
                 origin: format!("https://{}", SocketAddr::new(workspace.subject.address, SERVE_PORT)),
                 metalform_sha256: self.metalform_digest()?,
             },
-            authorities: BTreeMap::from([
-                ("kubernetes".to_owned(), authorities.kubernetes.certificate().to_owned()),
-                ("etcd".to_owned(), authorities.etcd.certificate().to_owned()),
-                ("front-proxy".to_owned(), authorities.front_proxy.certificate().to_owned()),
-            ]),
-            service_account_public_key: authorities.service_account.public().to_owned(),
+            record: self.record(&keys)?,
+            authorities: keys.host.authorities,
+            service_account_public_key: keys.host.service_account,
             secrets: Secrets {
-                service_account_key: authorities.service_account.private().to_owned(),
-                encryption_key: trust.encryption_key.clone(),
-                routing_key: trust.routing_key.clone(),
+                service_account_key: keys.service_account,
+                encryption_key: keys.encryption,
+                routing_key: keys.host.routing,
             },
             metalform: workspace.metalform.display().to_string(),
             bundles: workspace.bundles.all().map(|bundle| values_of_bundle(bundle)).collect(),
