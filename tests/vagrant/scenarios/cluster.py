@@ -1,5 +1,6 @@
 """The demo cluster as the scenarios see it: its hosts, its API, and metalform on its bootstrap host."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -19,6 +20,9 @@ LAB = os.path.join(LAB_DIRECTORY, "lab")
 CACHE = os.environ.get("METALFORM_CACHE", "/var/cache/metalform")
 BOOTSTRAP = "bootstrap"
 ADMIN = "/etc/kubernetes/admin.conf"
+_COPY = "/run/scenario-admin.conf"
+# Where kubectl runs, and its kubeconfig.
+_kubectl = (BOOTSTRAP, ADMIN)
 
 _HOSTS = {host.name: host for host in topology.load().hosts}
 NODES = [name for name, host in _HOSTS.items() if host.default]
@@ -92,7 +96,21 @@ def shell(host, script, *arguments, stdin=None, timeout=60):
 
 
 def kubectl(*words, stdin=None, timeout=60):
-    return succeed(BOOTSTRAP, "kubectl", f"--kubeconfig={ADMIN}", *words, stdin=stdin, timeout=timeout)
+    host, kubeconfig = _kubectl
+    return succeed(host, "kubectl", f"--kubeconfig={kubeconfig}", *words, stdin=stdin, timeout=timeout)
+
+
+@contextlib.contextmanager
+def kubectl_on(host):
+    """Runs kubectl on another node meanwhile, with the administrator's kubeconfig."""
+    global _kubectl
+    shell(host, "umask 077; cat > $1", _COPY, stdin=succeed(BOOTSTRAP, "cat", ADMIN))
+    before, _kubectl = _kubectl, (host, _COPY)
+    try:
+        yield
+    finally:
+        _kubectl = before
+        shell(host, "rm $1", _COPY)
 
 
 def get(*words):
