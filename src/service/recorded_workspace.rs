@@ -38,7 +38,9 @@ impl CommandError for RecordedWorkspaceError {
 
     fn hints(&self) -> Vec<String> {
         match self {
-            Self::Record(_) => vec!["on the bootstrap node, run `metalform expand`, which writes it".to_owned()],
+            Self::Record(_) => {
+                vec!["on the bootstrap node, run `metalform expand`, which writes it".to_owned()]
+            }
             Self::Workspace(error) => error.hints(),
         }
     }

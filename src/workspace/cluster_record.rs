@@ -146,9 +146,10 @@ impl BundleRecord {
     /// When a key of its packages cannot be read, with the file.
     pub fn of(bundle: &BundleDirectory) -> Result<Self, (PathBuf, io::Error)> {
         let manifest = &bundle.manifest;
-        let keys = manifest.platforms.iter().filter_map(|platform| {
-            format::of_platform(platform)?.package_keys(&manifest.files, platform)
-        });
+        let keys = manifest
+            .platforms
+            .iter()
+            .filter_map(|platform| format::of_platform(platform)?.package_keys(&manifest.files, platform));
         let read = |path: String| {
             let file = bundle.path.join(&path);
             let text = fs::read_to_string(&file).map_err(|error| (file, error))?;

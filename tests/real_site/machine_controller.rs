@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use metalform::controller::candidate::{Candidate, Rank};
 use metalform::controller::controller_metrics::ControllerMetrics;
 use metalform::controller::job_performer::{JobContext, JobPerformer};
-use metalform::controller::candidate::{Candidate, Rank};
 use metalform::controller::leadership::lead;
 use metalform::controller::machine_controller::{ControllerSettings, control};
 use metalform::engine::cancel::{self, CancelLevel};
@@ -301,18 +303,29 @@ async fn controllers_at_rest_write_nothing() {
     assert_eq!(api.lock().changes.len(), written, "{:?}", &api.lock().changes[written..]);
 }
 
+/// Those of two processes; inspections of the first one do not end.
+fn two_performers(api: &ScriptedApi) -> (Arc<Performer>, Arc<Performer>) {
+    let hanging = Performer { hang: Some(HostJob::Inspect), ..Performer::new(api, "a") };
+    (Arc::new(hanging), Arc::new(Performer::new(api, "b")))
+}
+
+fn work(performer: &Arc<Performer>, client: &kube::Client) -> impl Fn() -> BoxFuture<'static, ()> {
+    let (performer, client) = (performer.clone(), client.clone());
+    let metrics = Arc::new(ControllerMetrics::new(now));
+    move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now).boxed()
+}
+
+fn candidate(identity: &str, rank: Rank) -> Candidate {
+    Candidate { identity: identity.to_owned(), rank }
+}
+
 #[tokio::test(start_paused = true)]
 async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
     let api = cluster(1);
-    let hanging = Performer { hang: Some(HostJob::Inspect), ..Performer::new(&api, "a") };
-    let (first, second) = (Arc::new(hanging), Arc::new(Performer::new(&api, "b")));
+    let (first, second) = two_performers(&api);
     let (client_a, client_b) = (api.client(), api.client());
     let (handle, cancel) = cancel::channel();
-    let leads = |performer: Arc<Performer>, client: kube::Client| {
-        let metrics = Arc::new(ControllerMetrics::new(now));
-        move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
-    };
-    let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
+    let (work_a, work_b) = (work(&first, &client_a), work(&second, &client_b));
     let (me_a, me_b) = (candidate("a/1", Rank::StandBy), candidate("b/1", Rank::StandBy));
     let a = lead(&client_a, &me_a, now, work_a, &cancel);
     let b = async {
@@ -349,22 +362,13 @@ async fn of_two_processes_one_acts_and_a_lost_lease_drops_its_jobs() {
     assert_eq!(lease.unwrap()["spec"]["holderIdentity"], Value::Null, "released at the end");
 }
 
-fn candidate(identity: &str, rank: Rank) -> Candidate {
-    Candidate { identity: identity.to_owned(), rank }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_process_that_stands_by_works_while_the_preferred_one_is_away() {
     let api = cluster(1);
-    let hanging = Performer { hang: Some(HostJob::Inspect), ..Performer::new(&api, "a") };
-    let (first, second) = (Arc::new(hanging), Arc::new(Performer::new(&api, "b")));
+    let (first, second) = two_performers(&api);
     let (client_a, client_b) = (api.client(), api.client());
     let (handle, cancel) = cancel::channel();
-    let leads = |performer: Arc<Performer>, client: kube::Client| {
-        let metrics = Arc::new(ControllerMetrics::new(now));
-        move || control(client.clone(), performer.clone(), settings(), metrics.clone(), now)
-    };
-    let (work_a, work_b) = (leads(first.clone(), client_a.clone()), leads(second.clone(), client_b.clone()));
+    let (work_a, work_b) = (work(&first, &client_a), work(&second, &client_b));
     let (me_a, me_b) = (candidate("a/1", Rank::StandBy), candidate("b/1", Rank::Preferred));
     let holder = || {
         let lease =
