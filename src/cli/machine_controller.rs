@@ -37,8 +37,8 @@ pub struct MachineControllerArgs {
     /// (ClusterRole metalform:machine-metrics)
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_listen: Option<SocketAddr>,
-    /// Read what there is to know of the cluster from this file, as on masters that stand by for the bootstrap node; it is
-    /// written there when they are deployed
+    /// Read this file in place of the bootstrap node's configuration and bundles, as on other masters; it is written when
+    /// they are deployed
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     #[command(flatten)]
