@@ -27,7 +27,7 @@ from cluster import (
 from engine import HOST, METALFORM
 from hand_over import bundle, copy_directory
 from host_state import expect_same, host_state
-from reports import expect_unchanged
+from reports import Report, expect_unchanged
 
 WORKER = "rocky-1"
 _BUNDLE = "/srv/metalform/bundle"
@@ -68,6 +68,7 @@ def tear_down():
     if on(BOOTSTRAP, "test", "-e", f"{_BUNDLE}.scenario").returncode == 0:
         shell(BOOTSTRAP, 'rm -rf "$1" && mv "$1.scenario" "$1"', _BUNDLE)
         _done(metalform("bootstrap"))
+        _done(metalform("expand"))
 
 
 @check("a host of a release that the bundle does not have is refused, and nothing is changed on it")
@@ -119,6 +120,16 @@ def packages():
     expect_equal("held packages", succeed(WORKER, "rpm", "-q", *_HELD), before)
     held = shell(WORKER, "dnf -q versionlock list").split()
     expect_equal("holds", sorted(name for name in _HELD if any(one.startswith(f"{name}-") for one in held)), _HELD)
+
+
+@check("expand tells the controllers of the other masters of the release, and changes nothing else")
+def other_masters():
+    done = metalform("expand", "-o", "json")
+    expect_equal(f"exit code\n{done.stderr}", done.returncode, 0)
+    report = Report(done.stdout)
+    changed = [host for host, found in report.hosts.items() if found["outcome"] != "unchanged"]
+    expect_equal("changed hosts", changed, ["master-2", "master-3"])
+    expect_equal("files", report.files(), {"/etc/metalform/machine-controller.json"})
 
 
 @check("nothing is left to change, there and on the nodes of other releases")
