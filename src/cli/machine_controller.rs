@@ -86,7 +86,9 @@ impl MachineControllerArgs {
         bound.map(Some).map_err(|error| {
             let failure = Failure::from_error(Exit::Host, &error);
             match error {
-                ListenError::Certificate(_) => failure.hint("run `metalform bootstrap`, which issues it"),
+                ListenError::Certificate(_) => {
+                    failure.hint("run `metalform expand` on the bootstrap node: it issues what is missing")
+                }
                 _ => failure,
             }
         })

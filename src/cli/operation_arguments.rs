@@ -65,7 +65,7 @@ impl OperationArguments {
 
     /// What the options specify of the workspace.
     pub fn origin(&self, invocation: &Invocation) -> WorkspaceOrigin {
-        WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: self.ssh.options() }
+        workspace::origin(invocation, &self.ssh)
     }
 
     /// Opens the workspace for what changes nothing.

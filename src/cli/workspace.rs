@@ -19,7 +19,7 @@ use crate::workspace::layout::Layout;
 /// # Errors
 /// The first part that is missing or wrong.
 pub async fn open(invocation: &Invocation, ssh: &SshArguments) -> Result<Arc<Workspace>, Failure> {
-    open_from(invocation, WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() }).await
+    open_from(invocation, origin(invocation, ssh)).await
 }
 
 /// Opens it with what is recorded in this file; `None`: that of the bootstrap node.
@@ -32,8 +32,7 @@ pub async fn open_recorded(
     record: Option<&Path>,
 ) -> Result<Arc<Workspace>, Failure> {
     let Some(record) = record else { return open(invocation, ssh).await };
-    let origin = WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() };
-    Ok(recorded_workspace::open(request(invocation, origin), record).await?)
+    Ok(recorded_workspace::open(request(invocation, origin(invocation, ssh)), record).await?)
 }
 
 /// Opens it from another origin than the command's options.
@@ -42,6 +41,11 @@ pub async fn open_recorded(
 /// As [`open`].
 pub async fn open_from(invocation: &Invocation, origin: WorkspaceOrigin) -> Result<Arc<Workspace>, Failure> {
     Ok(workspace::open(request(invocation, origin)).await?)
+}
+
+/// What the command's options say.
+pub fn origin(invocation: &Invocation, ssh: &SshArguments) -> WorkspaceOrigin {
+    WorkspaceOrigin { tree: invocation.global.tree.clone(), ssh: ssh.options() }
 }
 
 fn request(invocation: &Invocation, origin: WorkspaceOrigin) -> WorkspaceRequest {

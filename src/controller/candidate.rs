@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::kube_api::lease::LeaseState;
+use crate::kube_api::lease::{EXPIRY, LeaseState};
 
 /// How much later than the preferred process one that stands by takes a Lease that is not renewed: a restart of the
 /// preferred one does not move the controllers.
@@ -35,9 +35,8 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Whether it may take the Lease. One that was released is its last holder's for as long as if it had not been; before
-    /// any holder was seen, for a term from now.
-    pub(super) fn may_take(&mut self, state: &LeaseState, term: SignedDuration, now: Timestamp) -> bool {
-        let until = |at: Timestamp, added| at.saturating_add(added).unwrap_or(Timestamp::MAX);
+    /// any holder was seen, for [`EXPIRY`] from now.
+    pub(super) fn may_take(&mut self, state: &LeaseState, now: Timestamp) -> bool {
         match state {
             LeaseState::HeldBy(holder) => {
                 self.expires = Some(holder.expires);
@@ -45,8 +44,8 @@ impl Watch {
             }
             LeaseState::Ours => true,
             LeaseState::Free => {
-                let expires = *self.expires.get_or_insert_with(|| until(now, term));
-                now >= until(expires, DELAY)
+                let expires = *self.expires.get_or_insert(now + EXPIRY);
+                now >= expires + DELAY
             }
         }
     }
@@ -87,7 +86,7 @@ mod tests {
         for case in cases {
             let mut watch = Watch::default();
             for (state, now, expected) in case {
-                let found = watch.may_take(state, SignedDuration::from_secs(30), at(*now));
+                let found = watch.may_take(state, at(*now));
                 assert_eq!(found, *expected, "{state:?} at {now} of {case:?}");
             }
         }

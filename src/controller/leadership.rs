@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::Client;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::candidate::{Candidate, Rank, Watch};
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::kube_api::client::ApiError;
-use crate::kube_api::lease::{self, EXPIRY, HeldLease, LeaseAttempt, LeaseState, LeaseSubject};
+use crate::kube_api::lease::{self, HeldLease, LeaseAttempt, LeaseState, LeaseSubject};
 use crate::model::error_chain::error_chain;
 
 /// Between attempts to take the Lease.
@@ -69,8 +69,7 @@ async fn attempt(
 ) -> Result<Option<LeaseAttempt>, ApiError> {
     if me.rank == Rank::StandBy {
         let state = lease::state(client, SUBJECT, &me.identity, clock()).await?;
-        let term = SignedDuration::try_from(EXPIRY).unwrap_or(SignedDuration::MAX);
-        if !watch.may_take(&state, term, clock()) {
+        if !watch.may_take(&state, clock()) {
             return Ok(match state {
                 LeaseState::HeldBy(holder) => Some(LeaseAttempt::HeldBy(holder)),
                 LeaseState::Free | LeaseState::Ours => None,

@@ -96,6 +96,8 @@ pub struct ClusterSite {
     lease: Mutex<Option<HeldLease>>,
     /// Of the binary, once it was computed.
     metalform_digest: OnceLock<Sha256>,
+    /// For a master that stands by, once it was written.
+    record: OnceLock<String>,
     /// Whether actions are refused, and what they would create is generated in memory.
     dry: bool,
 }
@@ -109,6 +111,7 @@ impl ClusterSite {
             client: Mutex::new(None),
             lease: Mutex::new(None),
             metalform_digest: OnceLock::new(),
+            record: OnceLock::new(),
             dry: false,
             bundle: workspace.bundle_of(&spec).clone(),
             workspace,

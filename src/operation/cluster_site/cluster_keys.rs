@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::ClusterSite;
+use crate::model::platform::Platform;
 use crate::operation::site::EffectError;
 use crate::workspace::atomic_file::FileError;
 use crate::workspace::cluster_record::{BundleRecord, ClusterRecord, HostKeys};
@@ -20,15 +21,14 @@ pub(super) struct ClusterKeys {
 }
 
 impl ClusterSite {
-    pub(super) fn cluster_keys(&self) -> Result<ClusterKeys, EffectError> {
+    pub(super) fn cluster_keys(&self, platform: &Platform) -> Result<ClusterKeys, EffectError> {
         if let Some(record) = &self.workspace.record {
             let host = record.keys.clone();
             return Ok(ClusterKeys { host, service_account: String::new(), encryption: String::new() });
         }
         let trust = self.trust()?;
         let authorities = &trust.authorities;
-        let unarmored =
-            |source| TrustError::from(IssueError::Index { index: "of the packages".to_owned(), source });
+        let unarmored = |source| TrustError::from(IssueError::Index { index: platform.to_string(), source });
         let host = HostKeys {
             authorities: BTreeMap::from([
                 ("kubernetes".to_owned(), authorities.kubernetes.certificate().to_owned()),
@@ -73,6 +73,9 @@ impl ClusterSite {
         if !self.goal.stands_by() {
             return Ok(String::new());
         }
+        if let Some(known) = self.record.get() {
+            return Ok(known.clone());
+        }
         let workspace = &self.workspace;
         let bundles = workspace.bundles.all().map(|bundle| BundleRecord::of(bundle));
         let unreadable = |(path, reason)| FileError { path, reason };
@@ -85,6 +88,6 @@ impl ClusterSite {
             bundles: bundles.collect::<Result<_, _>>().map_err(unreadable)?,
             keys: keys.host.clone(),
         };
-        Ok(record.text())
+        Ok(self.record.get_or_init(|| record.text()).clone())
     }
 }

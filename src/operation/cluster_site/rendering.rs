@@ -93,9 +93,9 @@ impl ClusterSite {
     pub(super) fn cluster(&self, facts: &Facts) -> Result<Cluster, EffectError> {
         let workspace = &self.workspace;
         let bundle = &self.bundle.manifest;
-        let keys = self.cluster_keys()?;
         let registry = format!("https://{MIRROR_NAME}:{SERVE_PORT}");
         let platform = platform(facts)?;
+        let keys = self.cluster_keys(&platform)?;
         let (format, location) = repository(&platform)?;
         let package_keys = format::of(format).package_keys(&bundle.files, &platform);
         Ok(Cluster {
