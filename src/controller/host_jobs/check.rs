@@ -28,12 +28,17 @@ impl Job<'_> {
     pub(super) async fn check(&self) -> Result<HostFindings, JobFault> {
         let goal = self.goal(&self.spec);
         let site = self.site(&goal, &self.spec);
-        let (facts, residue) = compared(&site, &goal).await?;
+        let compared = async {
+            let compared = compared(&site, &goal).await;
+            (compared, (self.pool.workspace.now)().as_second())
+        };
+        let ((compared, received), survey, node, peers) =
+            tokio::join!(compared, survey(&site), node(&site), peers(&site));
+        let (facts, residue) = compared?;
         if !residue.is_empty() {
             return Err(JobFault::NotClean(residue));
         }
-        let received = (self.pool.workspace.now)().as_second();
-        let (survey, node, peers) = (survey(&site).await?, node(&site).await?, peers(&site).await?);
+        let (survey, node, peers) = (survey?, node?, peers?);
         let found = failures(&goal, (&facts, received), &survey, (node.as_ref(), None), peers.iter());
         if !found.is_empty() {
             return Err(JobFault::Preflight(found));
