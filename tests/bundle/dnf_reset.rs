@@ -10,16 +10,22 @@ macro_rules! script {
     };
 }
 
+macro_rules! brought {
+    () => {
+        concat!(script!("recorded"), script!("installed_packages"), script!("brought_packages"))
+    };
+}
+
 /// The scripts that `reset-host` and `deploy-node` send, as functions.
 fn functions() -> String {
     let functions = [
         ("record_host", concat!(script!("installed_packages"), script!("inventory"), script!("record_host"))),
-        ("record_packages", concat!(script!("installed_packages"), script!("record_packages"))),
-        ("plan_removal", concat!(script!("installed_packages"), script!("plan_removal"))),
         (
-            "clear_packages",
-            concat!(script!("recorded"), script!("installed_packages"), script!("clear_packages")),
+            "record_packages",
+            concat!(script!("recorded"), script!("installed_packages"), script!("record_packages")),
         ),
+        ("plan_removal", concat!(brought!(), script!("plan_removal"))),
+        ("clear_packages", concat!(brought!(), script!("clear_packages"))),
     ];
     let functions = functions.map(|(name, script)| format!("{name}() (\n{script}\n)\n"));
     functions.concat()

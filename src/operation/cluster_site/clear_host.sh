@@ -1,32 +1,28 @@
 # After recorded.sh, once all that the states have is gone: removes what was written by programs, and puts back what was
 # recorded. $directories, $files, $sysctls, $units, $users: names, separated by spaces.
-for directory in $directories; do
-    test -d "$directory" && test ! -L "$directory" || continue
-    find "$directory" -mindepth 1 -maxdepth 1 | while read -r child; do
-        recorded path "$child" >/dev/null || rm -rf --one-file-system -- "$child"
-    done
-    if access=$(recorded path "$directory"); then
-        set -- $access
-        chmod "$2" "$directory"
-        chown "$3" "$directory"
-    elif ! mountpoint -q "$directory"; then
-        rmdir --ignore-fail-on-non-empty "$directory"
-    fi
+present=$(for directory in $directories; do ! test -d "$directory" || test -L "$directory" || echo "$directory"; done)
+for directory in $present; do
+    find "$directory" -mindepth 1 -maxdepth 1
+done | unrecorded path | xargs -r -d '\n' rm -rf --one-file-system --
+printf '%s\n' $present | recorded path | while read -r directory _ mode owner _; do
+    chmod "$mode" "$directory"
+    chown "$owner" "$directory"
 done
-for file in $files; do
-    if recorded path "$file" >/dev/null && test ! -e "$file" && test ! -L "$file"; then
-        tar -C / -xpf "$before/etc.tar" "${file#/}"
-    fi
+for directory in $(printf '%s\n' $present | unrecorded path); do
+    mountpoint -q "$directory" || rmdir --ignore-fail-on-non-empty "$directory"
 done
-for key in $sysctls; do
-    if value=$(recorded sysctl "$key"); then
-        test "$(sysctl -n "$key" 2>/dev/null)" = "$value" || sysctl -qw "$key=$value"
-    fi
+printf '%s\n' $files | recorded path | while read -r file _; do
+    test -e "$file" || test -L "$file" || tar -C / -xpf "$before/etc.tar" "${file#/}"
+done
+printf '%s\n' $sysctls | recorded sysctl | while IFS='	' read -r key value; do
+    test "$(sysctl -n "$key" 2>/dev/null)" = "$value" || sysctl -qw "$key=$value"
 done
 if test -f "$before/inventory"; then
-    for user in $users; do
-        recorded user "$user" >/dev/null || ! getent passwd "$user" >/dev/null || userdel "$user"
-        recorded group "$user" >/dev/null || ! getent group "$user" >/dev/null || groupdel "$user"
+    for user in $(printf '%s\n' $users | unrecorded user); do
+        ! getent passwd "$user" >/dev/null || userdel "$user"
+    done
+    for group in $(printf '%s\n' $users | unrecorded group); do
+        ! getent group "$group" >/dev/null || groupdel "$group"
     done
 fi
 systemctl daemon-reload

@@ -28,7 +28,7 @@ purge_packages() {
     test $# -eq 0 || rpm -e --allmatches "$@" 2>&1
 }
 
-# names; prints the other packages that need one of them, as `apt-get --simulate purge` does
+# names, with dpkg also options; prints the other packages that need one of them, as `apt-get --simulate purge` does
 dependent_packages() {
     if command -v apt-get >/dev/null; then
         apt-get --simulate --allow-change-held-packages purge "$@"

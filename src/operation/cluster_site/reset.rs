@@ -8,7 +8,7 @@ use crate::operation::effect::{KeepData, Observation, Returned};
 use crate::operation::goal::NodeGoal;
 use crate::operation::host_reset::inventory::{HostInventory, differences};
 use crate::operation::host_reset::other_roles::other_roles;
-use crate::operation::host_reset::removal::{dependents, removal};
+use crate::operation::host_reset::removal::{brought, dependents, removal};
 use crate::operation::host_reset::section::Section;
 use crate::operation::host_reset::traces::{PACKAGE_USERS, Traces};
 use crate::operation::inputs::NodeInputs;
@@ -36,7 +36,11 @@ impl ClusterSite {
 
     /// Which packages came with those of the node.
     pub(super) async fn record_packages(&self) -> Result<(), EffectError> {
-        let script = concat!(include_str!("installed_packages.sh"), include_str!("record_packages.sh"));
+        let script = concat!(
+            include_str!("recorded.sh"),
+            include_str!("installed_packages.sh"),
+            include_str!("record_packages.sh")
+        );
         self.output("host:record", host_record_turn() + script).await.map(drop)
     }
 
@@ -44,19 +48,24 @@ impl ClusterSite {
         let compiled = self.every_role(inputs)?;
         let traces = self.traces(&compiled, KeepData(false));
         let packages = words("packages", &traces.packages);
-        let script = concat!(include_str!("installed_packages.sh"), include_str!("plan_removal.sh"));
+        let script = concat!(
+            include_str!("recorded.sh"),
+            include_str!("installed_packages.sh"),
+            include_str!("brought_packages.sh"),
+            include_str!("plan_removal.sh")
+        );
         let printed = self.output("host:plan", packages + script).await?;
         let before = recorded(&printed);
-        let recorded =
+        let stays =
             |name: &str| before.as_ref().is_some_and(|before| before.get(Section::Package, name).is_some());
-        let others = dependents(&printed, |name| traces.packages.contains(name) || recorded(name));
+        let others = dependents(&printed, |name| traces.packages.contains(name) && !stays(name));
         if !others.is_empty() {
             let needs = |name: &str| (format!("package:{name}"), "it needs a package of the node".to_owned());
             let refused = LayerPlan::Refused(others.into_iter().map(needs).collect());
             return Ok(Observation::Plan(Layer::Removed, refused));
         }
         let cluster = self.cluster(&inputs.facts)?;
-        let desired = self.declared(removal(compiled, before.as_ref()), &cluster)?;
+        let desired = self.declared(removal(compiled, before.as_ref(), &brought(&printed)), &cluster)?;
         let plan = self.ports.host.plan(desired, &inputs.facts).await?;
         Ok(Observation::Plan(Layer::Removed, LayerPlan::of(plan)))
     }
@@ -66,7 +75,7 @@ impl ClusterSite {
         let cluster = self.cluster(&inputs.facts)?;
         let own = self.compiled(&Layer::Removed, inputs, &self.spec, &cluster)?;
         let others = other_roles(self.every_role(inputs)?, &own, &self.trust_files());
-        let desired = self.declared(removal(others, None), &cluster)?;
+        let desired = self.declared(removal(others, None, &[]), &cluster)?;
         let plan = self.ports.host.plan(desired, &inputs.facts).await?;
         Ok(Observation::Plan(Layer::OtherRoles, LayerPlan::of(plan)))
     }
@@ -89,6 +98,7 @@ impl ClusterSite {
             include_str!("recorded.sh"),
             include_str!("installed_packages.sh"),
             include_str!("end_containers.sh"),
+            include_str!("brought_packages.sh"),
             include_str!("clear_packages.sh"),
             include_str!("clear_host.sh")
         );

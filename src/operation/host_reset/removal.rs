@@ -1,15 +1,22 @@
 //! The states of a node, as things that shall not be there.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
 
 use super::inventory::HostInventory;
 use super::section::Section;
 use crate::resource::contract::kind::Kind;
+use crate::resource::contract::resource_id::ResourceId;
 use crate::state::{Compiled, Ensure};
 
-/// What the states of every role have, to be absent, in the reverse of their order. A package that was installed before
-/// stays, held as it was. Pure.
-pub fn removal(compiled: Vec<Compiled>, before: Option<&HostInventory>) -> Vec<Compiled> {
+/// What the states of every role have, to be absent, in the reverse of their order, and the packages that were brought by
+/// theirs. A package that was installed before stays, held as it was. Pure.
+pub fn removal(
+    compiled: Vec<Compiled>,
+    before: Option<&HostInventory>,
+    brought: &[ResourceId],
+) -> Vec<Compiled> {
     let undone = compiled.into_iter().rev().filter(|one| is_undone(one.id.kind));
     let mut removed: Vec<Compiled> = undone
         .map(|one| {
@@ -28,6 +35,16 @@ pub fn removal(compiled: Vec<Compiled>, before: Option<&HostInventory>) -> Vec<C
             one
         })
         .collect();
+    if let Some(by) = removed.iter().rfind(|one| one.id.kind == Kind::Package).cloned() {
+        let absent = |id: &ResourceId| Compiled {
+            id: id.clone(),
+            fields: Map::new(),
+            ensure: Ensure::Absent,
+            ..by.clone()
+        };
+        let known: BTreeSet<ResourceId> = removed.iter().map(|one| one.id.clone()).collect();
+        removed.extend(brought.iter().filter(|id| !known.contains(id)).map(absent));
+    }
     // In one transaction; what stops the services that they bring comes before.
     removed.sort_by_key(|one| match one.id.kind {
         Kind::Service => 0,
@@ -66,6 +83,12 @@ fn is_undone(kind: Kind) -> bool {
         | Kind::Unit
         | Kind::User => true,
     }
+}
+
+/// Packages that go with those of the states: each is printed as `Brought NAME`, by `plan_removal.sh`.
+pub fn brought(printed: &str) -> Vec<ResourceId> {
+    let names = printed.lines().filter_map(|line| line.strip_prefix("Brought "));
+    names.map(|name| ResourceId { kind: Kind::Package, name: name.to_owned() }).collect()
 }
 
 /// Packages that would be removed with these because they need them: each is printed as `Purg NAME` or `Remv NAME`, by
@@ -116,7 +139,7 @@ mod tests {
         let ids = |all: &[Compiled]| -> Vec<String> {
             all.iter().map(|one| format!("{} {:?}", one.id, one.ensure)).collect()
         };
-        let all = removal(states(), None);
+        let all = removal(states(), None, &[]);
         assert_eq!(
             ids(&all),
             [
@@ -128,9 +151,23 @@ mod tests {
         );
         assert!(all[0].fields.is_empty());
         let before = HostInventory::parse("package\tkubelet\tinstall installed\n");
-        let kept = removal(states(), Some(&before));
+        let kept = removal(states(), Some(&before), &[]);
         assert_eq!(ids(&kept)[1], "package:kubelet Present");
         assert_eq!(Value::Object(kept[1].fields.clone()), json!({ "hold": false }));
+    }
+
+    #[test]
+    fn what_packages_have_brought_goes_with_them() {
+        let states = vec![
+            compiled("package:runc", json!({ "version": "1.1", "hold": true })),
+            compiled("service:runc", json!({})),
+        ];
+        let printed = "package\trunc\tinstall installed\nBrought libseccomp2\nBrought runc\n";
+        let found = removal(states, None, &brought(printed));
+        let all: Vec<String> = found.iter().map(|one| format!("{} {:?}", one.id, one.ensure)).collect();
+        assert_eq!(all, ["service:runc Absent", "package:runc Absent", "package:libseccomp2 Absent"]);
+        assert!(found[2].fields.is_empty());
+        assert!(removal(Vec::new(), None, &brought(printed)).is_empty());
     }
 
     #[test]
