@@ -124,9 +124,9 @@ async fn pool(kubeconfig: &Path) -> PoolFigures {
 fn decide(caches: &MachineCaches) {
     let host = caches.hosts.state()[0].as_ref().clone();
     let machine = caches.machines.state()[0].metadata.uid.clone().unwrap();
-    let woken = caches.wake_view().woken_by(&ObjectChange::Host(host));
+    let woken = caches.woken_by(&ObjectChange::Host(host));
     let rules = LifeRules::DEFAULT;
-    let pool = Pool::new(caches.machines.state(), caches.hosts.state(), caches.nodes.state(), &rules);
+    let pool = Pool::new(caches.machines.state(), &caches.host_index(), caches.nodes.state(), &rules);
     let objects = pool.machine(&machine).unwrap();
     let scene = scene(&objects, HostWork::Idle, None, &rules).unwrap();
     let plan = lifecycle::next(&scene, clock::now());

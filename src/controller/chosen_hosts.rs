@@ -114,8 +114,8 @@ mod tests {
         let mut chosen = ChosenHosts::default();
         let mut choice = |machines: &[&str], of: &str| {
             let shown = machines.iter().map(|name| chosen.shown(machine(name, &Value::Null), at(0)));
-            let hosts = [host("h1"), host("h2")];
-            let pool = Pool::new(shown.collect::<Vec<_>>(), hosts, [], &LifeRules::DEFAULT);
+            let hosts = [host("h1"), host("h2")].into_iter().collect();
+            let pool = Pool::new(shown.collect::<Vec<_>>(), &hosts, [], &LifeRules::DEFAULT);
             let Some(crate::machine::host_choice::HostChoice::Host(host)) = pool.machine(of).unwrap().choice
             else {
                 panic!("{of} has no host")

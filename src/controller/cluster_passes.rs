@@ -117,8 +117,7 @@ impl ClusterPasses {
         let caches = &self.caches;
         let (now, mut chosen) = ((self.clock)(), lock(&self.chosen));
         let machines = caches.machines.state().into_iter().map(|machine| chosen.shown(machine, now));
-        let pool = Pool::new(machines, caches.hosts.state(), caches.nodes.state(), rules);
-        let pool = Arc::new(pool);
+        let pool = Arc::new(Pool::new(machines, &caches.host_index(), caches.nodes.state(), rules));
         *known = Some(KnownPool { version, rules: rules.clone(), pool: pool.clone() });
         pool
     }
@@ -146,10 +145,10 @@ impl ClusterPasses {
     fn object(&self, key: &PassKey) -> Option<ObjectReference> {
         let caches = &self.caches;
         Some(match key {
-            PassKey::Deployment(key) => caches.deployments.find(|one| is(one, key))?.object_ref(&()),
-            PassKey::Set(key) => caches.sets.find(|one| is(one, key))?.object_ref(&()),
-            PassKey::Machine(key) => caches.machines.find(|one| is(one, key))?.object_ref(&()),
-            PassKey::Host(name) => caches.hosts.find(|one| one.name_any() == *name)?.object_ref(&()),
+            PassKey::Deployment(key) => caches.deployments.get(&reference(key))?.object_ref(&()),
+            PassKey::Set(key) => caches.sets.get(&reference(key))?.object_ref(&()),
+            PassKey::Machine(key) => caches.machines.get(&reference(key))?.object_ref(&()),
+            PassKey::Host(name) => caches.hosts.get(&ObjectRef::new(name))?.object_ref(&()),
         })
     }
 
@@ -159,7 +158,7 @@ impl ClusterPasses {
         let (now, caches) = ((self.clock)(), &self.caches);
         match key {
             PassKey::Deployment(key) => {
-                let Some(deployment) = caches.deployments.find(|one| is(one, key)) else { return Ok(None) };
+                let Some(deployment) = caches.deployments.get(&reference(key)) else { return Ok(None) };
                 let sets = caches.sets.state_filter(|one| is_in(one, key));
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
                 let nodes = judged_nodes(&deployment, &machines, caches);
@@ -174,12 +173,12 @@ impl ClusterPasses {
                 pass.map(Some)
             }
             PassKey::Set(key) => {
-                let Some(set) = caches.sets.find(|one| is(one, key)) else { return Ok(None) };
+                let Some(set) = caches.sets.get(&reference(key)) else { return Ok(None) };
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
                 pass_over_set(&self.client, &SetObjects { set, machines }, now).await.map(Some)
             }
             PassKey::Machine(key) => {
-                let uid = caches.machines.find(|one| is(one, key)).and_then(|machine| machine.uid());
+                let uid = caches.machines.get(&reference(key)).and_then(|machine| machine.uid());
                 let Some(uid) = uid else { return Ok(None) };
                 let Some((cached, chose)) = self.machine(&rules, &uid) else { return Ok(None) };
                 let pass = pass_over_machine(context, &cached, now).await;
@@ -246,8 +245,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is<K: Resource>(object: &K, key: &ObjectKey) -> bool {
-    object.meta().name.as_ref() == Some(&key.name) && is_in(object, key)
+fn reference<K: Resource<DynamicType = ()>>(key: &ObjectKey) -> ObjectRef<K> {
+    ObjectRef::new(&key.name).within(&key.namespace)
 }
 
 fn is_in<K: Resource>(object: &K, key: &ObjectKey) -> bool {

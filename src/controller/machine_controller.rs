@@ -102,7 +102,7 @@ pub async fn control(
     let workers = Arc::new(PoolWorkers::new(performer, settings.provisionings, clock, changed));
     let view = caches.clone();
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
-    let worked = worked.map(move |host| view.wake_view().woken_by(&ObjectChange::Work(host)));
+    let worked = worked.map(move |host| view.woken_by(&ObjectChange::Work(host)));
     let (events, reported) = channel(event_recorder::QUEUE);
     let settings = PassSettings { max_pods: settings.max_pods, events, metrics };
     let passes = ClusterPasses::new(client.clone(), caches, workers, clock, settings);

@@ -44,7 +44,7 @@ pub enum ObjectChange {
     Work(HostName),
 }
 
-/// What the caches show.
+/// What the caches show of what a change can concern.
 #[derive(Debug, Clone, Default)]
 pub struct WakeView {
     /// All MachineDeployments.
@@ -53,7 +53,7 @@ pub struct WakeView {
     pub sets: Vec<Arc<MachineSet>>,
     /// All Machines.
     pub machines: Vec<Arc<Machine>>,
-    /// All Hosts.
+    /// Where a Node has changed, the Host of its name; where another object has, none. All, where everything is due.
     pub hosts: Vec<Arc<HostObject>>,
 }
 

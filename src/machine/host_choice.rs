@@ -33,8 +33,8 @@ pub struct PoolHost {
     pub name: HostName,
     /// What it is doing.
     pub state: PoolState,
-    /// The Machine in its claim.
-    pub claim: Option<HostClaim>,
+    /// `metadata.uid` of the Machine in its claim.
+    pub claim: Option<String>,
     /// For selectors.
     pub labels: BTreeMap<String, String>,
     /// From its facts; `None` before they were observed.
@@ -58,15 +58,6 @@ pub enum PoolState {
     Quarantined,
 }
 
-/// Who has a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostClaim {
-    /// `metadata.uid` of the Machine.
-    pub machine: String,
-    /// Its MachineDeployment, or what else its Machines are spread for.
-    pub group: String,
-}
-
 /// A Machine without a Node that has yet to claim a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingMachine {
@@ -76,7 +67,7 @@ pub struct WaitingMachine {
     pub name: String,
     /// When it was created: the oldest chooses first.
     pub created: Timestamp,
-    /// Its MachineDeployment.
+    /// Its MachineDeployment, or what else its Machines are spread for.
     pub group: String,
     /// The host that it has noted.
     pub noted: Option<HostName>,
@@ -134,19 +125,24 @@ enum Mismatch {
     Architecture,
 }
 
-/// Chooses for every waiting Machine. The choices are by `uid`.
+/// Chooses for every waiting Machine. The choices are by `uid`; `group` is that of a Machine that has claimed a host, by its
+/// `uid`.
 ///
 /// The time is that of looking at each host once for each distinct requirement, and of sorting those that match.
-pub fn choose(machines: &[WaitingMachine], hosts: &[PoolHost]) -> BTreeMap<String, HostChoice> {
+pub fn choose<'a>(
+    machines: &'a [WaitingMachine],
+    hosts: &[&'a PoolHost],
+    group: impl Fn(&str) -> &'a str,
+) -> BTreeMap<String, HostChoice> {
     let mut waiting: Vec<&WaitingMachine> = machines.iter().collect();
     waiting.sort_by(|one, other| (one.created, &one.name).cmp(&(other.created, &other.name)));
     let by_claim: BTreeMap<&str, &PoolHost> =
-        hosts.iter().rev().filter_map(|host| Some((host.claim.as_ref()?.machine.as_str(), host))).collect();
+        hosts.iter().rev().filter_map(|host| Some((host.claim.as_deref()?, *host))).collect();
     let mut choices = BTreeMap::new();
     let mut spread: BTreeMap<&str, BTreeMap<Option<&str>, usize>> = BTreeMap::new();
     for host in hosts {
         if let Some(claim) = &host.claim {
-            *spread.entry(&claim.group).or_default().entry(host.failure_domain.as_deref()).or_default() += 1;
+            *spread.entry(group(claim)).or_default().entry(host.failure_domain.as_deref()).or_default() += 1;
         }
     }
     // What is noted is taken, before anything is chosen.
@@ -155,7 +151,7 @@ pub fn choose(machines: &[WaitingMachine], hosts: &[PoolHost]) -> BTreeMap<Strin
         .iter()
         .filter(|machine| machine.noted.is_some() || by_claim.contains_key(machine.uid.as_str()));
     let by_name: BTreeMap<&HostName, &PoolHost> = if noting.clone().next().is_some() {
-        hosts.iter().map(|host| (&host.name, host)).collect()
+        hosts.iter().map(|host| (&host.name, *host)).collect()
     } else {
         BTreeMap::new()
     };
@@ -163,7 +159,7 @@ pub fn choose(machines: &[WaitingMachine], hosts: &[PoolHost]) -> BTreeMap<Strin
         let claimed = by_claim.get(machine.uid.as_str()).map(|host| &host.name);
         let Some(name) = claimed.or(machine.noted.as_ref()) else { continue };
         let host = by_name.get(name).copied().filter(|host| match &host.claim {
-            Some(claim) => claim.machine == machine.uid,
+            Some(claim) => *claim == machine.uid,
             None => host.state == PoolState::Available && !taken.contains(name),
         });
         let choice = match host {
@@ -198,7 +194,7 @@ pub fn choose(machines: &[WaitingMachine], hosts: &[PoolHost]) -> BTreeMap<Strin
 }
 
 /// Hosts that are available, match and are noted by no Machine: what a rollout can count on.
-pub fn free_hosts(requirement: &HostRequirement, machines: &[WaitingMachine], hosts: &[PoolHost]) -> u32 {
+pub fn free_hosts(requirement: &HostRequirement, machines: &[WaitingMachine], hosts: &[&PoolHost]) -> u32 {
     let noted: BTreeSet<&HostName> = machines.iter().filter_map(|machine| machine.noted.as_ref()).collect();
     let free = hosts.iter().filter(|host| {
         host.state == PoolState::Available
@@ -212,10 +208,10 @@ pub fn free_hosts(requirement: &HostRequirement, machines: &[WaitingMachine], ho
 /// Hosts that match, also those that are in use; not those that only a person returns to the pool.
 pub(super) fn matching<'a>(
     requirement: &HostRequirement,
-    hosts: &'a [PoolHost],
+    hosts: &[&'a PoolHost],
 ) -> impl Iterator<Item = &'a PoolHost> {
     let matches = |host: &&PoolHost| requirement.mismatch(host).is_none();
-    hosts.iter().filter(|host| host.state != PoolState::Quarantined).filter(matches)
+    hosts.iter().copied().filter(|host| host.state != PoolState::Quarantined).filter(matches)
 }
 
 #[cfg(test)]

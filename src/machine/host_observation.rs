@@ -10,7 +10,7 @@ use super::api::host_status::HostStatus;
 use super::api::machine::Machine;
 use super::api::machine_status::MachineError;
 use super::api::provider_id::ProviderId;
-use super::host_choice::{HostClaim, PoolHost, PoolState};
+use super::host_choice::{PoolHost, PoolState};
 use super::host_job::{HostWork, JobFailure};
 use super::host_orders::orders;
 use super::host_state::{ClaimView, Claimant, HostScene, HostView};
@@ -114,8 +114,8 @@ fn claimant(host: &HostView, machine: Option<&Machine>) -> Claimant {
     }
 }
 
-/// A Host for the choice of hosts. `group` is that of a Machine by its UID.
-pub(super) fn pool_host(host: &HostObject, group: impl Fn(&str) -> String) -> Option<PoolHost> {
+/// A Host for the choice of hosts. `None` for a name that no host can have.
+pub(super) fn pool_host(host: &HostObject) -> Option<PoolHost> {
     let view = view(host)?;
     let status = host.status.as_ref();
     let facts = status.and_then(|status| status.facts.as_ref());
@@ -125,9 +125,7 @@ pub(super) fn pool_host(host: &HostObject, group: impl Fn(&str) -> String) -> Op
             HostState::Quarantined | HostState::Lost => PoolState::Quarantined,
             _ => PoolState::Busy,
         },
-        claim: view
-            .claim
-            .map(|claim| HostClaim { group: group(&claim.machine_uid), machine: claim.machine_uid }),
+        claim: view.claim.map(|claim| claim.machine_uid),
         name: view.name,
         labels: host.labels().clone(),
         distribution: facts.and_then(|facts| facts.operating_system.parse().ok()),

@@ -192,9 +192,8 @@ pub(super) fn waiting(machine: &Machine) -> Option<WaitingMachine> {
 pub fn choice_of_noted(machine: &Machine, noted: Option<&HostObject>) -> Option<HostChoice> {
     let waiting = waiting(machine)?;
     let uid = waiting.uid.clone();
-    let group = waiting.group.clone();
-    let hosts: Vec<_> = noted.and_then(|host| pool_host(host, |_| group.clone())).into_iter().collect();
-    choose(&[waiting], &hosts).remove(&uid)
+    let host = noted.and_then(pool_host);
+    choose(&[waiting], host.as_ref().as_slice(), |_| "").remove(&uid)
 }
 
 /// The name of its MachineSet without the hash, which is its MachineDeployment, or a part of its name that other

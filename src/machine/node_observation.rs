@@ -78,6 +78,17 @@ fn condition<'a>(node: &'a Node, kind: &str) -> Option<&'a NodeCondition> {
     conditions.iter().find(|condition| condition.type_ == kind)
 }
 
+/// Removes what changes with each report of a kubelet, what is large, and the version: before a write, a Node is read from
+/// the API server.
+pub fn forget_unread(node: &mut Node) {
+    node.metadata.resource_version = None;
+    let Some(status) = &mut node.status else { return };
+    status.images = None;
+    for condition in status.conditions.iter_mut().flatten() {
+        condition.last_heartbeat_time = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

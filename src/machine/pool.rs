@@ -10,7 +10,8 @@ use super::api::host::HostObject;
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
 use super::host_choice::{HostChoice, PoolHost, WaitingMachine, choose, free_hosts, matching};
-use super::host_observation::{HostObjects, pool_host};
+use super::host_index::{HostIndex, IndexedHost};
+use super::host_observation::HostObjects;
 use super::life_observation::{MachineObjects, group, requirement, waiting};
 use super::life_rules::LifeRules;
 use super::pool_offer::PoolOffer;
@@ -23,13 +24,12 @@ pub struct Pool {
     /// By UID.
     machines: BTreeMap<String, Arc<Machine>>,
     /// By name.
-    hosts: BTreeMap<String, Arc<HostObject>>,
+    hosts: Vec<Arc<IndexedHost>>,
     /// By name.
     nodes: BTreeMap<String, Arc<Node>>,
-    /// Names of Hosts, by the UID of the Machine in their claim.
-    claims: BTreeMap<String, String>,
+    /// Places of Hosts, by the UID of the Machine in their claim.
+    claims: BTreeMap<String, usize>,
     waiting: Vec<WaitingMachine>,
-    candidates: Vec<PoolHost>,
     choices: BTreeMap<String, HostChoice>,
     /// Nodes that can run pods of others.
     accepting: BTreeSet<String>,
@@ -41,20 +41,20 @@ impl Pool {
     /// Of these objects. A Machine whose kubelet must not join gets no choice: it would keep a host from others.
     pub fn new(
         machines: impl IntoIterator<Item = Arc<Machine>>,
-        hosts: impl IntoIterator<Item = Arc<HostObject>>,
+        hosts: &HostIndex,
         nodes: impl IntoIterator<Item = Arc<Node>>,
         rules: &LifeRules,
     ) -> Self {
         let machines = machines.into_iter().filter_map(|machine| Some((machine.uid()?, machine)));
         let mut pool = Self {
             machines: machines.collect(),
-            hosts: hosts.into_iter().map(|host| (host.name_any(), host)).collect(),
+            hosts: hosts.all(),
             nodes: nodes.into_iter().map(|node| (node.name_any(), node)).collect(),
             ..Self::default()
         };
-        for (name, host) in &pool.hosts {
-            let claim = host.status.as_ref().and_then(|status| status.claim.as_ref());
-            pool.claims.extend(claim.map(|claim| (claim.machine.uid.clone(), name.clone())));
+        for (place, host) in pool.hosts.iter().enumerate() {
+            let claim = host.for_choice.as_ref().and_then(|host| host.claim.clone());
+            pool.claims.extend(claim.map(|machine| (machine, place)));
         }
         let accepting = pool.nodes.iter().filter(|(_, node)| node_observation::accepts_pods(node));
         pool.accepting = accepting.map(|(name, _)| name.clone()).collect();
@@ -71,23 +71,37 @@ impl Pool {
                 pool.waiting.extend(Some(waiting).filter(|_| may_join));
             }
         }
-        let groups = |uid: &str| pool.machines.get(uid).map(|machine| group(machine)).unwrap_or_default();
-        pool.candidates = pool.hosts.values().filter_map(|host| pool_host(host, groups)).collect();
-        pool.choices = choose(&pool.waiting, &pool.candidates);
+        if !pool.waiting.is_empty() {
+            let claiming = pool.claims.keys().filter_map(|uid| pool.machines.get_key_value(uid));
+            let groups: BTreeMap<&str, String> =
+                claiming.map(|(uid, machine)| (uid.as_str(), group(machine))).collect();
+            let group = |uid: &str| groups.get(uid).map_or("", String::as_str);
+            pool.choices = choose(&pool.waiting, &pool.candidates(), group);
+        }
         pool
+    }
+
+    fn candidates(&self) -> Vec<&PoolHost> {
+        self.hosts.iter().filter_map(|host| host.for_choice.as_ref()).collect()
+    }
+
+    fn host_named(&self, name: &str) -> Option<&Arc<HostObject>> {
+        let place = self.hosts.binary_search_by(|host| host.name().cmp(name)).ok()?;
+        Some(&self.hosts.get(place)?.object)
     }
 
     /// What a pass over a Machine needs.
     pub fn machine(&self, uid: &str) -> Option<MachineObjects> {
         let machine = self.machines.get(uid)?;
         let noted = machine.status.as_ref().and_then(|status| status.host.as_ref());
-        let host = self.claims.get(uid).or(noted);
+        let claimed = self.claims.get(uid).and_then(|place| self.hosts.get(*place));
+        let host = claimed.map(|host| host.name()).or(noted.map(String::as_str));
         let node = host.and_then(|host| self.nodes.get(host));
-        let other_node = self.accepting.iter().any(|name| Some(name) != host);
+        let other_node = self.accepting.iter().any(|name| Some(name.as_str()) != host);
         let other_machine = self.joining.iter().any(|joining| joining != uid);
         Some(MachineObjects {
             machine: machine.clone(),
-            host: host.and_then(|host| self.hosts.get(host)).cloned(),
+            host: host.and_then(|host| self.host_named(host)).cloned(),
             node: node.cloned(),
             choice: self.choices.get(uid).cloned(),
             elsewhere: other_node || other_machine,
@@ -96,7 +110,7 @@ impl Pool {
 
     /// What a pass over a Host needs.
     pub fn host(&self, name: &str) -> Option<HostObjects> {
-        let host = self.hosts.get(name)?;
+        let host = self.host_named(name)?;
         let claim = host.status.as_ref().and_then(|status| status.claim.as_ref());
         let machine = claim.and_then(|claim| self.machines.get(&claim.machine.uid));
         Some(HostObjects {
@@ -113,11 +127,12 @@ impl Pool {
             return PoolOffer::default();
         };
         let requirement = requirement(&config);
-        let matching = || matching(&requirement, &self.candidates);
-        let hosts = matching().filter_map(|host| self.hosts.get(host.name.as_str()).map(Arc::as_ref));
+        let candidates = self.candidates();
+        let hosts = matching(&requirement, &candidates);
+        let hosts = hosts.filter_map(|host| self.host_named(host.name.as_str()).map(Arc::as_ref));
         PoolOffer {
             // Those that are free and noted by no Machine.
-            free_hosts: free_hosts(&requirement, &self.waiting, &self.candidates),
+            free_hosts: free_hosts(&requirement, &self.waiting, &candidates),
             node: expected_node::of_template(deployment, hosts, max_pods),
         }
     }

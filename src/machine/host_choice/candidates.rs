@@ -17,7 +17,7 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    pub(super) fn of(requirement: &HostRequirement, hosts: &'a [PoolHost]) -> Self {
+    pub(super) fn of(requirement: &HostRequirement, hosts: &[&'a PoolHost]) -> Self {
         let mut candidates = Self { domains: BTreeMap::new(), free: 0, others: HostShortage::default() };
         for host in hosts {
             candidates.add(host, requirement.mismatch(host));

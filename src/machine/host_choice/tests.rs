@@ -14,11 +14,10 @@ fn host(text: &str) -> PoolHost {
         (_, true) => PoolState::Quarantined,
         _ => PoolState::Available,
     };
-    let claim = value("claim").map(|claim| claim.split_once('/').unwrap());
     PoolHost {
         name: words[0].parse().unwrap(),
         state,
-        claim: claim.map(|(uid, group)| HostClaim { machine: uid.to_owned(), group: group.to_owned() }),
+        claim: value("claim").map(|claim| claim.split_once('/').unwrap().0.to_owned()),
         labels: labels(
             &words.iter().filter(|word| word.starts_with("rack=")).copied().collect::<Vec<_>>().join(" "),
         ),
@@ -27,6 +26,12 @@ fn host(text: &str) -> PoolHost {
         failure_domain: value("domain").map(str::to_owned),
         last_failure: value("failed").map(|second| at(second.parse().unwrap())),
     }
+}
+
+/// The group of the Machine with this UID, in texts of hosts.
+fn group<'a>(hosts: &'a str, uid: &str) -> &'a str {
+    let mut claims = hosts.split([' ', ',']).filter_map(|word| word.strip_prefix("claim=")?.split_once('/'));
+    claims.find(|(machine, _)| *machine == uid).unwrap().1
 }
 
 fn architecture(text: &str) -> Architecture {
@@ -133,9 +138,9 @@ fn hosts_are_chosen_deterministically() {
         // What was noted counts for the spread.
         ("m1 noted=h1, m2", "h1 domain=x, h2 domain=x, h3 domain=y", "m1:h1 m2:h3"),
     ] {
-        let (mut machines, mut hosts) = (all(machines, machine), all(hosts, host));
+        let (text, mut machines, mut hosts) = (hosts, all(machines, machine), all(hosts, host));
         for _ in 0..2 {
-            let got = choose(&machines, &hosts);
+            let got = choose(&machines, &hosts.iter().collect::<Vec<_>>(), |uid| group(text, uid));
             assert_eq!(shown(&got), expected, "{machines:?} {hosts:?}");
             let given: Vec<_> = got.values().filter(|choice| matches!(choice, HostChoice::Host(_))).collect();
             let distinct: BTreeSet<String> = given.iter().map(|choice| format!("{choice:?}")).collect();
@@ -166,7 +171,7 @@ fn a_shortage_names_every_reason() {
         // The first takes what is free, if anything is.
         let first = machine(requirement);
         let second = WaitingMachine { uid: "z".to_owned(), name: "z".to_owned(), ..first.clone() };
-        let choices = choose(&[first, second], &hosts);
+        let choices = choose(&[first, second], &hosts.iter().collect::<Vec<_>>(), |_| "");
         let HostChoice::None(shortage) = &choices["z"] else { panic!("{choices:?}") };
         assert_eq!(shortage.to_string(), expected);
     }
@@ -182,6 +187,8 @@ fn free_hosts_are_those_that_a_new_machine_could_have() {
         ("m0", "", "", 0),
     ] {
         let requirement = machine(requirement).requirement;
-        assert_eq!(free_hosts(&requirement, &all(machines, machine), &all(hosts, host)), expected, "{hosts}");
+        let free = all(hosts, host);
+        let free = free_hosts(&requirement, &all(machines, machine), &free.iter().collect::<Vec<_>>());
+        assert_eq!(free, expected, "{hosts}");
     }
 }

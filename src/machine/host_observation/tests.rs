@@ -157,14 +157,13 @@ fn a_host_of_the_pool_has_the_labels_and_facts_that_are_chosen_by() {
         (json!({ "state": "Unknown", "facts": facts }), "Busy - debian arm64"),
         (json!({ "state": "Quarantined" }), "Quarantined - - -"),
         (json!({ "state": "Lost" }), "Quarantined - - -"),
-        (json!({ "state": "InUse", "claim": claim(), "lastToken": 3 }), "Busy u-1 of group-u-1 - -"),
+        (json!({ "state": "InUse", "claim": claim(), "lastToken": 3 }), "Busy u-1 - -"),
     ] {
-        let found = pool_host(&host(metadata.clone(), status.clone()), |uid| format!("group-{uid}")).unwrap();
-        let claim = found.claim.map(|claim| format!("{} of {}", claim.machine, claim.group));
+        let found = pool_host(&host(metadata.clone(), status.clone())).unwrap();
         let word = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let shown = [
             format!("{:?}", found.state),
-            word(claim),
+            word(found.claim),
             word(found.distribution.map(|one| one.to_string())),
             word(found.architecture.map(|one| one.to_string())),
         ];

@@ -37,7 +37,8 @@ fn node(name: &str) -> Arc<Node> {
 }
 
 fn pool(machines: &[Arc<Machine>], hosts: &[Arc<HostObject>], nodes: &[Arc<Node>]) -> Pool {
-    Pool::new(machines.to_vec(), hosts.to_vec(), nodes.to_vec(), &LifeRules::DEFAULT)
+    let hosts = hosts.iter().cloned().collect();
+    Pool::new(machines.to_vec(), &hosts, nodes.to_vec(), &LifeRules::DEFAULT)
 }
 
 #[test]
@@ -109,7 +110,8 @@ fn a_machine_that_must_not_join_takes_no_host() {
     let servers = vec!["1.30.0".parse().unwrap()];
     let rules = LifeRules { servers, ..LifeRules::DEFAULT };
     let machines = [machine("m1", json!({}), Value::Null), machine("m2", json!({}), json!({ "host": "h1" }))];
-    let pool = Pool::new(machines, [host("h1", None), host("h2", None)], [], &rules);
+    let hosts = [host("h1", None), host("h2", None)].into_iter().collect();
+    let pool = Pool::new(machines, &hosts, [], &rules);
     assert_eq!(pool.machine("u-m1").unwrap().choice, None);
     assert_eq!(pool.machine("u-m2").unwrap().choice, Some(HostChoice::Host("h1".parse().unwrap())));
 }

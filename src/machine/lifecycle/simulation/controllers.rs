@@ -346,15 +346,13 @@ fn choices(objects: &Objects) -> std::collections::BTreeMap<String, host_choice:
             HostState::Quarantined => PoolState::Quarantined,
             _ => PoolState::Busy,
         },
-        claim: host
-            .claim
-            .as_ref()
-            .map(|claim| host_choice::HostClaim { machine: claim.machine_uid.clone(), group: String::new() }),
+        claim: host.claim.as_ref().map(|claim| claim.machine_uid.clone()),
         labels: std::collections::BTreeMap::new(),
         distribution: None,
         architecture: None,
         failure_domain: None,
         last_failure: None,
     });
-    host_choice::choose(&waiting.collect::<Vec<_>>(), &hosts.collect::<Vec<_>>())
+    let hosts: Vec<PoolHost> = hosts.collect();
+    host_choice::choose(&waiting.collect::<Vec<_>>(), &hosts.iter().collect::<Vec<_>>(), |_| "")
 }

@@ -7,7 +7,7 @@ use super::api::{Api, HostObject, MachineObject, SetObject, count};
 use super::limits::Limits;
 use crate::machine::dice::Dice;
 use crate::machine::host_choice::{
-    HostChoice, HostClaim, HostRequirement, PoolHost, PoolState, WaitingMachine, choose, free_hosts,
+    HostChoice, HostRequirement, PoolHost, PoolState, WaitingMachine, choose, free_hosts,
 };
 use crate::machine::machine_set::{self, DeleteOrder, MachineSetGoal};
 use crate::machine::observed_machine::{MachineStage, ObservedMachine};
@@ -113,7 +113,7 @@ impl Deployment {
             ..object.set.clone()
         });
         let (waiting, hosts) = pool(shared.api, self.cache);
-        let free_hosts = free_hosts(&HostRequirement::default(), &waiting, &hosts);
+        let free_hosts = free_hosts(&HostRequirement::default(), &waiting, &hosts.iter().collect::<Vec<_>>());
         RolloutWorld { sets: sets.collect(), free_hosts, progress: self.progress.clone() }
     }
 
@@ -305,7 +305,7 @@ fn pool(api: &Api, cache: Cache) -> (Vec<WaitingMachine>, Vec<PoolHost>) {
     let hosts = api.hosts.at(cache.hosts).iter().enumerate().map(|(index, host)| PoolHost {
         name: name(index),
         state: if host.claim.is_some() { PoolState::Busy } else { PoolState::Available },
-        claim: host.claim.clone().map(|machine| HostClaim { machine, group: "md".to_owned() }),
+        claim: host.claim.clone(),
         labels: std::collections::BTreeMap::new(),
         distribution: None,
         architecture: None,
@@ -326,7 +326,7 @@ impl Claims {
         let (waiting, hosts) = pool(shared.api, self.cache);
         let seen = shared.api.hosts.at(self.cache.hosts).clone();
         let mut written = false;
-        for (machine, choice) in choose(&waiting, &hosts) {
+        for (machine, choice) in choose(&waiting, &hosts.iter().collect::<Vec<_>>(), |_| "md") {
             if shared.is_killed() {
                 return written;
             }
