@@ -185,7 +185,12 @@ impl ScriptedPool {
 
     /// What caches show that are up to date.
     pub fn cached(&self) -> Pool {
-        Pool::new(self.parsed("machines"), self.parsed("hosts"), self.parsed("nodes"), &LifeRules::DEFAULT)
+        Pool::new(
+            self.parsed("machines"),
+            &self.parsed("hosts").into_iter().collect(),
+            self.parsed("nodes"),
+            &LifeRules::DEFAULT,
+        )
     }
 
     /// How many writes were accepted, and when the next pass is due.
