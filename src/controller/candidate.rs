@@ -37,6 +37,8 @@ impl Watch {
     /// Whether it may take the Lease. One that was released is its last holder's for as long as if it had not been; before
     /// any holder was seen, for [`EXPIRY`] from now.
     pub(super) fn may_take(&mut self, state: &LeaseState, now: Timestamp) -> bool {
+        // A Lease may have any time in it.
+        let until = |at: Timestamp, added: SignedDuration| at.saturating_add(added).unwrap_or(Timestamp::MAX);
         match state {
             LeaseState::HeldBy(holder) => {
                 self.expires = Some(holder.expires);
@@ -44,8 +46,9 @@ impl Watch {
             }
             LeaseState::Ours => true,
             LeaseState::Free => {
-                let expires = *self.expires.get_or_insert(now + EXPIRY);
-                now >= expires + DELAY
+                let term = SignedDuration::try_from(EXPIRY).unwrap_or(SignedDuration::MAX);
+                let expires = *self.expires.get_or_insert_with(|| until(now, term));
+                now >= until(expires, DELAY)
             }
         }
     }
@@ -67,6 +70,14 @@ mod tests {
 
     /// What is seen, when, and whether it is taken.
     type Seen = (LeaseState, i64, bool);
+
+    #[test]
+    fn a_lease_until_the_end_of_time_is_not_taken() {
+        let mut watch = Watch::default();
+        let holder = LeaseHolder { name: "b/1".to_owned(), renewed: at(100), expires: Timestamp::MAX };
+        assert!(!watch.may_take(&LeaseState::HeldBy(holder), at(100)));
+        assert!(!watch.may_take(&LeaseState::Free, at(200)));
+    }
 
     #[test]
     fn a_lease_is_taken_when_its_holder_does_not_come_back() {
