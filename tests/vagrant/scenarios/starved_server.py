@@ -62,13 +62,19 @@ def bounded():
     pid = succeed(BOOTSTRAP, "systemctl", "show", "-P", "MainPID", "metalform.service").strip()
     peak = int(shell(BOOTSTRAP, 'awk "/^VmHWM:/ { print \\$2 }" "/proc/$1/status"', pid))
     expect(peak * 1024 < 100_000_000, f"{peak} kB")
-    connections = shell(BOOTSTRAP, "ss -Htn state established 'sport = :8443' dst 10.20.0.250 | wc -l").strip()
-    expect(int(connections) <= 32, f"{connections} connections")
+    # The kernel establishes more than the server keeps: those are seen until it has refused them.
+    until("at most 32 connections", 10, _few_connections)
 
 
 @check("the server was not restarted")
 def not_restarted():
     expect_equal("restarts", succeed(BOOTSTRAP, "systemctl", "show", "-P", "NRestarts", "metalform.service").strip(), "0")
+
+
+def _few_connections():
+    connections = shell(BOOTSTRAP, "ss -Htn state established 'sport = :8443' dst 10.20.0.250 | wc -l").strip()
+    expect(int(connections) <= 32, f"{connections} connections")
+    return True
 
 
 def _newest_request():
