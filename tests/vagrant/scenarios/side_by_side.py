@@ -20,10 +20,11 @@ _COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
 
 
 class Queue:
-    """The scenarios in their order, the parts of one as several; one of `alone` runs while no other does."""
+    """The scenarios in their order, the parts of one as several; one of `alone` runs while no other does. None begins after
+    the deadline, if there is one."""
 
-    def __init__(self, names, alone):
-        self._names, self._alone = list(names), alone
+    def __init__(self, names, alone, deadline):
+        self._names, self._alone, self._deadline = list(names), alone, deadline
         self._running, self._exclusive = 0, False
         self._changed = threading.Condition()
 
@@ -31,7 +32,7 @@ class Queue:
         """The next scenario, once it may begin; None when there is none left."""
         with self._changed:
             while True:
-                if not self._names:
+                if not self._names or (self._deadline is not None and time.monotonic() >= self._deadline):
                     return None
                 if not self._exclusive:
                     break
@@ -49,6 +50,10 @@ class Queue:
             if name in self._alone:
                 self._exclusive = False
             self._changed.notify_all()
+
+    def left(self):
+        with self._changed:
+            return list(self._names)
 
     def end(self):
         """No further scenario begins."""
@@ -112,11 +117,11 @@ class Lab:
         yield None, running.returncode
 
 
-def play(names, *, labs, times, alone, last, parts):
+def play(names, *, labs, times, alone, last, parts, deadline=None):
     """Plays all scenarios `times` times, on that many labs; returns how many checks passed and failed.
 
     `last` are played in every lab after all others. A scenario of `parts` is played in so many parts, wherever a lab is free.
-    A round in which a check failed is the last one.
+    A round in which a check failed is the last one. After the deadline only those of `last` begin.
     """
     names = [part for name in names for part in _in_parts(name, parts.get(name, 1))]
     crew = [Lab(_PREFIX), *(Lab(f"{_PREFIX}{number}") for number in range(2, labs + 1))]
@@ -124,13 +129,14 @@ def play(names, *, labs, times, alone, last, parts):
     try:
         for number in range(1, times + 1):
             began = time.monotonic()
-            queue = Queue([name for name in names if name not in last], alone)
+            queue = Queue([name for name in names if name not in last], alone, deadline)
             workers = [threading.Thread(target=_work, args=(lab, queue, last, up)) for lab in crew]
             for worker in workers:
                 worker.start()
             for worker in workers:
                 worker.join()
             _report(crew, number, time.monotonic() - began)
+            report_late(queue.left())
             if any(lab.failed for lab in crew):
                 break
     finally:
@@ -160,6 +166,11 @@ def _work(lab, queue, last, up):
         lab.miss(f"its scenarios ended: {error}")
         queue.end()
         raise
+
+
+def report_late(names):
+    if names:
+        print(f"# not run, the minutes are over: {', '.join(names)}", flush=True)
 
 
 def _report(crew, number, seconds):
