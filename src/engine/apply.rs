@@ -222,6 +222,8 @@ fn compressed(payload: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
+mod deferral_tests;
+#[cfg(test)]
 mod fetch_tests;
 #[cfg(test)]
 mod holder_tests;

@@ -49,8 +49,38 @@ forbid_starts() {
 }
 allow_starts() { if is_ours; then rm -f "$policy"; fi; }
 
+# Scripts of packages reload the unit files, most of them twice, which takes a tenth of a second or more each time. The
+# systemctl that they find first leaves a reload to the next command that may depend on it, or to the end of the
+# transaction. It is in a directory whose programs can be run: /run is none on many hosts. Without room for it, each script
+# reloads.
+deferral=/var/lib/metalform/deferral due=
+defer_reloads() {
+    systemctl=$(command -v systemctl) || return
+    mkdir -p -- "$deferral" && cat >"$deferral/systemctl" <<END && chmod 0755 -- "$deferral/systemctl" && return
+#!/bin/sh
+# written by metalform
+case " \$* " in
+' daemon-reload ' | ' --system daemon-reload ') touch $deferral/due && exit ;;
+*'start '* | *'reload '* | *' isolate '* | *' --now '*) ! rm $deferral/due 2>/dev/null || $systemctl daemon-reload ;;
+esac
+exec $systemctl "\$@"
+END
+    rm -rf -- "$deferral"
+}
+reload_deferred() {
+    if [ -n "$due" ] || [ -e "$deferral/due" ]; then systemctl daemon-reload || return; fi
+    rm -rf -- "$deferral"
+}
+
 # apt-get arguments; completes the work of a dpkg that was killed before
 transaction() {
+    defer_reloads
+    attempt "$@"
+    status=$?
+    reload_deferred && return "$status"
+}
+attempt() {
+    set -- -o "DPkg::Path=$deferral:/usr/sbin:/usr/bin:/sbin:/bin" "$@"
     apt_get "$@" && return
     status=$?
     [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return "$status"
@@ -67,7 +97,12 @@ install_packages() {
     sync -f /usr /var/lib/dpkg
 }
 
-remove_packages() { transaction --allow-change-held-packages purge -- "$@"; }
+# Their unit files are reloaded at the end, and those that were removed before them.
+remove_packages() {
+    # sd_booted(3)
+    if [ -d /run/systemd/system ]; then due=yes; fi
+    transaction --allow-change-held-packages purge -- "$@"
+}
 
 # hold or install, names...
 select_packages() {

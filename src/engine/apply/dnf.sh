@@ -14,7 +14,11 @@ install_packages() {
     return "$1"
 }
 
-remove_packages() { run_dnf remove "$@"; }
+# As that of apt does.
+remove_packages() {
+    run_dnf remove "$@" || return
+    if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+}
 
 hold_packages() { run_dnf versionlock add "$@"; }
 

@@ -37,7 +37,9 @@ pub(super) fn needed<'a, Steps: Iterator<Item = &'a Step>>(
     if any(|step| matches!(step, Step::VerifyUnit { .. })) {
         needed.push(include_str!("units.sh"));
     }
-    if any(|step| matches!(step, Step::ReloadUnit(_) | Step::Unit { verb: UnitVerb::Enable, .. })) {
+    if any(|step| {
+        matches!(step, Step::ReloadUnit(_) | Step::Unit { verb: UnitVerb::Enable | UnitVerb::Disable, .. })
+    }) {
         needed.push(include_str!("reload.sh"));
     }
     if any(|step| matches!(step, Step::Await { .. })) {

@@ -181,9 +181,13 @@ fn reload_late(works: &mut [Work]) {
             let wanted = match &step {
                 Step::ReloadUnitFiles => !std::mem::replace(&mut follows, true),
                 Step::ReloadUnit(_) => !follows,
+                // It ends with one.
+                Step::RemovePackages(_) => {
+                    follows = true;
+                    true
+                }
                 // They depend on no reload, and are none.
                 Step::Unit { verb: UnitVerb::Enable | UnitVerb::Disable | UnitVerb::Stop, .. }
-                | Step::RemovePackages(_)
                 | Step::VerifyUnit { .. }
                 | Step::WriteFile { .. }
                 | Step::Symlink { .. }
@@ -340,6 +344,11 @@ mod tests {
             [work("a", vec![enable.clone(), start.clone()]), work("b", vec![enable.clone(), start.clone()])];
         let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
         assert_eq!(steps, [enable.clone(), start.clone(), enable, start, reload], "once, after the last");
+        let remove = Step::RemovePackages(vec!["a".to_owned()]);
+        let works =
+            [work("a", vec![unit.clone(), Step::ReloadUnitFiles]), work("package:a", vec![remove.clone()])];
+        let steps: Vec<Step> = merged(&works).into_iter().flat_map(|(_, steps)| steps).collect();
+        assert_eq!(steps, [unit, remove], "it ends with one");
     }
 
     #[test]

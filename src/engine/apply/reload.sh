@@ -15,5 +15,13 @@ enable_units() {
         [ "$(systemctl is-enabled -- "$unit" 2>/dev/null)" = enabled ] || set -- "$@" "$unit"
     done
     shift "$count"
-    [ $# = 0 ] || systemctl enable --no-reload -- "$@"
+    [ $# = 0 ] || without_reload enable "$@"
+}
+
+# enable or disable, units...; for a unit with an init script, update-rc.d(8) reloads twice in spite of the option:
+# SYSTEMD_OFFLINE, which changes nothing else of these commands, holds for it too
+without_reload() {
+    verb=$1
+    shift
+    SYSTEMD_OFFLINE=1 systemctl "$verb" --no-reload -- "$@"
 }

@@ -94,10 +94,7 @@ fn command(step: &Step, payload: &mut Vec<u8>) -> Option<String> {
         Step::ReloadUnitFiles => "systemctl daemon-reload".to_owned(),
         Step::ReloadUnit(name) => format!("reload_unit {}", quote(name)),
         Step::Unit { name, verb: UnitVerb::Enable } => format!("enable_units {}", quote(name)),
-        // As with enable_units.
-        Step::Unit { name, verb: UnitVerb::Disable } => {
-            format!("systemctl disable --no-reload -- {}", quote(name))
-        }
+        Step::Unit { name, verb: UnitVerb::Disable } => format!("without_reload disable {}", quote(name)),
         Step::Unit { name, verb } => format!("unit {} {}", systemctl(*verb), quote(name)),
         Step::SetSysctl { key, value } => {
             format!("printf '%s\\n' {} >{}", quote(value), quote(&sysctl_path(key)))

@@ -578,7 +578,7 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     executable("apt-get", "./policy; echo $? >>seen; shift $(($# - 2)); echo \"$@\" >>seen");
     executable("sync", "exit 0");
     let script = format!(
-        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
+        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy deferral=./deferral\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
         dir = quote(dir.path().to_str().unwrap()),
         functions = PackageManager::Apt.functions(),
     );

@@ -1,12 +1,19 @@
 # After installed_packages.sh: prints what there is on this host that metalform changes: section, name and value, with tabs
 # between. Changes nothing.
 inventory() {
+    # systemctl takes as long as all else together.
+    systemctl list-unit-files --no-legend --no-pager | awk '{ print "unit\t" $1 "\t" $2 }' &
+    others=$(all_but_units)
+    wait "$!"
+    printf '%s\n' "$others"
+} 2>/dev/null
+
+all_but_units() {
     if command -v dpkg-query >/dev/null; then
         dpkg-query -W -f 'package\t${Package}\t${db:Status-Want} ${db:Status-Status}\n'
     else
         installed_packages | sed 's/.*/package\t&\tinstall installed/'
     fi
-    systemctl list-unit-files --no-legend --no-pager | awk '{ print "unit\t" $1 "\t" $2 }'
     awk -F: '{ print "user\t" $1 "\t" $0 }' /etc/passwd
     awk -F: '{ print "group\t" $1 "\t" $0 }' /etc/group
     sysctl -a 2>/dev/null | sed -n 's/^\([^ ]*\) = /sysctl\t\1\t/p'

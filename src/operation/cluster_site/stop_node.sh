@@ -7,7 +7,11 @@ for unit in kubelet.service kube-proxy.service; do
         set -- "$@" "$unit"
     fi
 done
-test $# = 0 || systemctl disable --now "$@"
+# Unit files are reloaded when the node's are removed.
+if test $# != 0; then
+    systemctl disable --no-reload "$@"
+    systemctl stop "$@"
+fi
 rm -f /etc/kubernetes/manifests/*.yaml /etc/kubernetes/bootstrap-kubelet.conf /etc/kubernetes/kubelet.conf
 rm -f /var/lib/kubelet/pki/*
 if test "$(systemctl show --property=ActiveState --value containerd.service)" = active; then
@@ -17,10 +21,10 @@ if test "$(systemctl show --property=ActiveState --value containerd.service)" = 
             echo 'containers do not end:' $tasks >&2
             exit 1
         fi
-        for task in $tasks; do
-            ctr --namespace k8s.io tasks kill --all --signal SIGKILL "$task" || true
-            ctr --namespace k8s.io tasks delete --force "$task" || true
-        done >/dev/null 2>&1
+        printf '%s\n' $tasks | xargs -P 8 -I TASK sh -c '
+            ctr --namespace k8s.io tasks kill --all --signal SIGKILL TASK
+            ctr --namespace k8s.io tasks delete --force TASK
+            true' >/dev/null 2>&1
         tries=$((tries - 1))
         sleep 0.1
     done

@@ -118,7 +118,7 @@ impl ScriptedHost {
             }
             return true;
         }
-        if script.contains("systemctl disable --now \"$@\"") {
+        if script.contains("systemctl disable --no-reload \"$@\"") {
             return self.stop_node();
         }
         if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {
