@@ -62,7 +62,7 @@ lint:
 	cargo clippy --locked --all-targets -- -D warnings
 
 unit:
-	cargo test --locked
+	cargo test --locked --no-fail-fast
 	METALFORM=$(CARGO_TARGET_DIR)/debug/metalform cargo test --locked --manifest-path tests/schemas/Cargo.toml
 
 # On a new machine `unit` has found no etcd: the first bundle brings it.
