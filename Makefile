@@ -27,7 +27,7 @@ unexport COLUMNS
 help:
 	@echo 'make demo           create, or converge, a cluster of five hosts on this machine (root)'
 	@echo 'make check          format, lints, unit and integration tests, licences; needs neither root nor the lab'
-	@echo 'make test           check, fresh, the lab, adversity, the demo twice, its scenarios; long tests are sampled (root)'
+	@echo 'make test           check, fresh, the lab, adversity, the demo twice, a sample of scenarios and long tests (root)'
 	@echo 'make test-long      the same with every long test whole, and vagrant-check (root)'
 	@echo 'make simulation     2,000 seeds of the simulation, or SEEDS=...; METALFORM_SEED repeats a run'
 	@echo 'make fresh          compile on a new Debian machine: SUITE=bookworm, trixie or both; default: by seed (root)'
