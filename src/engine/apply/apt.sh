@@ -54,8 +54,10 @@ allow_starts() { if is_ours; then rm -f "$policy"; fi; }
 # transaction. It is in a directory whose programs can be run: /run is none on many hosts. Without room for it, each script
 # reloads.
 deferral=/var/lib/metalform/deferral due=
+# sd_booted(3)
+is_booted() { [ -d /run/systemd/system ]; }
 defer_reloads() {
-    systemctl=$(command -v systemctl) || return
+    is_booted && systemctl=$(command -v systemctl) || return
     mkdir -p -- "$deferral" && cat >"$deferral/systemctl" <<END && chmod 0755 -- "$deferral/systemctl" && return
 #!/bin/sh
 # written by metalform
@@ -99,8 +101,7 @@ install_packages() {
 
 # Their unit files are reloaded at the end, and those that were removed before them.
 remove_packages() {
-    # sd_booted(3)
-    if [ -d /run/systemd/system ]; then due=yes; fi
+    if is_booted; then due=yes; fi
     transaction --allow-change-held-packages purge -- "$@"
 }
 

@@ -16,7 +16,9 @@ fn called(shell: &str, command: &str, script: &str) -> Vec<String> {
 fn called_with(shell: &str, command: &str, script: &str, before: &str) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let path = |name: &str| root.path().join(name).display().to_string();
-    fs::create_dir(path("bin")).unwrap();
+    for directory in ["bin", "booted"] {
+        fs::create_dir(path(directory)).unwrap();
+    }
     let program = |name: &str, text: &str| {
         fs::write(path(name), format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
@@ -41,7 +43,7 @@ fn called_with(shell: &str, command: &str, script: &str, before: &str) -> Vec<St
         functions = include_str!("apt.sh")
             .replace("=/var/lib/metalform", &format!("={}", path("metalform")))
             .replace("/usr/sbin/policy-rc.d", &path("policy"))
-            .replace("/run/systemd/system", &path("bin")),
+            .replace("/run/systemd/system", &path("booted")),
     );
     let output = run(shell, &Program { script, payload: Vec::new() });
     assert_eq!(output.status, 0, "{shell}: {output:?}");
@@ -72,5 +74,10 @@ fn unit_files_are_reloaded_once_or_before_what_depends_on_it() {
         );
         let without_room = called_with(shell, "install_packages a", reload, "touch metalform");
         assert_eq!(without_room, ["daemon-reload", "--system daemon-reload"], "{shell}");
+        let without_systemd = |command: &str| called_with(shell, command, reload, "rmdir booted");
+        for command in ["install_packages a", "remove_packages a"] {
+            let each = without_systemd(command);
+            assert_eq!(each, ["daemon-reload", "--system daemon-reload"], "{shell} {command}: none of ours");
+        }
     }
 }
