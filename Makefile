@@ -20,7 +20,7 @@ BENCH_OPTIONS := $(if $(filter command line,$(origin COLUMNS)),--columns '$(COLU
     $(if $(FULL),--full) $(if $(PUBLISH),--publish)
 unexport COLUMNS
 
-.PHONY: help demo test test-long check format lint unit simulation real-etcd real-api-server real-registry crane deny fresh \
+.PHONY: help demo test test-long check format lint scripts unit simulation real-etcd real-api-server real-registry crane deny fresh \
     vagrant-check bundle lab-up lab-down scenarios adversity bench-engines bench-expansion bench-machines bench-mirror bench-down \
     prerequisites clean
 
@@ -52,7 +52,7 @@ test:
 test-long:
 	@.ci/test --long
 
-check: format lint unit simulation deny
+check: format lint scripts unit simulation deny
 
 format:
 	@$(LAB)/prerequisites build check
@@ -60,6 +60,11 @@ format:
 
 lint:
 	cargo clippy --locked --all-targets -- -D warnings
+
+# What the lab and the benchmarks decide, without a lab.
+scripts:
+	$(LAB)/selftest --no-lab
+	for selftest in benches/*/selftest; do "$$selftest" || exit; done
 
 unit:
 	cargo test --locked --no-fail-fast
