@@ -12,6 +12,7 @@ mod key_file;
 mod login;
 mod offer;
 mod open;
+mod short_scalar;
 mod signing;
 
 use std::path::PathBuf;

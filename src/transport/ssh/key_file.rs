@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use russh::keys::{Certificate, Error, HashAlg, PrivateKey, PublicKey, decode_secret_key};
+use russh::keys::{Certificate, Error, HashAlg, PrivateKey, PublicKey};
 use tokio::sync::OnceCell;
 
 use super::offer::NamedIdentity;
+use super::short_scalar;
 use crate::transport::error::TransportError;
 use crate::transport::held_key::HeldKeyError;
 use crate::transport::secret::{Prompter, Secret};
@@ -76,7 +77,7 @@ impl KeyFile {
             let text = text.clone();
             // Key derivation is slow by design.
             let decoding = tokio::task::spawn_blocking(move || {
-                decode_secret_key(text.expose(), Some(passphrase.expose()))
+                short_scalar::decode(text.expose(), Some(passphrase.expose()))
             });
             match decoding.await {
                 Ok(Ok(key)) => Ok(Arc::new(key)),
@@ -171,7 +172,7 @@ fn parse(text: &Secret) -> Result<(Option<PublicKey>, Private), String> {
     }
     // In OpenSSH's format the public key is not encrypted.
     let public = PrivateKey::from_openssh(text.expose()).ok().map(|key| key.public_key().clone());
-    match decode_secret_key(text.expose(), None) {
+    match short_scalar::decode(text.expose(), None) {
         Ok(key) if is_on_hardware(&key) => Ok((Some(key.public_key().clone()), Private::Elsewhere)),
         Ok(key) => Ok((Some(key.public_key().clone()), Private::Ready(Arc::new(key)))),
         Err(Error::KeyIsEncrypted) => Ok((public, Private::Locked(text.clone()))),
