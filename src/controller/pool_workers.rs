@@ -7,14 +7,17 @@
 //! - When it is dropped, every job is dropped too: nothing new is done on any host.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::host_workers::HostWorkers;
@@ -30,6 +33,8 @@ use crate::model::name::HostName;
 const STARTING: &str = "starting";
 /// The phase of a job that waits until another host is provisioned.
 const WAITING: &str = "waiting for other hosts";
+/// A phase is shown after this time, if the job is still in it: each one costs requests and writes of the objects.
+const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
 /// Workers over one performer.
 pub struct PoolWorkers {
@@ -62,8 +67,8 @@ struct RunningJob {
 }
 
 impl PoolWorkers {
-    /// With at most so many provisionings at the same time. `changed` receives each host whose work has begun, has another
-    /// phase or has ended, or that was probed.
+    /// With at most so many provisionings at the same time. `changed` receives each host whose work shows another phase, half
+    /// a second after that began, or has ended, or that was probed.
     pub fn new(
         performer: Arc<dyn JobPerformer>,
         provisionings: NonZeroUsize,
@@ -163,21 +168,30 @@ impl Shared {
         let _ = self.changed.send(host.clone());
     }
 
-    fn set_phase(&self, host: &HostName, phase: &str) {
-        if let Some(running) = self.hosts().jobs.get_mut(host) {
-            phase.clone_into(&mut running.phase);
+    async fn show_phases(&self, host: &HostName, mut phases: watch::Receiver<String>) -> Infallible {
+        while phases.changed().await.is_ok() {
+            tokio::time::sleep(SHOWN_AFTER).await;
+            let phase = phases.borrow_and_update().clone();
+            if let Some(running) = self.hosts().jobs.get_mut(host) {
+                running.phase = phase;
+            }
+            self.changed(host);
         }
-        self.changed(host);
+        std::future::pending().await
     }
 
     async fn perform(&self, order: JobOrder, cancel: Cancel) {
         let host = &order.fence.host;
-        let work = AssertUnwindSafe(self.in_turn(&order, cancel)).catch_unwind();
+        let (phases, shown) = watch::channel(STARTING.to_owned());
+        let work = AssertUnwindSafe(self.in_turn(&order, cancel, &phases)).catch_unwind();
         let panicked = |_| {
             let message = "the worker panicked, which is a bug of metalform".to_owned();
             Err(JobError { message, presence: HostPresence::Answers })
         };
-        let result = work.await.unwrap_or_else(panicked);
+        let result = tokio::select! {
+            result = work => result.unwrap_or_else(panicked),
+            never = self.show_phases(host, shown) => match never {},
+        };
         match &result {
             Ok(_) => tracing::info!(%host, job = %order.job, "job succeeded"),
             Err(error) => tracing::warn!(%host, job = %order.job, %error, "job failed"),
@@ -194,11 +208,16 @@ impl Shared {
         self.changed(host);
     }
 
-    async fn in_turn(&self, order: &JobOrder, cancel: Cancel) -> Result<HostFindings, JobError> {
-        let host = &order.fence.host;
+    async fn in_turn(
+        &self,
+        order: &JobOrder,
+        cancel: Cancel,
+        phases: &watch::Sender<String>,
+    ) -> Result<HostFindings, JobError> {
+        let phase = |phase: &str| drop(phases.send_replace(phase.to_owned()));
         let _permit = if matches!(order.job, HostJob::UpgradePackages | HostJob::Deploy) {
             if self.provisionings.available_permits() == 0 {
-                self.set_phase(host, WAITING);
+                phase(WAITING);
             }
             tokio::select! {
                 biased;
@@ -208,7 +227,6 @@ impl Shared {
         } else {
             None
         };
-        let phase = |phase: &str| self.set_phase(host, phase);
         let context = JobContext { cancel, phase: &phase };
         self.performer.perform(order, &context).await
     }

@@ -7,14 +7,9 @@ fence_refuse() {
     echo "metalform-fence $*" >&2
     exit 86
 }
-# What is waited for is another program's end: 30 s.
+# What is waited for is another program's end.
 fence_take() {
-    fence_tries=300
-    until flock "$1" -n 8; do
-        test "$fence_tries" -gt 0 || fence_refuse busy
-        fence_tries=$((fence_tries - 1))
-        sleep 0.1
-    done
+    flock "$1" -w 30 8 || fence_refuse busy
 }
 fence_read() {
     fence_largest=0

@@ -102,7 +102,7 @@ mod tests {
                 .script
                 .replace("=/var/lib/", &format!("={root}/var/lib/"))
                 .replace("=/run/", &format!("={root}/run/"))
-                .replace("fence_tries=300", "fence_tries=3");
+                .replace("flock \"$1\" -w 30", "flock \"$1\" -w 0.3");
             Ok(shells::run(shell, &Program { script, ..program.clone() }))
         });
         FencedTransport::new(Arc::new(inner), "rack-1", token)

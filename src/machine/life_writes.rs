@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::api::host_claim::{HostClaimRef, MachineReference};
 use super::api::machine::Machine;
 use super::condition::whole_seconds;
+use super::host_job::HostWork;
 use super::host_life_writes;
 use super::life_observation::MachineObjects;
 use super::lifecycle::{self, MachineLifePlan, MachineScene, MachineStep};
@@ -42,6 +43,10 @@ pub fn decide(
         // The status contains the reason before the Machine is deleted.
         Some(MachineStep::Delete(_)) => deletion(machine, status),
         None if plan.lost && scene.machine.owned => deletion(machine, status),
+        // That a job has begun is told first.
+        Some(MachineStep::SetProviderId(_)) if status.is_some() && scene.work != HostWork::Idle => {
+            (status, true)
+        }
         Some(step) => match elsewhere(objects, scene, step, now) {
             Some(write) => (Some(write), true),
             None => (status, changes_status(step)),

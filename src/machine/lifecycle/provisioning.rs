@@ -11,7 +11,7 @@ use super::reason::MachineReason;
 use super::step::{MachineLifePlan, MachineStep};
 use crate::machine::api::machine_status::MachineError;
 use crate::machine::host_choice::HostChoice;
-use crate::machine::host_job::HostJob;
+use crate::machine::host_job::{HostJob, HostWork};
 use crate::machine::host_state::HostView;
 use crate::machine::join_deadline::{JoinAttempt, JoinVerdict, judge};
 
@@ -105,5 +105,12 @@ fn deploying(
     if let Some(error) = &scene.skew {
         return plan.set(kind, false, MachineReason::VersionSkew(error.clone()));
     }
-    run(scene, host, plan, (job, kind), now)
+    let plan = run(scene, host, plan, (job, kind), now);
+    let runs = plan.step.is_none() && matches!(scene.work, HostWork::Running { .. });
+    let id = scene.provider_id(&host.name);
+    // Meanwhile, so that the Node does not wait for it.
+    if runs && job == HostJob::Deploy && scene.machine.provider_id.as_ref() != Some(&id) {
+        return plan.step(MachineStep::SetProviderId(id));
+    }
+    plan
 }

@@ -245,7 +245,12 @@ fn jobs_run_one_after_the_other_under_the_token_of_the_claim() {
             ("noted=h1 claim=Claimed done=check", "deployment 7; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed done=check upgrades", "upgrade of packages 7; Pending; in 7140 s"),
             ("noted=h1 claim=Provisioning done=check,upgrade upgrades", "deployment 7; Pending; in 7140 s"),
-            ("noted=h1 claim=Provisioning done=check runs=deploy@7", "-; InProgress; in 7140 s"),
+            // Not on the way to a Node that is Ready, but beside the job.
+            (
+                "noted=h1 claim=Provisioning done=check runs=deploy@7",
+                "set metalform://h1/u-1; InProgress; in 7140 s",
+            ),
+            ("noted=h1 claim=Provisioning done=check runs=deploy@7 id", "-; InProgress; in 7140 s"),
             ("noted=h1 claim=Provisioning done=check failed=deploy:6:0", "-; Failed; in 480 s"),
             ("noted=h1 claim=Provisioning done=check silent=5", "-; HostUnreachable; in 7140 s"),
             ("noted=h1 claim=Unreachable done=check", "-; HostUnreachable; in 7140 s"),
