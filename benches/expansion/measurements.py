@@ -91,12 +91,16 @@ class Measurements:
         run("remove-node", HOST)
 
     def worker_of_30(self):
-        """The same while the API has so many Nodes more."""
+        """The same with the cluster's own Nodes, and while the API has so many more."""
+        self._one_worker("worker of 4")
         with Hollow(HOLLOW):
-            _introduce_worker(HOST)
-            with self._clock.measure("worker of 30"):
-                run("deploy-node", HOST)
-            run("remove-node", HOST)
+            self._one_worker("worker of 30")
+
+    def _one_worker(self, name):
+        _introduce_worker(HOST)
+        with self._clock.measure(name):
+            run("deploy-node", HOST)
+        run("remove-node", HOST)
 
     def control_plane(self):
         """With etcd, beside its floor."""
@@ -114,7 +118,8 @@ class Measurements:
             forget(HOST)
 
     def four_workers(self):
-        """Of one command, beside four of the floor's scripts at once: what this machine's processors allow."""
+        """Of one command, beside one, and four of the floor's scripts at once: what this machine's processors allow."""
+        self._one_worker("one worker")
         for node in SPARES:
             _introduce_worker(node)
         with self._clock.measure("four workers"):

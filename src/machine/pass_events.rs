@@ -170,7 +170,10 @@ fn scaled(deployment: &MachineDeployment, set: &str, from: i64, to: i64) -> Opti
 fn machine_status(machine: &Machine, patch: &Value) -> Vec<ObjectEvent> {
     let before = machine.status.as_ref();
     let conditions = before.map(|before| &*before.conditions).unwrap_or_default();
-    let mut events = changed_conditions(machine, conditions, patch);
+    let mut after = self::conditions(patch);
+    // What makes it Ready is told before.
+    after.sort_by_key(|condition| condition.type_ == "Ready" && condition.status == "True");
+    let mut events = condition_events(machine, conditions, &after);
     let message = before.and_then(|before| before.error_message.as_deref());
     let error = error(machine, message, patch);
     // Of an invalid specification there is a condition too.

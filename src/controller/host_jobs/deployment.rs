@@ -43,17 +43,19 @@ impl Job<'_> {
         }
         let (client, name, host) = (&self.pool.client, &self.spec.name, &self.order.host.spec);
         let node = match nodes::get(client, name).await? {
-            Some(node) => node,
+            Some(node) => {
+                let found = node.spec.as_ref().and_then(|spec| spec.provider_id.clone()).unwrap_or_default();
+                if found != order.provider_id {
+                    let (node, expected) = (name.clone(), order.provider_id.clone());
+                    return Err(JobFault::ForeignNode { node, found, expected });
+                }
+                let annotations = pool_node::ssh_annotations(host);
+                let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+                nodes::annotate(client, name, &annotations).await?;
+                node
+            }
             None => create(client, &pool_node::object(name, host, order)).await?,
         };
-        let found = node.spec.as_ref().and_then(|spec| spec.provider_id.clone()).unwrap_or_default();
-        if found != order.provider_id {
-            let (node, expected) = (name.clone(), order.provider_id.clone());
-            return Err(JobFault::ForeignNode { node, found, expected });
-        }
-        let annotations = pool_node::ssh_annotations(host);
-        let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
-        nodes::annotate(client, name, &annotations).await?;
         let (ssh, version) = (self.spec.ssh.clone(), Some(order.kubelet.clone()));
         Ok(NodeSpec { ssh, version, ..NodeSpec::from_node(&node)? })
     }

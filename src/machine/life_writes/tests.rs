@@ -173,6 +173,12 @@ fn every_step_is_one_write_of_a_version() {
         ),
         (
             objects(noted(), deployed(), ready.clone()),
+            "patch node/h1",
+            "/metadata/labels",
+            json!({ "metalform.dev/machine-uid": "u-1" }),
+        ),
+        (
+            objects(noted(), deployed(), json!({})),
             "patch status of machine/m1",
             "/status/nodeRef",
             json!({ "apiVersion": "v1", "kind": "Node", "name": "h1", "uid": "n-1" }),

@@ -25,8 +25,14 @@ pub(super) fn plan(
         return plan.step(MachineStep::SetProviderId(id));
     }
     match (scene.own_node(), &scene.node) {
-        (Some(node), _) if scene.machine.joined => linked(scene, host, node, plan),
-        (Some(_), _) => plan.set(Kind::NodeLinked, false, missing).step(MachineStep::LinkNode),
+        (Some(node), _) => {
+            let linked = linked(scene, host, node, plan.clone());
+            // A Node that is Ready accepts pods by the time that it is linked: both are told by one write.
+            if scene.machine.joined || (node.admitted() && linked.step.is_some()) {
+                return linked;
+            }
+            plan.set(Kind::NodeLinked, false, missing).step(MachineStep::LinkNode)
+        }
         (None, Some(foreign)) => {
             let provider_id = foreign.provider_id.clone().unwrap_or_default();
             let reason = MachineReason::ForeignNode { node: host.name.clone(), provider_id };
@@ -72,8 +78,7 @@ fn linked(
     plan: MachineLifePlan,
 ) -> MachineLifePlan {
     let plan = plan.set(Kind::NodeLinked, true, MachineReason::NodeLinked(host.name.clone()));
-    let admitted = node.ready && node.pod_network;
-    let change = scene.machine.settings.change(node, admitted);
+    let change = scene.machine.settings.change(node, node.admitted());
     let plan = if change.is_empty() { plan } else { plan.step(MachineStep::ChangeNode(change)) };
     let not_ready = if !node.ready {
         MachineReason::NodeNotReady(node.message.clone())

@@ -24,3 +24,10 @@ pub struct MachineNode {
     /// The pods of the pod network run on it.
     pub pod_network: bool,
 }
+
+impl MachineNode {
+    /// Whether it may accept pods.
+    pub(super) fn admitted(&self) -> bool {
+        self.ready && self.pod_network
+    }
+}

@@ -77,10 +77,9 @@ async fn writes_are_those_that_the_changes_explain() {
     patch machines/a/m1/status
     patch hosts/h1/status
     patch machines/a/m1
-    patch machines/a/m1/status
-    patch hosts/h1/status
     patch nodes/h1
     patch machines/a/m1/status
+    patch hosts/h1/status
     ");
 }
 
@@ -104,8 +103,8 @@ async fn events_tell_a_whole_life() {
     Machine m1 Normal Deploying: the deployment is in progress
     Machine m1 Normal Deployed: the deployment has succeeded
     Machine m1 Normal NodeLinked: node h1 has registered
-    Host h1 Normal InUse: runs the node of machine a/m1
     Machine m1 Normal NodeReady: the node is Ready and accepts pods
+    Host h1 Normal InUse: runs the node of machine a/m1
     ");
 
     // The eviction of a pod is refused until the drain timeout, and the first two resets fail.
