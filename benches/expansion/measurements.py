@@ -85,10 +85,7 @@ class Measurements:
             available = "--for=jsonpath={.status.availableReplicas}=1"
             kubectl("wait", "-n", pool.NAMESPACE, f"machinedeployment/{pool.NAME}", available, f"--timeout={_PATIENCE}s", timeout=_PATIENCE)
         pool.end([HOST])
-        _introduce_worker(HOST)
-        with self._clock.measure("deploy-node of its host"):
-            run("deploy-node", HOST)
-        run("remove-node", HOST)
+        self._one_worker("deploy-node of its host")
 
     def worker_of_30(self):
         """The same with the cluster's own Nodes, and while the API has so many more."""

@@ -14,8 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::machine_pass::NextPass;
 use super::pass_key::PassKey;
 
-/// Before a pass is repeated at once: watches show by then what it has written, so that it is not decided again on the same
-/// caches.
+/// Before a pass is repeated at once: watches mostly show by then what it has written, so that it is not decided again on
+/// the same caches.
 const REPEAT: SignedDuration = SignedDuration::from_millis(5);
 /// The pause after the first failure.
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(1);

@@ -5,7 +5,7 @@ inventory() {
     # systemctl takes as long as all else together.
     systemctl list-unit-files --no-legend --no-pager | awk '{ print "unit\t" $1 "\t" $2 }' &
     others=$(
-        all_but_units
+        names_but_units
         sysctl -a 2>/dev/null | sed -n 's/^\([^ ]*\) = /sysctl\t\1\t/p'
         find /etc -xdev -type f -exec sha256sum {} + | sed 's/^\([0-9a-f]*\)  \(.*\)$/file\t\2\t\1/'
     )
@@ -18,10 +18,10 @@ names_of_inventory() {
     for place in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system; do
         find "$place" -maxdepth 1 ! -type d -printf 'unit\t%f\t\n'
     done
-    all_but_units
+    names_but_units
 } 2>/dev/null
 
-all_but_units() {
+names_but_units() {
     if command -v dpkg-query >/dev/null; then
         dpkg-query -W -f 'package\t${Package}\t${db:Status-Want} ${db:Status-Status}\n'
     else

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use russh::keys::ssh_key::cipher::Tag;
 use russh::keys::ssh_key::encoding::{Decode, Reader};
 use russh::keys::ssh_key::private::{EcdsaKeypair, EcdsaPrivateKey, KeypairData};
-use russh::keys::ssh_key::{Cipher, Error, Kdf, PublicKey, public};
+use russh::keys::ssh_key::{Cipher, Error, Kdf, public};
 use russh::keys::{Error as KeyError, PrivateKey, decode_secret_key};
 use zeroize::Zeroizing;
 
@@ -42,14 +42,14 @@ fn decode_short(text: &str, passphrase: Option<&str>) -> Option<PrivateKey> {
         }
         cipher.decrypt(&key, &iv, &mut section, cipher.has_tag().then_some(tag)).ok()?;
     }
-    from_section(&section, public)
+    from_section(&section, &public)
 }
 
 /// The private section of PROTOCOL.key of OpenSSH: two equal numbers, the key, and a comment.
-fn from_section(section: &[u8], public: public::KeyData) -> Option<PrivateKey> {
+fn from_section(section: &[u8], public: &public::KeyData) -> Option<PrivateKey> {
     let mut reader = section;
     let decrypted = u32::decode(&mut reader).ok()? == u32::decode(&mut reader).ok()?;
-    let named = public::KeyData::decode(&mut reader).ok().filter(|named| decrypted && *named == public)?;
+    let named = public::KeyData::decode(&mut reader).ok().filter(|named| decrypted && named == public)?;
     let scalar =
         Zeroizing::new(Vec::decode(&mut reader).ok().filter(|scalar: &Vec<u8>| scalar.len() < SIZE)?);
     let mut bytes = [0; SIZE];
@@ -58,7 +58,7 @@ fn from_section(section: &[u8], public: public::KeyData) -> Option<PrivateKey> {
         return None;
     };
     let pair = EcdsaKeypair::NistP256 { public: point, private: EcdsaPrivateKey::from(bytes) };
-    PrivateKey::new(KeypairData::Ecdsa(pair), PublicKey::from(public).comment().clone()).ok()
+    PrivateKey::new(KeypairData::Ecdsa(pair), "").ok()
 }
 
 #[cfg(test)]
