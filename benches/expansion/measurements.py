@@ -80,8 +80,9 @@ class Measurements:
         """From a MachineDeployment to its Machine that is available, on a clean host of the pool; beside `deploy-node` of that host."""
         pool.add(HOST)
         until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
+        version = pool.version()
         with self._clock.measure("machine"):
-            pool.create(1)
+            pool.create(1, version)
             available = "--for=jsonpath={.status.availableReplicas}=1"
             kubectl("wait", "-n", pool.NAMESPACE, f"machinedeployment/{pool.NAME}", available, f"--timeout={_PATIENCE}s", timeout=_PATIENCE)
         pool.end([HOST])
