@@ -14,7 +14,7 @@ def verdicts(medians):
         _ratio(medians, "expand of five nodes with nothing to do, times deploy-node of one", "expand again", "deploy again", 1.5),
         _seconds(medians, "deploy-node with nothing to do, seconds", "deploy again", 1.0),
         _ratio(medians, "the removal of a worker, times its floor", "removal", "removal floor", 1.25),
-        _ratio(medians, "a Machine from nothing to available, times deploy-node of its host", "machine", "deploy-node of its host", 1.1),
+        _ratio(medians, "a Machine, times a Node with deploy-node of the same host", "machine", "node of that host", 1.1),
     ]
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import machine_pool as pool
 from checks import Failed, until
 from cluster import BOOTSTRAP, NODES, SPARES, apply, authorise, delete_node, discard, fresh, kubectl, lab, manifest, metalform
-from control_plane_node import ETCD, MASTER, accept_host_key, forget, introduce
+from control_plane_node import ETCD, MASTER, accept_host_key, described, forget, introduce
 from floor import Prepared, remove
 from hand_over import hand_over
 from hollow import Hollow
@@ -77,16 +77,21 @@ class Measurements:
         delete_node(HOST)
 
     def machine(self):
-        """From a MachineDeployment to its Machine that is available, on a clean host of the pool; beside `deploy-node` of that host."""
-        pool.add(HOST)
-        until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
+        """From the manifest of a Machine, of a MachineDeployment and of a Node, each on a clean host, to a node that is Ready."""
         version = pool.version()
-        with self._clock.measure("machine"):
+        with _pool_of_one(), self._clock.measure("machine"):
+            pool.create_machine(version)
+            _wait("machine", "condition=Ready")
+        with _pool_of_one(), self._clock.measure("machinedeployment of one"):
             pool.create(1, version)
-            available = "--for=jsonpath={.status.availableReplicas}=1"
-            kubectl("wait", "-n", pool.NAMESPACE, f"machinedeployment/{pool.NAME}", available, f"--timeout={_PATIENCE}s", timeout=_PATIENCE)
-        pool.end([HOST])
-        self._one_worker("deploy-node of its host")
+            _wait("machinedeployment", "jsonpath={.status.availableReplicas}=1")
+        fresh(HOST)
+        authorise(HOST)
+        node = described(HOST, "node", annotations={"metalform.dev/ssh-host-key": lab("host-key", HOST).strip()})
+        with self._clock.measure("node of that host"):
+            apply(node)
+            run("deploy-node", HOST)
+        run("remove-node", HOST)
 
     def worker_of_30(self):
         """The same with the cluster's own Nodes, and while the API has so many more."""
@@ -161,6 +166,19 @@ class Measurements:
             run("deploy-node", node)
 
 
+@contextlib.contextmanager
+def _pool_of_one():
+    pool.add(HOST)
+    until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
+    yield
+    pool.end([HOST])
+
+
+def _wait(kind, condition):
+    words = ["wait", "-n", pool.NAMESPACE, f"{kind}/{pool.NAME}", f"--for={condition}", f"--timeout={_PATIENCE}s"]
+    kubectl(*words, timeout=_PATIENCE)
+
+
 def _introduce_worker(node):
     fresh(node)
     _describe(node)
@@ -168,9 +186,9 @@ def _introduce_worker(node):
 
 def _describe(node):
     """As the demo has it: its Node, our key authorised, its own accepted."""
-    described = manifest(node)
-    authorise(node, described["metadata"]["annotations"].get("metalform.dev/ssh-user", "root"))
-    apply(described)
+    given = manifest(node)
+    authorise(node, given["metadata"]["annotations"].get("metalform.dev/ssh-user", "root"))
+    apply(given)
     accept_host_key(node)
 
 

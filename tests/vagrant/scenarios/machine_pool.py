@@ -25,7 +25,7 @@ def add(host):
 
 def end(hosts):
     """No MachineDeployment, no Machine, no Host, and the disks of these are gone."""
-    kubectl("delete", "machinedeployment", NAME, "-n", NAMESPACE, "--ignore-not-found", "--wait=false")
+    kubectl("delete", "machinedeployment,machine", NAME, "-n", NAMESPACE, "--ignore-not-found", "--wait=false")
     until("no Machine is left", ROLLED, lambda: not machines())
     kubectl("delete", "hosts.metalform.dev", "--all", "--wait=true", timeout=120)
     for host in hosts:
@@ -36,21 +36,33 @@ def end(hosts):
 def create(replicas, kubelet=None):
     """A MachineDeployment of so many replicas; the kubelets are of the cluster's version unless one is given."""
     labels = {"app": "pool"}
+    template = {"metadata": {"labels": labels}, "spec": _machine(kubelet or version())}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    _apply("MachineDeployment", spec)
+
+
+def create_machine(kubelet):
+    """One Machine that no MachineDeployment has."""
+    _apply("Machine", _machine(kubelet))
+
+
+def _machine(kubelet):
     value = {
         "cloudProvider": "metalform",
         "cloudProviderSpec": {"hostSelector": {"matchLabels": {"pool": "lab"}}},
         "operatingSystem": "debian",
     }
-    machine = {
+    return {
         "metadata": {"labels": {"scenario": "machines"}},
         "taints": [{"key": "scenario", "value": "machines", "effect": "PreferNoSchedule"}],
-        "versions": {"kubelet": kubelet or version()},
+        "versions": {"kubelet": kubelet},
         "providerSpec": {"value": value},
     }
-    template = {"metadata": {"labels": labels}, "spec": machine}
-    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+
+
+def _apply(kind, spec):
     metadata = {"name": NAME, "namespace": NAMESPACE}
-    apply({"apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineDeployment", "metadata": metadata, "spec": spec})
+    apply({"apiVersion": "cluster.k8s.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def version():
