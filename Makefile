@@ -34,7 +34,7 @@ help:
 	@echo 'make scenarios      the tests of the demo cluster, on the one that is up (root)'
 	@echo 'make adversity      the tests of bare hosts: kills, full disks, lost connections, dry runs (root)'
 	@echo 'make bench-engines  compare with salt-ssh, ansible and pyinfra: half an hour (root); see benches/engines/README.md'
-	@echo 'make bench-expansion  expansions of the demo cluster beside what they take by hand: an hour (root), REPS=5'
+	@echo 'make bench-expansion  expansions of the demo cluster beside what they take by hand: 75 minutes (root), REPS=5'
 	@echo 'make bench-machines  the machine controllers against kube-apiserver, over simulated hosts: ten minutes, ROW=...'
 	@echo 'make bench-mirror   packages and images beside nginx, builds and checks of a bundle: three minutes (root), REPS=5'
 	@echo 'make bundle         only build the packages and images of a cluster (root)'
