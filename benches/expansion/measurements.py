@@ -6,12 +6,29 @@ from concurrent.futures import ThreadPoolExecutor
 
 import machine_pool as pool
 from checks import Failed, until
-from cluster import BOOTSTRAP, NODES, SPARES, apply, authorise, delete_node, discard, fresh, kubectl, lab, manifest, metalform
-from control_plane_node import ETCD, MASTER, accept_host_key, described, forget, introduce
+from cluster import (
+    BOOTSTRAP,
+    NODES,
+    SPARES,
+    accept_host_key,
+    apply,
+    authorise,
+    delete_node,
+    discard,
+    fresh,
+    introduce,
+    lab,
+    manifest,
+    metalform,
+)
+from control_plane_node import ETCD, MASTER, described
+from control_plane_node import forget as forget_member
+from control_plane_node import introduce as introduce_member
 from floor import Prepared, remove
 from hand_over import hand_over
 from hollow import Hollow
 from kubeadm import Joinable
+from watched import watched
 
 # The same hardware, so that what a floor has prepared is right for what it is compared with.
 HOST = "spare-2"
@@ -47,7 +64,7 @@ class Measurements:
 
     def worker(self):
         """Bare host to verified, beside its floor; and its removal, beside a removal by hand."""
-        _introduce_worker(HOST)
+        introduce(HOST)
         with self._clock.measure("worker"):
             run("deploy-node", HOST)
         prepared = Prepared(HOST)
@@ -65,7 +82,7 @@ class Measurements:
 
     def kubeadm(self):
         """`kubeadm join` of a host that has everything but the join."""
-        _introduce_worker(HOST)
+        introduce(HOST)
         run("deploy-node", HOST)
         prepared = Prepared(HOST)
         run("remove-node", HOST)
@@ -79,12 +96,14 @@ class Measurements:
     def machine(self):
         """From the manifest of a Machine, of a MachineDeployment and of a Node, each on a clean host, to a node that is Ready."""
         version = pool.version()
-        with _pool_of_one(), self._clock.measure("machine"):
+        ready = '{.status.conditions[?(@.type=="Ready")].status}'
+        with _pool_of_one("machine", ready, "True") as wait, self._clock.measure("machine"):
             pool.create_machine(version)
-            _wait("machine", "condition=Ready")
-        with _pool_of_one(), self._clock.measure("machinedeployment of one"):
+            wait()
+        available = "{.status.availableReplicas}"
+        with _pool_of_one("machinedeployment", available, "1") as wait, self._clock.measure("machinedeployment of one"):
             pool.create(1, version)
-            _wait("machinedeployment", "jsonpath={.status.availableReplicas}=1")
+            wait()
         fresh(HOST)
         authorise(HOST)
         node = described(HOST, "node", annotations={"metalform.dev/ssh-host-key": lab("host-key", HOST).strip()})
@@ -100,14 +119,14 @@ class Measurements:
             self._one_worker("worker of 30")
 
     def _one_worker(self, name):
-        _introduce_worker(HOST)
+        introduce(HOST)
         with self._clock.measure(name):
             run("deploy-node", HOST)
         run("remove-node", HOST)
 
     def control_plane(self):
         """With etcd, beside its floor."""
-        introduce(HOST, MASTER, ETCD)
+        introduce_member(HOST, MASTER, ETCD)
         with self._clock.measure("control plane"):
             run("deploy-node", HOST)
         prepared = Prepared(HOST)
@@ -118,13 +137,13 @@ class Measurements:
             with self._clock.measure("control plane floor"):
                 prepared.install_with_control_plane()
         finally:
-            forget(HOST)
+            forget_member(HOST)
 
     def four_workers(self):
         """Of one command, beside one, and four of the floor's scripts at once: what this machine's processors allow."""
         self._one_worker("one worker")
         for node in SPARES:
-            _introduce_worker(node)
+            introduce(node)
         with self._clock.measure("four workers"):
             run("deploy-node", *SPARES)
         prepared = [Prepared(node) for node in SPARES]
@@ -167,21 +186,13 @@ class Measurements:
 
 
 @contextlib.contextmanager
-def _pool_of_one():
-    pool.add(HOST)
-    until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
-    yield
-    pool.end([HOST])
-
-
-def _wait(kind, condition):
-    words = ["wait", "-n", pool.NAMESPACE, f"{kind}/{pool.NAME}", f"--for={condition}", f"--timeout={_PATIENCE}s"]
-    kubectl(*words, timeout=_PATIENCE)
-
-
-def _introduce_worker(node):
-    fresh(node)
-    _describe(node)
+def _pool_of_one(kind, path, expected):
+    """Yields what waits for the only object of this kind."""
+    with watched(kind, pool.NAMESPACE, path, expected) as wait:
+        pool.add(HOST)
+        until("the host is available", pool.INSPECTED, lambda: pool.states() == {HOST: "Available"})
+        yield wait
+        pool.end([HOST])
 
 
 def _describe(node):

@@ -170,6 +170,10 @@ def introduce(node):
     fresh(node)
     authorise(node)
     apply(manifest(node))
+    accept_host_key(node)
+
+
+def accept_host_key(node):
     done = metalform("node", "check", node, "--accept-host-key", fingerprint(node))
     if done.returncode != 0:
         raise Failed(f"node check {node}: exit {done.returncode}: {done.stderr}")

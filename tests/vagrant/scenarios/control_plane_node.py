@@ -4,7 +4,21 @@ import copy
 import json
 
 from checks import Failed, until
-from cluster import address, apply, authorise, delete_node, discard, fingerprint, fresh, get, kubectl, lab, manifest, metalform, with_role
+from cluster import (
+    accept_host_key,
+    address,
+    apply,
+    authorise,
+    delete_node,
+    discard,
+    fresh,
+    get,
+    kubectl,
+    lab,
+    manifest,
+    metalform,
+    with_role,
+)
 
 MASTER, ETCD = "master", "etcd"
 _PKI = "/etc/kubernetes/pki/etcd"
@@ -28,12 +42,6 @@ def introduce(node, *roles, annotations=(), prepare=lambda: None):
     prepare()
     apply(described(node, *roles, annotations=annotations))
     accept_host_key(node)
-
-
-def accept_host_key(node):
-    done = metalform("node", "check", node, "--accept-host-key", fingerprint(node))
-    if done.returncode != 0:
-        raise Failed(f"node check {node}: exit {done.returncode}: {done.stderr}")
 
 
 def forget(node):

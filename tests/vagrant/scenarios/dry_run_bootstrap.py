@@ -3,7 +3,7 @@
 import re
 
 from checks import Failed, State, check, expect, expect_equal
-from cluster import BOOTSTRAP, lab, on, shell, succeed
+from cluster import BOOTSTRAP, lab, on, shell
 from file_tree import VOLATILE, Identical, snapshot, written
 from hand_over import hand_over
 from reports import Report, expect_complete

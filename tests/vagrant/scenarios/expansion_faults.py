@@ -9,8 +9,25 @@ import time
 
 import etcd_join_faults as joins
 from checks import State, check, expect, expect_equal, until
-from cluster import BOOTSTRAP, LAB, NODES, address, authorise, discard, forget, fresh, get, introduce, lab, metalform, ready, shell, with_role
-from control_plane_node import ETCD, MASTER, accept_host_key, etcdctl
+from cluster import (
+    BOOTSTRAP,
+    LAB,
+    NODES,
+    accept_host_key,
+    address,
+    authorise,
+    discard,
+    forget,
+    fresh,
+    get,
+    introduce,
+    lab,
+    metalform,
+    ready,
+    shell,
+    with_role,
+)
+from control_plane_node import ETCD, MASTER, etcdctl
 from control_plane_node import forget as forget_member
 from control_plane_node import introduce as introduce_member
 from deployment import Deployment

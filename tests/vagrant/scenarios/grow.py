@@ -7,8 +7,25 @@ import time
 import etcd_join_faults as faults
 from api_writer import ApiWriter
 from checks import State, check, expect, expect_equal, until
-from cluster import BOOTSTRAP, LAB, NODES, SPARES, address, apply, authorise, discard, fresh, get, kubectl, lab, manifest, metalform, with_role
-from control_plane_node import ETCD, accept_host_key, described, etcdctl
+from cluster import (
+    BOOTSTRAP,
+    LAB,
+    NODES,
+    SPARES,
+    accept_host_key,
+    address,
+    apply,
+    authorise,
+    discard,
+    fresh,
+    get,
+    kubectl,
+    lab,
+    manifest,
+    metalform,
+    with_role,
+)
+from control_plane_node import ETCD, described, etcdctl
 from etcd_voters import expect_voters
 from etcd_writer import PREFIX, Writer, key
 from power_return import all_is_back, now

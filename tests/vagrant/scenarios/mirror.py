@@ -8,6 +8,7 @@ from cluster import (
     ADMIN,
     BOOTSTRAP,
     NODES,
+    accept_host_key,
     address,
     apply,
     authorise,
@@ -23,7 +24,7 @@ from cluster import (
     shell,
     succeed,
 )
-from control_plane_node import accept_host_key, described
+from control_plane_node import described
 from reports import Report
 
 MIRROR, PREPARED, WORKER, MASTER = "spare-2", "spare-1", "node-2", "master-2"
