@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::life_context::LifeContext;
 use super::life_requests::read_host_objects;
-use super::machine_pass::{MachinePass, MachinePassError};
+use super::machine_pass::{MachinePass, MachinePassError, earliest};
 use super::machine_requests::carry_out;
 use crate::machine::api::host_status::HostStatus;
 use crate::machine::host_job::HostWork;
@@ -144,8 +144,4 @@ fn begin_or_cancel(context: LifeContext<'_>, objects: &HostObjects, step: Option
         }
         _ => {}
     }
-}
-
-fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
-    one.into_iter().chain(other).min()
 }

@@ -19,7 +19,7 @@ use kube::ResourceExt;
 
 use super::life_context::LifeContext;
 use super::life_requests::{delete_pods, evict, read_machine, read_machine_objects, revoke_tokens};
-use super::machine_pass::{MachinePass, MachinePassError};
+use super::machine_pass::{MachinePass, MachinePassError, earliest};
 use super::machine_requests::carry_out;
 use crate::kube_api::eviction::pods_to_drain;
 use crate::machine::host_job::HostWork;
@@ -59,7 +59,7 @@ pub async fn pass_over_machine(
         Ok(scene) => scene,
         Err(error) => {
             let write = life_writes::refused(&objects.machine, &error, now).map(MachineWrite::Machine);
-            return finish(context, &objects, LifeWrites { write, again: false }, None, now).await;
+            return finish(context, &objects, LifeWrites { write, ..LifeWrites::default() }, None, now).await;
         }
     };
     step(context, &objects, scene, now).await
@@ -80,8 +80,9 @@ fn resting(
         }
     };
     let plan = lifecycle::next(&scene, now);
-    let has_write = life_writes::decide(cached, &scene, &plan, now).write.is_some();
-    (!has_write && plan.step.is_none()).then(|| MachinePass::resting(plan.wake))
+    let writes = life_writes::decide(cached, &scene, &plan, now);
+    let rests = writes.write.is_none() && plan.step.is_none();
+    rests.then(|| MachinePass::resting(earliest(plan.wake, writes.wake)))
 }
 
 fn work(context: LifeContext<'_>, host: Option<String>) -> HostWork {
@@ -157,7 +158,7 @@ async fn finish(
 ) -> Result<MachinePass, MachinePassError> {
     let namespace = objects.machine.namespace().unwrap_or_default();
     let carried = carry_out(context.client, &namespace, writes.write.into_iter().collect()).await?;
-    let wake = plan.and_then(|plan| plan.wake);
+    let wake = earliest(plan.and_then(|plan| plan.wake), writes.wake);
     let step = plan.and_then(|plan| plan.step.as_ref());
     let events = pass_events::of_machine(objects, step, &carried.done);
     let ready_after = time_to_ready(&objects.machine, &carried.done, now);

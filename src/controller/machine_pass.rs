@@ -158,6 +158,10 @@ impl NextPass {
     }
 }
 
+pub(super) fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::api::host_claim::{HostClaimRef, MachineReference};
 use super::api::machine::Machine;
 use super::condition::whole_seconds;
-use super::host_job::HostWork;
 use super::host_life_writes;
 use super::life_observation::MachineObjects;
 use super::lifecycle::{self, MachineLifePlan, MachineScene, MachineStep};
@@ -19,6 +18,7 @@ mod refusal;
 mod status;
 
 pub use self::refusal::refused;
+use self::status::StatusWrite;
 
 /// What is written after a plan.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,38 +27,46 @@ pub struct LifeWrites {
     pub write: Option<MachineWrite>,
     /// More is to be decided as soon as it is written.
     pub again: bool,
+    /// When a write that may wait is due.
+    pub wake: Option<Timestamp>,
 }
 
 /// What is written for the plan of a scene of these objects. A step that writes something other than the status of the
-/// Machine comes first, the conditions with the next plan: many steps follow each other at once.
+/// Machine comes first, the conditions with the next plan: many steps follow each other at once. A status that only tells
+/// more about the same state may wait.
 pub fn decide(
     objects: &MachineObjects,
     scene: &MachineScene,
     plan: &MachineLifePlan,
     now: Timestamp,
 ) -> LifeWrites {
-    let status = status::written(objects, scene, plan, now).map(MachineWrite::Machine);
+    let status = status::written(objects, scene, plan, now);
     let machine = &*objects.machine;
-    let (write, again) = match &plan.step {
+    match &plan.step {
         // The status contains the reason before the Machine is deleted.
         Some(MachineStep::Delete(_)) => deletion(machine, status),
         None if plan.lost && scene.machine.owned => deletion(machine, status),
-        // That a job has begun is told first.
-        Some(MachineStep::SetProviderId(_)) if status.is_some() && scene.work != HostWork::Idle => {
-            (status, true)
-        }
         Some(step) => match elsewhere(objects, scene, step, now) {
-            Some(write) => (Some(write), true),
-            None => (status, changes_status(step)),
+            Some(write) => LifeWrites { write: Some(write), again: true, wake: None },
+            None => told(status, changes_status(step)),
         },
-        None => (status, false),
-    };
-    LifeWrites { again: again && write.is_some(), write }
+        None => told(status, false),
+    }
 }
 
-fn deletion(machine: &Machine, status: Option<MachineWrite>) -> (Option<MachineWrite>, bool) {
-    let delete = || MachineWrite::Machine(ObjectWrite::delete(machine));
-    (Some(status.unwrap_or_else(delete)), true)
+fn deletion(machine: &Machine, status: Option<StatusWrite>) -> LifeWrites {
+    let write = status.map_or_else(|| ObjectWrite::delete(machine), |status| status.write);
+    LifeWrites { write: Some(MachineWrite::Machine(write)), again: true, wake: None }
+}
+
+fn told(status: Option<StatusWrite>, again: bool) -> LifeWrites {
+    match status {
+        None => LifeWrites::default(),
+        Some(StatusWrite { due: Some(due), .. }) => LifeWrites { wake: Some(due), ..LifeWrites::default() },
+        Some(StatusWrite { write, due: None }) => {
+            LifeWrites { write: Some(MachineWrite::Machine(write)), again, wake: None }
+        }
+    }
 }
 
 /// Whether the step is a part of the status.

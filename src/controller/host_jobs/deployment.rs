@@ -41,23 +41,26 @@ impl Job<'_> {
             let (requested, available) = (order.kubelet.clone(), bundles.versions().join(" and "));
             return Err(JobFault::Version { requested, available });
         }
-        let (client, name, host) = (&self.pool.client, &self.spec.name, &self.order.host.spec);
+        let (client, name) = (&self.pool.client, &self.spec.name);
         let node = match nodes::get(client, name).await? {
-            Some(node) => {
-                let found = node.spec.as_ref().and_then(|spec| spec.provider_id.clone()).unwrap_or_default();
-                if found != order.provider_id {
-                    let (node, expected) = (name.clone(), order.provider_id.clone());
-                    return Err(JobFault::ForeignNode { node, found, expected });
-                }
-                let annotations = pool_node::ssh_annotations(host);
-                let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
-                nodes::annotate(client, name, &annotations).await?;
-                node
-            }
-            None => create(client, &pool_node::object(name, host, order)).await?,
+            Some(node) => self.updated(node, order).await?,
+            None => create(client, &pool_node::object(name, &self.order.host.spec, order)).await?,
         };
         let (ssh, version) = (self.spec.ssh.clone(), Some(order.kubelet.clone()));
         Ok(NodeSpec { ssh, version, ..NodeSpec::from_node(&node)? })
+    }
+
+    /// A Node that exists must be that of the Machine.
+    async fn updated(&self, node: Node, order: &NodeOrder) -> Result<Node, JobFault> {
+        let found = node.spec.as_ref().and_then(|spec| spec.provider_id.clone()).unwrap_or_default();
+        if found != order.provider_id {
+            let (node, expected) = (self.spec.name.clone(), order.provider_id.clone());
+            return Err(JobFault::ForeignNode { node, found, expected });
+        }
+        let annotations = pool_node::ssh_annotations(&self.order.host.spec);
+        let annotations = annotations.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        nodes::annotate(&self.pool.client, &self.spec.name, &annotations).await?;
+        Ok(node)
     }
 }
 

@@ -17,7 +17,7 @@ pub enum HostState {
     Available,
     /// A Machine has claimed it; nothing on it has changed.
     Claimed,
-    /// It is being deployed.
+    /// It was checked, and is being deployed.
     Provisioning,
     /// It is a node.
     InUse,

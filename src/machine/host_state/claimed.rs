@@ -33,20 +33,19 @@ pub(super) fn plan(scene: &HostScene, claim: &ClaimView, now: Timestamp) -> Host
         _ if host.is_unreachable(now) => (HostState::Unreachable, HostReason::NoAnswer),
         Claimant::Present { deleting: true, .. } => (HostState::Draining, HostReason::Draining(machine())),
         Claimant::Present { joined: true, .. } => (HostState::InUse, HostReason::InUse(machine())),
-        _ if is_changed(scene) => (HostState::Provisioning, HostReason::Provisioning(machine())),
+        _ if is_provisioned(scene) => (HostState::Provisioning, HostReason::Provisioning(machine())),
         _ => (HostState::Claimed, HostReason::Claimed(machine())),
     };
     HostLifePlan::of(state, reason).entered_from(host.state)
 }
 
-/// Whether a job has begun that changes the host.
-fn is_changed(scene: &HostScene) -> bool {
+/// Whether a job has begun that changes the host, or is the next one: the host was checked.
+fn is_provisioned(scene: &HostScene) -> bool {
     let changes = |job: HostJob| !matches!(job, HostJob::Inspect | HostJob::Check);
     let runs = matches!(scene.work, HostWork::Running { job, .. } if changes(job));
     let failed = scene.host.failure.as_ref().is_some_and(|failure| changes(failure.job));
-    runs || failed
-        || scene.host.state == HostState::Provisioning
-        || scene.host.done.iter().copied().any(changes)
+    let done = |job: HostJob| job != HostJob::Inspect;
+    runs || failed || scene.host.state == HostState::Provisioning || scene.host.done.iter().copied().any(done)
 }
 
 /// It answers no more, and an operator has declared that this is for good.

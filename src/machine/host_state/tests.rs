@@ -171,7 +171,9 @@ fn the_state_of_a_claimed_host_is_that_of_its_machine() {
     check(&[
         ("Claimed claim", "Claimed Claimed"),
         ("Claimed claim runs=check@7", "Claimed Claimed"),
-        ("Claimed claim done=check", "Claimed Claimed"),
+        // In the write that records the check.
+        ("Claimed claim done=check", "Provisioning Provisioning, enter Provisioning"),
+        ("Claimed claim failed=check:1:0", "Claimed Claimed"),
         ("Claimed claim runs=deploy@7", "Provisioning Provisioning, enter Provisioning"),
         ("Claimed claim failed=deploy:1:0", "Provisioning Provisioning, enter Provisioning"),
         ("Provisioning claim", "Provisioning Provisioning"),

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use super::after_link;
@@ -21,13 +21,24 @@ use crate::machine::lifecycle::{
 use crate::machine::object_write::ObjectWrite;
 use crate::model::api_contract::CONTROL_PLANE_IP;
 
+/// A status that only tells more is written this long after the last write: each one costs every API server and etcd
+/// member, which a deployment needs too.
+const PAUSE: SignedDuration = SignedDuration::from_secs(2);
+
+/// A status that differs from the present one.
+pub(super) struct StatusWrite {
+    pub(super) write: ObjectWrite<Machine>,
+    /// It may wait until then.
+    pub(super) due: Option<Timestamp>,
+}
+
 /// The status after the plan, and after its step if that is a part of the status; `None` if it does not differ.
 pub(super) fn written(
     objects: &MachineObjects,
     scene: &MachineScene,
     plan: &MachineLifePlan,
     now: Timestamp,
-) -> Option<ObjectWrite<Machine>> {
+) -> Option<StatusWrite> {
     let machine = &*objects.machine;
     let before = machine.status.clone().unwrap_or_default();
     let mut status = before.clone();
@@ -61,7 +72,30 @@ pub(super) fn written(
     if status != before {
         status.last_updated = Some(Time(whole_seconds(now)));
     }
-    ObjectWrite::status(machine, machine.status.as_ref(), &status)
+    let write = ObjectWrite::status(machine, machine.status.as_ref(), &status)?;
+    Some(StatusWrite { write, due: due(&before, &status, now) })
+}
+
+/// Where neither a condition nor what belongs to the Machine changes, but what is told about it.
+fn due(before: &MachineStatus, after: &MachineStatus, now: Timestamp) -> Option<Timestamp> {
+    let last = before.last_updated.as_ref()?.0;
+    let is_recent = last <= now && now.duration_since(last) < PAUSE;
+    if !is_recent || without_words(before) != without_words(after) {
+        return None;
+    }
+    last.checked_add(PAUSE).ok()
+}
+
+fn without_words(status: &MachineStatus) -> MachineStatus {
+    let condition = |one: &Condition| Condition { message: String::new(), ..one.clone() };
+    MachineStatus {
+        conditions: status.conditions.iter().map(condition).collect(),
+        addresses: Vec::new(),
+        versions: None,
+        last_operation: None,
+        last_updated: None,
+        ..status.clone()
+    }
 }
 
 /// What follows from its Host and its Node.

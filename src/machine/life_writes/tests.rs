@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::machine::host_choice::{HostChoice, HostShortage};
-use crate::machine::host_job::HostWork;
+use crate::machine::host_job::{HostJob, HostWork};
 use crate::machine::life_observation::{MachineSpecError, scene};
 use crate::machine::life_rules::LifeRules;
 
@@ -235,6 +235,32 @@ fn the_conditions_tell_the_story_and_are_written_once() {
     let more = HostShortage { hosts: 5_000, in_use: 5_000, ..HostShortage::default() };
     waiting.choice = Some(HostChoice::None(more));
     assert_eq!(decided(&waiting, 300), LifeWrites::default(), "it waits for the same reason");
+}
+
+#[test]
+fn other_words_for_the_same_state_are_written_two_seconds_after_the_last_write() {
+    let told = |objects: &MachineObjects, phase: &str, now: i64| {
+        let work = HostWork::Running { job: HostJob::Deploy, token: 3, phase: phase.to_owned() };
+        let scene = scene(objects, work, None, &LifeRules::DEFAULT).unwrap();
+        decide(objects, &scene, &lifecycle::next(&scene, at(now)), at(now))
+    };
+    let mut running = objects(noted(), claimed("Provisioning", &["Check"]), Value::Null);
+    let (_, patch) = patch(&told(&running, "Base system", 100));
+    let mut written = serde_json::to_value(&*running.machine).unwrap();
+    merge(&mut written["status"], &patch["status"]);
+    running.machine = Arc::new(serde_json::from_value(written).unwrap());
+    for (phase, now, written, wake) in [
+        ("Base system", 101, false, None),
+        ("Node joined", 101, false, Some(102)),
+        ("Node joined", 102, true, None),
+        // Of another leader, whose clock is ahead.
+        ("Node joined", 99, true, None),
+    ] {
+        let writes = told(&running, phase, now);
+        assert_eq!((writes.write.is_some(), writes.wake), (written, wake.map(at)), "{phase} at {now}");
+    }
+    let writes = decided(&running, 101);
+    assert!(writes.write.is_some() && writes.wake.is_none(), "it no longer runs: {writes:?}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn deploying(
     let runs = plan.step.is_none() && matches!(scene.work, HostWork::Running { .. });
     let id = scene.provider_id(&host.name);
     // Meanwhile, so that the Node does not wait for it.
-    if runs && job == HostJob::Deploy && scene.machine.provider_id.as_ref() != Some(&id) {
+    if runs && scene.machine.provider_id.as_ref() != Some(&id) {
         return plan.step(MachineStep::SetProviderId(id));
     }
     plan

@@ -49,12 +49,12 @@ fn steps_on_old_objects_are_found() {
 
 #[test]
 fn a_reset_with_the_token_of_the_claim_is_found() {
-    is_found(Defect::TokenNotRaised, "not clean");
+    is_found(Defect::TokenNotRaised, "its kubelet runs");
 }
 
 #[test]
 fn hosts_without_a_fence_are_found() {
-    is_found(Defect::NotFenced, "not clean");
+    is_found(Defect::NotFenced, "its kubelet runs");
 }
 
 #[test]

@@ -236,7 +236,9 @@ fn jobs_run_one_after_the_other_under_the_token_of_the_claim() {
         &[
             ("noted=h1 claim=Claimed", "preflight check 7; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed standalone", "preflight check 7; Pending"),
-            ("noted=h1 claim=Claimed runs=check@7", "-; Pending; in 7140 s"),
+            // Not on the way to a Node that is Ready, but beside the job.
+            ("noted=h1 claim=Claimed runs=check@7", "set metalform://h1/u-1; Pending; in 7140 s"),
+            ("noted=h1 claim=Claimed runs=check@7 id", "-; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed runs=check@6", "cancel preflight check; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed runs=reset@7", "cancel reset; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed failed=check:1:5", "-; Pending; in 10 s"),
@@ -245,7 +247,6 @@ fn jobs_run_one_after_the_other_under_the_token_of_the_claim() {
             ("noted=h1 claim=Claimed done=check", "deployment 7; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed done=check upgrades", "upgrade of packages 7; Pending; in 7140 s"),
             ("noted=h1 claim=Provisioning done=check,upgrade upgrades", "deployment 7; Pending; in 7140 s"),
-            // Not on the way to a Node that is Ready, but beside the job.
             (
                 "noted=h1 claim=Provisioning done=check runs=deploy@7",
                 "set metalform://h1/u-1; InProgress; in 7140 s",

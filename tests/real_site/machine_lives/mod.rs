@@ -72,14 +72,14 @@ async fn writes_are_those_that_the_changes_explain() {
     patch hosts/h1/status
     patch machines/a/m1/status
     patch hosts/h1/status
-    patch machines/a/m1/status
-    patch hosts/h1/status
-    patch machines/a/m1/status
-    patch hosts/h1/status
     patch machines/a/m1
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
+    patch machines/a/m1/status
+    patch hosts/h1/status
     patch nodes/h1
     patch machines/a/m1/status
-    patch hosts/h1/status
     ");
 }
 
@@ -94,17 +94,16 @@ async fn events_tell_a_whole_life() {
     Machine m1 Warning NoHostAvailable: no host is free: all with another distribution
     Host h1 Normal Clean: the host is clean and free
     Host h1 Normal Claimed: claimed by machine a/m1
+    Host h1 Normal Provisioning: deployed for machine a/m1
     Machine m1 Normal HostClaimed: host h1 is claimed
-    Machine m1 Normal CheckingHost: the preflight check is in progress
     Machine m1 Normal HostChecked: the preflight check has succeeded
     Machine m1 Normal Deploying: the deployment is in progress
-    Host h1 Normal Provisioning: deployed for machine a/m1
     Machine m1 Warning DeploymentFailed: the deployment failed and is repeated, attempts: 1: scripted
     Machine m1 Normal Deploying: the deployment is in progress
     Machine m1 Normal Deployed: the deployment has succeeded
     Machine m1 Normal NodeLinked: node h1 has registered
-    Machine m1 Normal NodeReady: the node is Ready and accepts pods
     Host h1 Normal InUse: runs the node of machine a/m1
+    Machine m1 Normal NodeReady: the node is Ready and accepts pods
     ");
 
     // The eviction of a pod is refused until the drain timeout, and the first two resets fail.
@@ -125,7 +124,7 @@ async fn events_tell_a_whole_life() {
     Machine m1 Normal Cordoned: node h1 is cordoned
     Machine m1 Normal Deleting: the machine is being deleted
     Machine m1 Normal Draining: the pods of the node are evicted, left: a/web: its budget forbids it
-    Machine m1 Warning DrainTimeoutAnnounced: the pods of the node are evicted, left: a/web: its budget forbids it; pods that are left at 2026-01-03T00:05:30Z are deleted without regard to their disruption budgets
+    Machine m1 Warning DrainTimeoutAnnounced: the pods of the node are evicted, left: a/web: its budget forbids it; pods that are left at 2026-01-03T00:05:29Z are deleted without regard to their disruption budgets
     Machine m1 Normal Draining: the pods of the node are evicted, left: a/web: its budget forbids it
     Machine m1 Warning DeletingPods: pods that are deleted without regard to their disruption budgets: a/web
     Machine m1 Normal Drained: no pods are left that must leave the node
