@@ -123,6 +123,10 @@ fn parse(printed: &str) -> DiskState {
 }
 
 #[cfg(test)]
+#[path = "member_host/recover_tests.rs"]
+mod recover_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::shells::{run, shells};

@@ -6,14 +6,29 @@ set -eu
 image=$1 name=$2 peer_url=$3 source=$4 size=$5
 data=/var/lib/etcd/member
 work=/var/lib/etcd/recovery
-id=metalform-etcd-recovery
+containers=metalform-etcd-recovery
+id=$containers-$(date +%s)-$$
 
-end_container() {
-    ctr -n k8s.io tasks delete --force "$id" || true
-    ctr -n k8s.io containers delete "$id" || true
+end_processes() { # NAME: those that are of one of the containers
+    for process in /proc/[0-9]*; do
+        read -r program <"$process/comm" && test "$program" = "$1" || continue
+        case $(tr '\0' ' ' <"$process/cmdline") in
+        *" $containers"*) kill -KILL "${process#/proc/}" || true ;;
+        esac
+    done
+}
+# Also those of a run that was killed. Where ctr(1) was killed while containerd created a task, only the supervisor of that
+# is left: containerd neither lists nor deletes the task, and refuses another one of the same name.
+end_containers() {
+    end_processes ctr
+    for container in $(ctr -n k8s.io containers list --quiet | grep "^$containers"); do
+        ctr -n k8s.io tasks delete --force "$container" || true
+        ctr -n k8s.io containers delete "$container" || true
+    done
+    end_processes containerd-shim
 } >/dev/null 2>&1
 leave() {
-    end_container
+    end_containers
     test -e "$work/whole" || rm -rf "$work"
     systemctl start kubelet.service
 }
@@ -63,7 +78,7 @@ of_snapshot() {
 }
 
 trap leave EXIT
-end_container
+end_containers
 # Of a run that ended between the two moves below; a snapshot is always the one that was asked for.
 if test "$source" = snapshot || test -e "$data" || ! test -e "$work/whole"; then
     rm -rf "$work"
