@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::etcd_container;
 use super::host_access::HostAccess;
 use super::script_turn::member_data_turn;
 use crate::engine::host::HostError;
@@ -90,8 +91,9 @@ impl MemberHost {
         let SoleMember { name, peer_url, image } = member;
         let size = payload.len().to_string();
         let arguments = quote_all([image.as_str(), name, peer_url, source, &size]);
-        let turn = member_data_turn();
-        let script = format!("set -- {arguments}\npods='etcd kube-apiserver'\n{turn}{STOP}\n{RECOVER}");
+        let (turn, functions) = (member_data_turn(), etcd_container::FUNCTIONS);
+        let stop = format!("pods='etcd kube-apiserver'\n{turn}{STOP}");
+        let script = format!("set -- {arguments}\n{stop}\n{functions}\n{RECOVER}");
         self.run("etcd-data:recover", script, payload).await.map(drop)
     }
 
@@ -121,10 +123,6 @@ fn parse(printed: &str) -> DiskState {
         data: last_write.map(|last_write| MemberCopy { last_write, position: None }),
     }
 }
-
-#[cfg(test)]
-#[path = "member_host/recover_tests.rs"]
-mod recover_tests;
 
 #[cfg(test)]
 mod tests {

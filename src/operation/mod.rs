@@ -23,6 +23,7 @@ pub mod deploy;
 pub mod driver;
 pub mod dry_run;
 pub mod effect;
+mod etcd_container;
 pub mod foreseen_changes;
 pub mod goal;
 pub mod host_access;

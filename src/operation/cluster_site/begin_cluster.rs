@@ -6,6 +6,7 @@ use super::{ClusterSite, Workspace};
 use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
 use crate::operation::effect::Returned;
+use crate::operation::etcd_container;
 use crate::operation::goal::{client_url, peer_url};
 use crate::operation::script_turn::member_data_turn;
 use crate::operation::site::EffectError;
@@ -25,6 +26,7 @@ impl ClusterSite {
         })?;
         let (peer_url, client_url) = (peer_url(address), client_url(address));
         let arguments = quote_all([self.goal.name.as_str(), &peer_url, &client_url, &image]);
-        self.run("etcd:begin", &format!("set -- {arguments}\n{}{SCRIPT}", member_data_turn())).await
+        let (turn, functions) = (member_data_turn(), etcd_container::FUNCTIONS);
+        self.run("etcd:begin", &format!("set -- {arguments}\n{turn}{functions}{SCRIPT}")).await
     }
 }
