@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::observed::node::{NodeView, Peer};
 use super::removal_goal::RemoveGoal;
 use crate::etcd::removal::RemovalObstacle;
+use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 
 /// Why a node must not be removed.
@@ -73,17 +74,17 @@ impl RemovalRefusal {
     }
 }
 
-/// Every reason that the Node and its peers show. Pure.
+/// Every reason that the Node and its peers show: what it is counts, also where its labels say it no more. Pure.
 pub fn refusals<'a>(
     goal: &RemoveGoal,
     node: &NodeView,
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
 ) -> Vec<RemovalRefusal> {
     let mut found = Vec::new();
-    if goal.node.has(Role::Bootstrap) {
+    if goal.node.first || goal.node.has(Role::Bootstrap) {
         found.push(RemovalRefusal::Bootstrap);
     }
-    if goal.node.has(Role::Master) {
+    if goal.node.has(Role::Master) || node.annotations.contains_key(API_SERVER) {
         let masters = peers.filter(|(_, peer)| peer.api_server_address().is_some());
         let (removed, left): (Vec<_>, Vec<_>) = masters.partition(|(name, _)| goal.together.contains(*name));
         if left.is_empty() {

@@ -8,7 +8,6 @@ use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
-use crate::operation::removal_goal::RemoveGoal;
 use crate::operation::remove::RemoveOperation;
 
 /// It is withdrawn before it stops, and only while another one is ready.
@@ -20,10 +19,6 @@ impl Phase<RemoveOperation> for ApiServerWithdrawn {
         "API server withdrawn"
     }
 
-    fn applies(&self, goal: &RemoveGoal) -> bool {
-        goal.node.has(Role::Master)
-    }
-
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
         let Some(node) = seen!(scene.node().node, Look::Node) else { return PhaseStatus::Holds };
         let peers = seen!(scene.node().peers, Look::Peers);
@@ -32,6 +27,11 @@ impl Phase<RemoveOperation> for ApiServerWithdrawn {
                 Ok(()) => PhaseStatus::Act(Action::WithdrawApiServer),
                 Err(first) => first,
             };
+        }
+        // The label may have gone before the API server has.
+        let runs = !scene.goal.offline && seen!(scene.host().survey, Look::Survey).control_plane;
+        if !runs && !scene.goal.node.has(Role::Master) {
+            return PhaseStatus::Holds;
         }
         proxies_current(scene, peers, &Arc::new(peers.clone()))
     }

@@ -1,7 +1,6 @@
 //! The API server, the controller manager and the scheduler of the node have ended.
 
 use super::another_api_server::another_ready;
-use crate::model::role::Role;
 use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 use crate::operation::removal_goal::RemoveGoal;
@@ -18,7 +17,7 @@ impl Phase<RemoveOperation> for ControlPlaneStopped {
     }
 
     fn applies(&self, goal: &RemoveGoal) -> bool {
-        goal.node.has(Role::Master) && !goal.offline
+        !goal.offline
     }
 
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {

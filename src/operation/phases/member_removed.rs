@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use super::membership::{lease, members};
 use crate::etcd::removal::{LeavingMember, RemovalMove, next_removal};
-use crate::model::role::Role;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, LookKey};
 use crate::operation::goal::peer_url;
-use crate::operation::removal_goal::RemoveGoal;
 use crate::operation::removal_refusal::RemovalRefusal;
 use crate::operation::remove::RemoveOperation;
 
-/// Through the other members, before its host is stopped.
+/// Through the other members, before its host is stopped. The list is asked whatever the labels say: a member that stays in
+/// it without a host counts against quorum.
 #[derive(Debug)]
 pub struct MemberRemoved;
 
@@ -41,10 +40,6 @@ pub(super) fn voters_healthy(complaints: &[String]) -> Condition {
 impl Phase<RemoveOperation> for MemberRemoved {
     fn title(&self) -> &'static str {
         "etcd member removed"
-    }
-
-    fn applies(&self, goal: &RemoveGoal) -> bool {
-        goal.node.has(Role::Etcd)
     }
 
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {

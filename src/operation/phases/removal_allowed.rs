@@ -3,7 +3,6 @@
 use super::member_removed::{leaving, voters_healthy};
 use super::membership::members;
 use crate::etcd::removal::{RemovalMove, next_removal};
-use crate::model::role::Role;
 use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::Look;
 use crate::operation::removal_refusal::{RemovalRefusal, refusals};
@@ -23,19 +22,17 @@ impl Phase<RemoveOperation> for RemovalAllowed {
         let Some(node) = seen!(scene.node().node, Look::Node) else { return PhaseStatus::Holds };
         let peers = seen!(scene.node().peers, Look::Peers);
         let mut found = refusals(scene.goal, node, peers.iter());
-        if scene.goal.node.has(Role::Etcd) {
-            let membership = match members(scene) {
-                Ok(membership) => membership,
-                Err(first) => return first,
-            };
-            match next_removal(&leaving(scene), membership) {
-                RemovalMove::Blocked(obstacle) => found.push(RemovalRefusal::Etcd(obstacle)),
-                // Before anything is withdrawn for a member that cannot leave now.
-                RemovalMove::WaitForVoters { complaints } if found.is_empty() => {
-                    return PhaseStatus::wait(voters_healthy(&complaints));
-                }
-                _ => {}
+        let membership = match members(scene) {
+            Ok(membership) => membership,
+            Err(first) => return first,
+        };
+        match next_removal(&leaving(scene), membership) {
+            RemovalMove::Blocked(obstacle) => found.push(RemovalRefusal::Etcd(obstacle)),
+            // Before anything is withdrawn for a member that cannot leave now.
+            RemovalMove::WaitForVoters { complaints } if found.is_empty() => {
+                return PhaseStatus::wait(voters_healthy(&complaints));
             }
+            _ => {}
         }
         if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Removal(found)) }
     }

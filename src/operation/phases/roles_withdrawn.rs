@@ -35,11 +35,13 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
                 first => first,
             };
         }
-        if !etcd && survey.has_member() {
-            return match leave(scene) {
-                Ok(()) => PhaseStatus::Act(Action::SetAsideMemberData),
-                Err(first) => first,
-            };
+        // The member of a machine that is gone has no data here.
+        if !etcd && (survey.has_member() || scene.node_goal().replace_machine) {
+            match leave(scene) {
+                Ok(()) if survey.has_member() => return PhaseStatus::Act(Action::SetAsideMemberData),
+                Ok(()) => {}
+                Err(first) => return first,
+            }
         }
         let mirror_left = !scene.node_goal().has(Role::Mirror) && survey.mirror_files;
         if mirror_left {
