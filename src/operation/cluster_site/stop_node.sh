@@ -37,22 +37,3 @@ rm -rf /var/lib/cni/networks
 if test -d /var/lib/etcd/member; then
     mv -T /var/lib/etcd/member "/var/lib/etcd/removed-$(date +%s)"
 fi
-# What kube-proxy and the network plugins have set in the kernel stays when they end.
-if command -v nft >/dev/null; then
-    for table in $(nft list tables | awk '/kube-proxy|cni/ { print $2 ":" $3 }'); do
-        nft delete table "${table%:*}" "${table#*:}"
-    done
-fi
-for family in ip:iptables ip6:ip6tables; do
-    iptables=${family#*:} family=${family%:*}
-    command -v "$iptables-save" >/dev/null || continue
-    if "$iptables-save" 2>/dev/null | grep -q -e KUBE- -e CNI-; then
-        "$iptables-save" | grep -v -e KUBE- -e CNI- | "$iptables-restore"
-    fi
-    # Without a rule, a chain of its own or a policy that drops, its tables do nothing.
-    if command -v nft >/dev/null && ! "$iptables-save" 2>/dev/null | grep -q -e '^-A' -e '^:[^ ]* [-D]'; then
-        for table in filter nat mangle raw security; do
-            nft delete table "$family" "$table" 2>/dev/null || true
-        done
-    fi
-done
