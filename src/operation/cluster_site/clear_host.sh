@@ -27,4 +27,8 @@ if test -f "$before/inventory"; then
 fi
 systemctl daemon-reload
 systemctl reset-failed $units 2>/dev/null || true
+# With its own configuration again. One that fails is the administrator's to see, as it would be at the next boot.
+printf '%s\n' $units | recorded unit | while read -r unit state; do
+    test "$state" != enabled || systemctl enable --now "$unit" >&2 || true
+done
 exit 0
