@@ -38,7 +38,7 @@ if test "$source" = snapshot || test -e "$data" || ! test -e "$work/whole"; then
     rm -rf "$work"
     mkdir -m 0700 "$work"
     "of_$source"
-    sync "$work"
+    sync -f "$work"
     : >"$work/whole"
 fi
 if test -e "$data"; then
