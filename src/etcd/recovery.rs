@@ -56,6 +56,8 @@ impl<N> MemberOnDisk<N> {
 /// How far a member has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LogPosition {
+    /// Whether it is a voter: it is ahead of every learner, of whose data alone etcd may not be able to make a cluster.
+    pub votes: bool,
     /// The last entry of the log that it knows to be committed.
     pub index: u64,
     /// Of its key-value store.
@@ -96,6 +98,11 @@ pub enum RecoveryObstacle {
         /// Their nodes.
         silent: Vec<String>,
     },
+    /// The only data is of a member that has never voted.
+    #[error(
+        "the only data that can be reached is of {0}, which is a learner: it may lack a voter of its own"
+    )]
+    Learner(String),
     /// The node that was named has no data.
     #[error("{0} has no data of an etcd member that can be reached")]
     NoSuchMember(String),
@@ -143,7 +150,7 @@ fn furthest<N: Clone + ToString>(
     present: Vec<&MemberOnDisk<N>>,
 ) -> Result<&MemberOnDisk<N>, RecoveryObstacle> {
     if let [only] = present[..] {
-        return Ok(only);
+        return voter(only);
     }
     let silent = |member: &&&MemberOnDisk<N>| member.position().is_none();
     let silent: Vec<String> = present.iter().filter(silent).map(|member| member.node.to_string()).collect();
@@ -152,7 +159,15 @@ fn furthest<N: Clone + ToString>(
     }
     // Of several the first.
     let furthest = present.into_iter().rev().max_by_key(|member| member.position());
-    furthest.ok_or(RecoveryObstacle::NoData)
+    voter(furthest.ok_or(RecoveryObstacle::NoData)?)
+}
+
+/// One that does not answer may be.
+fn voter<N: ToString>(member: &MemberOnDisk<N>) -> Result<&MemberOnDisk<N>, RecoveryObstacle> {
+    match member.position() {
+        Some(LogPosition { votes: false, .. }) => Err(RecoveryObstacle::Learner(member.node.to_string())),
+        _ => Ok(member),
+    }
 }
 
 fn around<N: Clone + ToString>(
@@ -178,7 +193,7 @@ pub async fn log_position(access: &EtcdAccess, url: &String) -> Result<LogPositi
         .call(&[url], async |mut client| {
             let status = client.status().await?;
             let revision = status.header().map_or(0, |header| header.revision());
-            Ok(LogPosition { index: status.raft_index(), revision })
+            Ok(LogPosition { votes: !status.is_learner(), index: status.raft_index(), revision })
         })
         .await
 }
@@ -199,7 +214,14 @@ mod tests {
     }
 
     fn present(node: &str, index: Option<u64>) -> MemberOnDisk<String> {
-        let position = index.map(|index| LogPosition { index, revision: 7 });
+        at(node, index.map(|index| LogPosition { votes: true, index, revision: 7 }))
+    }
+
+    fn learner(node: &str, index: u64) -> MemberOnDisk<String> {
+        at(node, Some(LogPosition { votes: false, index, revision: 7 }))
+    }
+
+    fn at(node: &str, position: Option<LogPosition>) -> MemberOnDisk<String> {
         let data = Some(MemberCopy { last_write: Timestamp::UNIX_EPOCH, position });
         MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: true, data } }
     }
@@ -220,6 +242,16 @@ mod tests {
         assert_eq!(survivor(&[present("a", Some(9)), present("b", Some(9))], None), Ok("a".to_owned()));
         // The only data there is need not answer.
         assert_eq!(survivor(&[lost("a"), present("b", None), unreachable("c")], None), Ok("b".to_owned()));
+    }
+
+    #[test]
+    fn a_learner_is_no_survivor_by_itself() {
+        let joining = [learner("a", 9), present("b", Some(9)), lost("c")];
+        assert_eq!(survivor(&joining, None), Ok("b".to_owned()));
+        for alone in [vec![learner("a", 9), lost("b")], vec![learner("a", 9), learner("b", 4), lost("c")]] {
+            assert_eq!(survivor(&alone, None), Err(RecoveryObstacle::Learner("a".to_owned())));
+            assert_eq!(survivor(&alone, Some("a")), Ok("a".to_owned()));
+        }
     }
 
     #[test]

@@ -88,8 +88,9 @@ pub(super) async fn deploy_selected(
     });
     let deployed: Vec<NodeReport> =
         futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
-    let refused =
-        wrong.into_iter().map(|(name, problems)| set_aside(&workspace, name, problems, request.run.dry_run));
+    let refused = wrong
+        .into_iter()
+        .map(|(name, problems)| set_aside(&workspace, name, problems.into(), request.run.dry_run));
     let mut nodes: Vec<NodeReport> = deployed.into_iter().chain(refused).collect();
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     if !request.run.dry_run {
@@ -127,7 +128,7 @@ async fn deploy_one(
         tracing::warn!("{}: {warning}", spec.name);
     }
     if let Err(problems) = spec.check_version(&workspace.bundles.versions()) {
-        return set_aside(&workspace, spec.name, problems, request.run.dry_run);
+        return set_aside(&workspace, spec.name, problems.into(), request.run.dry_run);
     }
     let goal = NodeGoal {
         // Another machine has none of the member's data.

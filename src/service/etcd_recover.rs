@@ -7,6 +7,7 @@
 //! always: each copy joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once
 //! etcd works.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +15,14 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::cluster_nodes::ClusterNodesError;
+use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
-use super::deploy::{DeployReport, DeployRequest, deploy};
+use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::etcd_members::{self, EtcdMembersError};
+use super::host_turn::HostTurn;
 use super::node_selection::NodeSelection;
-use super::operation_report::RunOptions;
+use super::operation_failure::OperationFailure;
+use super::operation_report::{RunOptions, set_aside};
 use super::recorded_nodes::{self, RecordedNodesError};
 use super::snapshot_file::{self, SnapshotFile, SnapshotFileError};
 use crate::engine::cancel::Cancel;
@@ -173,10 +176,15 @@ impl CommandError for EtcdRecoverError {
             Self::Obstacle(RecoveryObstacle::Undecided { .. }) => {
                 "start etcd on their hosts (systemctl start kubelet), or name the member: --member NODE"
             }
+            Self::Obstacle(RecoveryObstacle::Learner(_)) => {
+                "bring the host of a voter back; or `metalform etcd restore FILE` makes etcd of a snapshot; or name the \
+                 learner, to try it: --member NODE"
+            }
             Self::Obstacle(_) | Self::NoAddress(_) => "name another etcd node: --member NODE",
             Self::Host { .. } => "make the host reachable, then run the same command again; no data was lost",
             Self::Silent { .. } => "run `metalform expand` once etcd and the API answer",
-            Self::Locked(_) | Self::NoImage => return Vec::new(),
+            Self::Locked(error) => return error.hint().map(str::to_owned).into_iter().collect(),
+            Self::NoImage => return Vec::new(),
         };
         vec![hint.to_owned()]
     }
@@ -273,7 +281,7 @@ impl PreparedRecovery {
         let masters = self.specs.iter().filter(|spec| spec.roles.contains(&Role::Master));
         let masters: Vec<HostName> = masters.map(|spec| spec.name.clone()).collect();
         let order = order(&self.plan, &masters);
-        let locked = lock(&order, &workspace)?;
+        let locked = self.lock(&order, &workspace, cancel).await?;
         for step in &order.steps {
             match step {
                 RecoveryStep::VerifyLost => {
@@ -293,14 +301,38 @@ impl PreparedRecovery {
             }
         }
         drop(locked);
+        let names: BTreeSet<HostName> = order.deployed.into_iter().collect();
         let request = DeployRequest {
-            nodes: NodeSelection::Named(order.deployed.into_iter().collect()),
+            nodes: NodeSelection::Named(names.clone()),
             run: RunOptions { dry_run: false, lock_wait: self.lock_wait },
             replace_member: false,
             replace_machine: false,
             limit: self.limit,
         };
-        Ok(deploy(&request, workspace, cancel).await?)
+        let selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
+        // A snapshot may be of before they were added; the others join all the same.
+        let missing: Vec<HostName> = names.difference(&selected.names()).cloned().collect();
+        let mut report =
+            deploy_selected(selected, &Foreseen::new(), &request, workspace.clone(), cancel).await;
+        let unknown =
+            |name: HostName| set_aside(&workspace, name.clone(), OperationFailure::NoNode(name), false);
+        report.nodes.extend(missing.into_iter().map(unknown));
+        Ok(report)
+    }
+
+    /// In the order of names, so that of two commands that wait for each other's hosts one goes on.
+    async fn lock(
+        &self,
+        order: &RecoveryOrder<HostName>,
+        workspace: &Workspace,
+        cancel: &Cancel,
+    ) -> Result<Vec<HostLock>, EtcdRecoverError> {
+        let nodes: BTreeSet<&HostName> = order.deployed.iter().collect();
+        let mut locks = Vec::new();
+        for node in nodes {
+            locks.push(HostTurn::new(workspace, node, self.lock_wait).take(cancel).await?);
+        }
+        Ok(locks)
     }
 
     fn spec(&self, name: &HostName) -> Result<&NodeSpec, EtcdRecoverError> {
@@ -352,12 +384,6 @@ impl PreparedRecovery {
         };
         began.map_err(|error| EtcdRecoverError::host(node, error))
     }
-}
-
-fn lock(order: &RecoveryOrder<HostName>, workspace: &Workspace) -> Result<Vec<HostLock>, EtcdRecoverError> {
-    let locks =
-        order.deployed.iter().map(|node| HostLock::acquire(&workspace.layout, node, (workspace.now)()));
-    Ok(locks.collect::<Result<_, _>>()?)
 }
 
 async fn etcd_answers(workspace: &Workspace, node: &HostName, url: String) -> Result<(), EtcdRecoverError> {

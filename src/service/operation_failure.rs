@@ -16,7 +16,10 @@ use crate::workspace::host_lock::HostLockError;
 pub enum OperationFailure {
     /// The manifest of the Node is wrong, or the bundle does not have its Kubernetes version. Nothing was done.
     #[error("{0}")]
-    Manifest(NodeProblems),
+    Manifest(#[from] NodeProblems),
+    /// The cluster has no Node of this name. Nothing was done.
+    #[error("{0}: the cluster has no such Node: it was added after the snapshot was taken")]
+    NoNode(HostName),
     /// Another operation is running on the host. Nothing was done.
     #[error(transparent)]
     Locked(HostLockError),
@@ -35,7 +38,9 @@ pub enum OperationFailure {
 impl CommandError for OperationFailure {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Manifest(_) | Self::Locked(HostLockError::File(_)) => ErrorClass::Configuration,
+            Self::Manifest(_) | Self::NoNode(_) | Self::Locked(HostLockError::File(_)) => {
+                ErrorClass::Configuration
+            }
             Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_class(blocker)
@@ -50,20 +55,17 @@ impl CommandError for OperationFailure {
             Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_lines(node, blocker)
             }
-            other @ (Self::Run { .. } | Self::Locked(_)) => vec![other.to_string()],
+            other @ (Self::Run { .. } | Self::Locked(_) | Self::NoNode(_)) => vec![other.to_string()],
         }
     }
 
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Manifest(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
-            Self::Locked(HostLockError::File(_)) => Vec::new(),
-            Self::Locked(HostLockError::Held { .. }) => {
-                vec![
-                    "`metalform operations follow` shows it; when it has ended, run the same command again, or add --wait SECONDS"
-                        .to_owned(),
-                ]
+            Self::NoNode(_) => {
+                vec!["apply its manifest again (kubectl apply -f), then run `metalform expand`".to_owned()]
             }
+            Self::Locked(error) => error.hint().map(str::to_owned).into_iter().collect(),
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker)
             }

@@ -8,7 +8,6 @@ use super::operation_failure::OperationFailure;
 use crate::engine::cancel::Cancel;
 use crate::model::event::{Event, HostOutcome, NodeFailure, OperationKind};
 use crate::model::name::HostName;
-use crate::model::node::NodeProblems;
 use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
@@ -84,15 +83,14 @@ pub struct RunOptions {
     pub lock_wait: Duration,
 }
 
-/// Refuses to deploy a node whose manifest is wrong. Nothing is done.
+/// Refuses to deploy a node, whose manifest is wrong or unknown. Nothing is done.
 pub(super) fn set_aside(
     workspace: &Workspace,
     name: HostName,
-    problems: NodeProblems,
+    failure: OperationFailure,
     dry_run: bool,
 ) -> NodeReport {
-    let failure = Some(OperationFailure::Manifest(problems));
-    let node = NodeReport { name, work: NodeWork::none(dry_run), failure };
+    let node = NodeReport { name, work: NodeWork::none(dry_run), failure: Some(failure) };
     if !dry_run {
         (workspace.report)(node.ended(OperationKind::Deployment));
     }

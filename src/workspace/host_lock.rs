@@ -43,6 +43,18 @@ pub enum HostLockError {
     File(#[from] FileError),
 }
 
+impl HostLockError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Held { .. } => Some(
+                "`metalform operations follow` shows it; when it has ended, run the same command again, or add --wait SECONDS",
+            ),
+            Self::File(_) => None,
+        }
+    }
+}
+
 impl HostLock {
     /// Takes it for this process.
     ///

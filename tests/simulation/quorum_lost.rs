@@ -161,7 +161,9 @@ impl Play {
                     }
                     return Ok(());
                 }
-                RecoveryEnd::Refused(RecoveryObstacle::Undecided { .. }) => named = self.best(),
+                RecoveryEnd::Refused(RecoveryObstacle::Undecided { .. } | RecoveryObstacle::Learner(_)) => {
+                    named = self.best();
+                }
                 RecoveryEnd::Refused(obstacle) => return Err(format!("cannot be recovered: {obstacle}")),
                 RecoveryEnd::Failed(_) | RecoveryEnd::Killed => {}
             }
@@ -189,16 +191,17 @@ impl Play {
         recovery.carry_out(&plan).await
     }
 
-    /// The node that a person would name: of those with data and a pod the one that has come furthest, where etcd starts.
+    /// The node that a person would name: of those with data and a pod, where etcd starts, of the voters the one that has come furthest.
     fn best(&self) -> Option<&'static str> {
         let cluster = self.world.lock().unwrap();
         let has = |name: &&'static str| {
             let host = &cluster.hosts[*name];
             let usable = cluster.reaches(name) && host.things.contains_key(ETCD);
             let data = host.etcd_data.or(host.sole).filter(|_| usable)?;
-            Some((host.etcd_works, cluster.etcd.stored(data), *name))
+            let votes = cluster.etcd.members.iter().any(|member| member.id == data && !member.learner);
+            Some((host.etcd_works, votes, cluster.etcd.stored(data), *name))
         };
-        self.names().iter().filter_map(has).max().map(|(_, _, name)| name)
+        self.names().iter().filter_map(has).max().map(|(.., name)| name)
     }
 
     fn one_comes_back(&self, fates: &Fates) {

@@ -97,9 +97,10 @@ impl<'a> Recovery<'a> {
         let host = &cluster.hosts[name];
         let answering = cluster.etcd.members.iter().find(|member| Some(member.id) == host.etcd_data);
         let answering = answering.filter(|member| member.running && member.link.answers);
-        let position = answering.and_then(|member| cluster.etcd.stored(member.id)).map(|index| {
+        let position = answering.and_then(|member| Some((member, cluster.etcd.stored(member.id)?)));
+        let position = position.map(|(member, index)| {
             let index = if self.defect == Some(Defect::OneBehind) { u64::MAX - index } else { index };
-            LogPosition { index, revision: 0 }
+            LogPosition { votes: !member.learner, index, revision: 0 }
         });
         let data = host.etcd_data.or(host.sole);
         let last_write = Timestamp::UNIX_EPOCH;
