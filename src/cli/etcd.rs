@@ -120,8 +120,8 @@ impl EtcdArgs {
             EtcdVerb::Snapshot(snapshot) => return snapshot.run().await,
             EtcdVerb::SaveSnapshots(save) => return save.run(invocation).await,
             EtcdVerb::Snapshots(list) => return list.run(invocation).await,
-            EtcdVerb::Defragment => return defragment().await,
-            EtcdVerb::RemoveLearner => return remove_learner().await,
+            EtcdVerb::Defragment => return defragment(invocation).await,
+            EtcdVerb::RemoveLearner => return remove_learner(invocation).await,
             EtcdVerb::Recover(recover) => return recover.run(invocation).await,
             EtcdVerb::Restore(restore) => return restore.run(invocation).await,
         };
@@ -190,13 +190,15 @@ fn warn(warnings: &[String]) {
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
 }
 
-async fn remove_learner() -> Result<ExitCode, Failure> {
+async fn remove_learner(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    invocation.recording.begin();
     let removed = etcd_remove_learner::remove_learner(&Layout::default(), clock::now).await?;
     print(&learner_removed(&removed))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn defragment() -> Result<ExitCode, Failure> {
+async fn defragment(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    invocation.recording.begin();
     // A closed standard output keeps no member from being defragmented.
     let report = |event| print(&defragmented(&event)).unwrap_or_default();
     etcd_defragment::defragment(&Layout::default(), report).await?;

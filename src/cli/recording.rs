@@ -33,8 +33,12 @@ impl RunningRecord {
 }
 
 impl Recording {
-    /// Begins the record of this process. One that cannot be written keeps no operation from running.
+    /// Begins the record of this process, where it is root's: no other user can change anything. One that cannot be
+    /// written keeps no operation from running.
     pub fn begin(&self) {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
         self.0.get_or_init(|| {
             let (layout, begun) = (Layout::default(), begun());
             let log = OperationLog::begin(&layout, begun.clone());
