@@ -1,7 +1,7 @@
 //! Jobs on hosts of the pool, over the operations that the commands run.
 //!
 //! # Guarantees
-//! - Every program of a job has the token of its fence ([`PoolPorts::ports`]).
+//! - Every program of a job that changes its host has the token of its fence ([`PoolPorts::ports`]).
 //! - A job has its host to itself: commands on the bootstrap node take the same lock.
 //! - A job can be repeated from any state that an interrupted one leaves.
 
@@ -13,6 +13,7 @@ mod packages;
 mod ports;
 mod power_hook;
 mod power_off;
+mod reset;
 mod ssh_keys;
 
 use std::sync::Arc;
@@ -36,10 +37,7 @@ use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::contract::Operation;
-use crate::operation::effect::{Action, KeepData};
 use crate::operation::goal::NodeGoal;
-use crate::operation::removal_goal::RemoveGoal;
-use crate::operation::reset::ResetOperation;
 use crate::operation::run::{RunContext, run};
 use crate::operation::site::Site;
 use crate::service::host_turn::HostTurn;
@@ -155,6 +153,12 @@ impl Job<'_> {
         ClusterSite::new(self.pool.workspace.clone(), goal.clone(), spec.clone(), self.ports(spec))
     }
 
+    /// For looks alone. The machine may be that of another Host, whose jobs it would refuse once it has the token.
+    fn looks(&self, goal: &NodeGoal) -> ClusterSite {
+        let ports = self.pool.ports.ports(&self.spec, None, &self.context.cancel);
+        ClusterSite::new(self.pool.workspace.clone(), goal.clone(), self.spec.clone(), ports)
+    }
+
     async fn run<O: Operation>(&self, goal: &O::Goal, site: &dyn Site) -> Result<(), JobFault> {
         let report = |event: Event| {
             if let Event::PhaseBegun { phase, .. } = &event {
@@ -165,29 +169,5 @@ impl Job<'_> {
         let cancel = self.context.cancel.clone();
         run::<O>(goal, site, RunContext { host: self.spec.name.clone(), report: &report, cancel }).await?;
         Ok(())
-    }
-
-    /// Once it returns, no program under this token or a smaller one starts the kubelet: its certificate and its
-    /// configuration are gone.
-    async fn stop_kubelet(&self) -> Result<(), JobFault> {
-        let site = self.site(&self.goal(&self.spec), &self.spec);
-        site.act(&Action::StopNode).await?;
-        Ok(())
-    }
-
-    /// Ends with a comparison that shows nothing of metalform's.
-    async fn reset(&self) -> Result<(), JobFault> {
-        let node = NodeGoal { leaves: true, ..self.goal(&self.spec) };
-        let site = self.site(&node, &self.spec);
-        let goal = RemoveGoal {
-            node,
-            offline: false,
-            force: false,
-            kubelet_stopped: true,
-            keep_data: KeepData(false),
-            drain_limit: Duration::ZERO,
-            together: std::collections::BTreeSet::new(),
-        };
-        self.run::<ResetOperation>(&goal, &site).await
     }
 }

@@ -29,7 +29,8 @@ pub enum HostJob {
     Deploy,
     /// Restarts the kubelet, which then creates its Node again.
     RestartKubelet,
-    /// Stops the kubelet and disables it. Done means: it cannot run under this token or a smaller one.
+    /// Stops the kubelet and disables it, on a host that may be reset. Done means: it cannot run under this token or a
+    /// smaller one.
     StopKubelet,
     /// Removes all that a node has on its host, and verifies that the host is clean.
     Reset,

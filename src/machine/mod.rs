@@ -20,6 +20,7 @@ pub mod health;
 pub mod host_addition;
 pub mod host_change;
 pub mod host_choice;
+pub mod host_identity;
 pub mod host_index;
 pub mod host_job;
 pub mod host_life_writes;

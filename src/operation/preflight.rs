@@ -113,7 +113,8 @@ fn another_machine(
     }
 }
 
-fn identity<'a>(
+/// What shows that a host is another machine than that of the Node. Pure.
+pub fn identity<'a>(
     goal: &NodeGoal,
     facts: &Facts,
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,

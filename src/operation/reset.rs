@@ -24,3 +24,20 @@ impl Operation for ResetOperation {
         PhaseEntry { phase: &phases::host_reset::HostReset, needs: &["Node stopped"] },
     ];
 }
+
+/// Whether a host may be reset: the first phases of a reset. It changes nothing.
+#[derive(Debug)]
+pub struct ResetCheckOperation;
+
+impl Operation for ResetCheckOperation {
+    type Goal = RemoveGoal;
+    type World = NodeWorld;
+    type Begun = NodeRunBegun;
+
+    const KIND: OperationKind = OperationKind::Reset;
+
+    const PHASES: &'static [PhaseEntry<Self>] = &[
+        PhaseEntry { phase: &phases::reachable::Reachable, needs: &[] },
+        PhaseEntry { phase: &phases::reset_allowed::ResetAllowed, needs: &["Reachable"] },
+    ];
+}

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::connections::StageRegistry;
+use crate::host::session::HostSession;
 use crate::host::tree::of_root;
 use crate::host::{Link, ScriptedHost};
 use crate::scripts::{Play, machine, ports};
@@ -38,27 +39,30 @@ const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFdvrUKgYXnEjtUQ0WqTGVdXE
 /// Hosts of the stage, each of which compares tokens.
 struct StagePool {
     stage: Stage,
-    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
 
 /// As `engine/fence.sh` has it.
 struct FencedHost {
     inner: Arc<dyn HostAccess>,
+    session: HostSession,
     name: String,
     token: u64,
-    largest: Arc<StdMutex<BTreeMap<String, u64>>>,
 }
+
+const FENCE: &str = "/var/lib/metalform/fence";
 
 impl FencedHost {
     fn check(&self) -> Result<(), HostError> {
-        let mut all = self.largest.lock().unwrap();
-        let largest = all.entry(self.name.clone()).or_default();
-        if self.token < *largest {
-            let reason = FenceRefusal::Superseded { largest: *largest };
+        let mut host = self.session.lock();
+        let largest = host.tree.text(FENCE).map_or(0, |text| text.trim().parse().unwrap());
+        if self.token < largest {
+            let reason = FenceRefusal::Superseded { largest };
             let (host, token) = (self.name.clone(), self.token);
             return Err(TransportError::Fenced { host, token, reason }.into());
         }
-        *largest = self.token;
+        if self.token > largest {
+            host.tree.write(FENCE, format!("{}\n", self.token).as_str().into(), of_root(0o600), 1);
+        }
         Ok(())
     }
 }
@@ -100,8 +104,9 @@ impl PoolPorts for StagePool {
     fn ports(&self, node: &NodeSpec, token: Option<u64>, _: &Cancel) -> Ports {
         let ports = ports(&self.stage, &StageRegistry::default(), node.name.as_str());
         let Some(token) = token else { return ports };
-        let (name, largest) = (node.name.to_string(), self.largest.clone());
-        let host = Arc::new(FencedHost { inner: ports.host.clone(), name, token, largest });
+        let name = node.name.to_string();
+        let session = self.stage.session(&name).unwrap();
+        let host = Arc::new(FencedHost { inner: ports.host.clone(), session, name, token });
         Ports { host, ..ports }
     }
 }
@@ -129,7 +134,7 @@ impl Rack {
         host.seed(&user("ops"));
         play.stage.add(POOL_HOST, host, crate::support::host::address(2));
         let client = play.stage.api.client();
-        let ports = Arc::new(StagePool { stage: play.stage.clone(), largest: Arc::default() });
+        let ports = Arc::new(StagePool { stage: play.stage.clone() });
         let performer = PoolPerformer { workspace: play.workspace.clone(), client, ports };
         Self { _turn: turn, play, performer, phases: StdMutex::default() }
     }
@@ -289,6 +294,42 @@ async fn the_worker_of_an_earlier_claim_is_refused() {
         assert_eq!(error.presence, HostPresence::Answers);
     }
     assert_eq!(performed(&rack), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_not_that_of_its_host_is_left_alone() {
+    let rack = Rack::new().await;
+    rack.perform(HostJob::Deploy, 1, Some(order("uid-1"))).await.unwrap();
+    let refused = async |job: HostJob, expected: &str| {
+        let error = rack.perform(job, 2, None).await.unwrap_err();
+        assert!(error.message.contains(expected), "{job}: {error}");
+    };
+    // An earlier Host has the address, and became a node.
+    let machine_id = "machine-2";
+    let other =
+        json!({ "metadata": { "name": "rack-0" }, "status": { "nodeInfo": { "machineID": machine_id } } });
+    rack.play.stage.api.lock().store.insert("nodes", "", other);
+    refused(HostJob::StopKubelet, "its host is that of the Node rack-0").await;
+    let residue = rack.perform(HostJob::Inspect, 1, None).await.unwrap().residue.join("\n");
+    assert!(residue.contains("the host has the machine id of node rack-0"), "{residue}");
+    rack.play.stage.api.lock().store.remove("nodes", "", "rack-0");
+    // A node that no Machine has deployed has the name.
+    rack.play.stage.api.lock().store.change("nodes", "", POOL_HOST, |node| {
+        node["spec"].as_object_mut().unwrap().remove("providerID");
+    });
+    let foreign = "Node rack-1 exists with provider ID \"\"";
+    for job in [HostJob::StopKubelet, HostJob::Reset] {
+        refused(job, foreign).await;
+    }
+    let residue = rack.perform(HostJob::Inspect, 1, None).await.unwrap().residue.join("\n");
+    assert!(residue.contains(foreign), "{residue}");
+    rack.host(|host| {
+        assert!(host.runs("kubelet.service"));
+        assert_eq!(host.tree.text(FENCE).unwrap(), "1\n", "it was not given the token");
+        "rack-0".clone_into(&mut host.facts.hostname);
+    });
+    let residue = rack.perform(HostJob::Inspect, 1, None).await.unwrap().residue.join("\n");
+    assert!(residue.contains("the hostname is rack-0, not rack-1"), "{residue}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,25 +2,34 @@
 
 use super::Job;
 use super::fault::JobFault;
+use crate::kube_api::nodes;
 use crate::machine::api::host_facts::HostFacts;
+use crate::machine::host_identity;
 use crate::machine::job_outcome::HostFindings;
 use crate::model::facts::Facts;
 use crate::operation::effect::{KeepData, Look, Observation};
 use crate::operation::goal::NodeGoal;
 use crate::operation::observed::node::{NodeView, Peer};
-use crate::operation::preflight::{failures, occupants};
+use crate::operation::preflight::{failures, identity, occupants};
 use crate::operation::site::{EffectError, Site};
 use crate::operation::survey::Survey;
 use crate::service::reset::compare_site;
 
 impl Job<'_> {
-    /// Facts, and what a clean host does not have.
+    /// Facts, what a clean host does not have, and what shows that it is another machine.
     pub(super) async fn inspect(&self) -> Result<HostFindings, JobFault> {
         let goal = self.goal(&self.spec);
         let site = self.site(&goal, &self.spec);
         let (facts, mut residue) = compared(&site, &goal).await?;
         let survey = survey(&site).await?;
-        residue.extend(occupants(&goal, &facts, &survey).into_iter().map(|one| one.what));
+        let peers = peers(&site).await?;
+        let other =
+            identity(&goal, &facts, peers.iter()).into_iter().chain(occupants(&goal, &facts, &survey));
+        residue.extend(other.map(|one| one.what));
+        let node = nodes::get(&self.pool.client, &self.spec.name).await?;
+        residue.extend(
+            host_identity::check_node(&goal.name, node.as_ref()).err().map(|error| error.to_string()),
+        );
         Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue })
     }
 
@@ -76,6 +85,6 @@ async fn peers(site: &dyn Site) -> Result<std::collections::BTreeMap<String, Pee
 }
 
 /// A site answers a look with its own observation.
-fn unexpected(look: &Look) -> JobFault {
+pub(super) fn unexpected(look: &Look) -> JobFault {
     JobFault::Effect(EffectError::Impossible { what: look.sentence() })
 }

@@ -5,6 +5,7 @@ use crate::engine::host::HostError;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::secrets::SecretError;
 use crate::machine::api::host::HostSpecError;
+use crate::machine::host_identity::HostIdentityError;
 use crate::machine::host_job::HostJob;
 use crate::machine::job_outcome::{HostPresence, JobError};
 use crate::machine::power_call::PowerCallError;
@@ -32,6 +33,9 @@ pub enum JobFault {
     /// It has the name of the bootstrap node.
     #[error("{0} is the bootstrap node, which no Machine can have")]
     BootstrapNode(HostName),
+    /// The machine is not that of the Host.
+    #[error(transparent)]
+    Identity(#[from] HostIdentityError),
     /// The job needs a Machine.
     #[error("the {0} is a job of a Machine")]
     NoNode(HostJob),

@@ -3,22 +3,22 @@
 use super::layer_applied::address;
 use super::membership::members;
 use crate::model::role::Role;
-use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::Look;
 use crate::operation::goal::peer_url;
+use crate::operation::removal_goal::RemoveGoal;
 use crate::operation::removal_refusal::RemovalRefusal;
-use crate::operation::reset::ResetOperation;
 
 /// Nothing is changed before this holds.
 #[derive(Debug)]
 pub struct ResetAllowed;
 
-impl Phase<ResetOperation> for ResetAllowed {
+impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for ResetAllowed {
     fn title(&self) -> &'static str {
         "Reset allowed"
     }
 
-    fn status(&self, scene: &Scene<'_, ResetOperation>) -> PhaseStatus {
+    fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         let facts = seen!(scene.host().facts, Look::Facts);
         let survey = seen!(scene.host().survey, Look::Survey);
         let node = seen!(scene.node().node, Look::Node);
