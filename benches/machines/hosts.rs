@@ -54,7 +54,7 @@ impl JobPerformer for SimulatedHosts {
             tokio::time::sleep(self.other).await;
         }
         let facts = matches!(order.job, HostJob::Inspect | HostJob::Check);
-        Ok(HostFindings { facts: facts.then(facts_of_all), residue: Vec::new() })
+        Ok(HostFindings { facts: facts.then(facts_of_all), ..HostFindings::default() })
     }
 
     async fn probe(&self, _: &HostObject) -> HostPresence {

@@ -17,6 +17,9 @@ use async_trait::async_trait;
 use crate::transport::error::{FenceRefusal, TransportError};
 use crate::transport::{LineSink, Output, Program, Replies, Transport};
 
+/// Contains the largest token that the host was given.
+pub const FENCE_FILE: &str = "/var/lib/metalform/fence";
+
 const CHECK: &str = include_str!("fence.sh");
 /// Exit status of a program that the check refuses.
 const REFUSED: i32 = 86;
@@ -63,6 +66,16 @@ impl Transport for FencedTransport {
             None => Ok(output),
         }
     }
+}
+
+/// The token in the file of a host; 0 where there is no file.
+///
+/// # Errors
+/// When the file contains no number that a token can have.
+pub fn largest_token(content: Option<&[u8]>) -> Result<i64, FenceRefusal> {
+    let Some(content) = content else { return Ok(0) };
+    let token = std::str::from_utf8(content).ok().and_then(|text| text.trim().parse().ok());
+    token.filter(|token| *token >= 0).ok_or(FenceRefusal::Unreadable)
 }
 
 fn fenced(program: &Program, token: u64) -> Program {
@@ -117,6 +130,19 @@ mod tests {
             }
             Err(TransportError::Fenced { reason, .. }) => Err(reason),
             Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_token_is_a_number() {
+        for (content, expected) in [
+            (None, Ok(0)),
+            (Some("7\n"), Ok(7)),
+            (Some(""), Err(FenceRefusal::Unreadable)),
+            (Some("-1\n"), Err(FenceRefusal::Unreadable)),
+            (Some("9223372036854775808\n"), Err(FenceRefusal::Unreadable)),
+        ] {
+            assert_eq!(largest_token(content.map(str::as_bytes)), expected, "{content:?}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The work of workers on a host of the pool, which may take minutes.
 //!
-//! A worker presents its [`JobFence`] to the host before each program. The host keeps the largest token that it has been
-//! given and refuses smaller ones, so that the worker of a leader that lost its Lease cannot undo a later reset.
+//! A worker presents its [`JobFence`] to the host before each program of a job that changes the host. The host keeps the
+//! largest token that it has been given and refuses smaller ones, so that the worker of a leader that lost its Lease cannot
+//! undo a later reset. An inspection reads that token.
 
 use std::fmt;
 

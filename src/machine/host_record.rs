@@ -55,6 +55,7 @@ fn succeeded(status: &mut HostStatus, outcome: &JobOutcome, findings: &HostFindi
             status.inspected_at = Some(Time(whole_seconds(outcome.ended)));
             let residue = findings.residue.iter().take(MOST_RESIDUE);
             status.residue = residue.map(|text| shortened(text, LONGEST_RESIDUE)).collect();
+            status.last_token = status.last_token.max(findings.largest_token);
         }
         HostJob::Reset => status.residue.clear(),
         _ => {}

@@ -38,6 +38,9 @@ pub struct HostFindings {
     /// What a clean host does not have, of [`HostJob::Inspect`]; empty: it is clean. A check or a reset of a host that is
     /// not clean fails.
     pub residue: Vec<String>,
+    /// The largest token that the host was given, of [`HostJob::Inspect`]: it refuses smaller ones, also those of a Host
+    /// that was deleted and added again.
+    pub largest_token: i64,
 }
 
 /// A job failed, or was interrupted.

@@ -93,7 +93,7 @@ impl JobPerformer for Performer {
             self.register(order);
         }
         let facts = facts.then(|| HostFacts::from(&Facts::examples()[0]));
-        Ok(HostFindings { facts, residue: Vec::new() })
+        Ok(HostFindings { facts, ..HostFindings::default() })
     }
 
     async fn probe(&self, _: &HostObject) -> HostPresence {

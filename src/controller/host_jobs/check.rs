@@ -2,6 +2,7 @@
 
 use super::Job;
 use super::fault::JobFault;
+use crate::engine::fenced_transport::{FENCE_FILE, largest_token};
 use crate::kube_api::nodes;
 use crate::machine::api::host_facts::HostFacts;
 use crate::machine::host_identity;
@@ -13,13 +14,16 @@ use crate::operation::observed::node::{NodeView, Peer};
 use crate::operation::preflight::{failures, identity, occupants};
 use crate::operation::site::{EffectError, Site};
 use crate::operation::survey::Survey;
+use crate::resource::contract::probe::{Answer, Probe};
 use crate::service::reset::compare_site;
+use crate::transport::error::FenceRefusal;
 
 impl Job<'_> {
-    /// Facts, what a clean host does not have, and what shows that it is another machine.
+    /// Facts, what a clean host does not have, and what shows that it is another machine. Without a token: a Host that
+    /// was deleted and added again does not know the one that its host was given.
     pub(super) async fn inspect(&self) -> Result<HostFindings, JobFault> {
         let goal = self.goal(&self.spec);
-        let site = self.site(&goal, &self.spec);
+        let site = self.looks(&goal);
         let (facts, mut residue) = compared(&site, &goal).await?;
         let survey = survey(&site).await?;
         let peers = peers(&site).await?;
@@ -30,7 +34,18 @@ impl Job<'_> {
         residue.extend(
             host_identity::check_node(&goal.name, node.as_ref()).err().map(|error| error.to_string()),
         );
-        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue })
+        let largest_token = self.largest_token().await?;
+        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue, largest_token })
+    }
+
+    async fn largest_token(&self) -> Result<i64, JobFault> {
+        let probe = Probe::Content { path: FENCE_FILE.to_owned() };
+        let host = self.pool.ports.ports(&self.spec, None, &self.context.cancel).host;
+        let observed = host.observe(&[probe.clone()].into()).await?;
+        match observed.get(&probe) {
+            Some(Answer::Content(content)) => Ok(largest_token(content.as_deref())?),
+            _ => Err(FenceRefusal::Unreadable.into()),
+        }
     }
 
     /// Every reason against the host.
@@ -52,7 +67,7 @@ impl Job<'_> {
         if !found.is_empty() {
             return Err(JobFault::Preflight(found));
         }
-        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), residue: Vec::new() })
+        Ok(HostFindings { facts: Some(HostFacts::from(&facts)), ..HostFindings::default() })
     }
 }
 

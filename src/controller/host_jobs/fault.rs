@@ -17,7 +17,7 @@ use crate::operation::preflight::PreflightFailure;
 use crate::operation::run::RunError;
 use crate::operation::site::EffectError;
 use crate::service::operation_failure::blocker_lines;
-use crate::transport::error::TransportError;
+use crate::transport::error::{FenceRefusal, TransportError};
 use crate::transport::held_key::HeldKeyError;
 use crate::workspace::host_lock::HostLockError;
 
@@ -36,6 +36,9 @@ pub enum JobFault {
     /// The machine is not that of the Host.
     #[error(transparent)]
     Identity(#[from] HostIdentityError),
+    /// The token that the host was given is not known.
+    #[error(transparent)]
+    Fence(#[from] FenceRefusal),
     /// The job needs a Machine.
     #[error("the {0} is a job of a Machine")]
     NoNode(HostJob),

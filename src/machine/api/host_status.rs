@@ -27,7 +27,7 @@ pub struct HostStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HostClaimRef")]
     pub claim: Option<HostClaimRef>,
-    /// The token of the last claim or reset; 0 before the first one.
+    /// The token of the last claim or reset, or a larger one of its host; 0 at first.
     pub last_token: i64,
     /// Deployments that failed since the last one that succeeded.
     pub failures: i32,

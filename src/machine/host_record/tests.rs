@@ -114,7 +114,7 @@ fn an_inspection_records_facts_and_residue_and_a_reset_ends_it() {
     let fence = JobFence { host: "h1".parse().unwrap(), machine: None, token: 8 };
     let facts = crate::machine::api::host_facts::HostFacts::from(&crate::model::facts::Facts::examples()[0]);
     let residue = vec!["x".repeat(2_000); 100];
-    let result = Ok(HostFindings { facts: Some(facts.clone()), residue });
+    let result = Ok(HostFindings { facts: Some(facts.clone()), residue, largest_token: 0 });
     let inspected = JobOutcome { job: HostJob::Inspect, fence: fence.clone(), ended: at(100), result };
     let found = recorded(&status(""), Some(&inspected), None);
     assert_eq!((found.facts.as_ref(), found.residue.len(), found.residue[0].len()), (Some(&facts), 64, 1024));
@@ -122,4 +122,17 @@ fn an_inspection_records_facts_and_residue_and_a_reset_ends_it() {
     let reset = JobOutcome { job: HostJob::Reset, fence, ended: at(200), result: ok() };
     let clean = recorded(&found, Some(&reset), None);
     assert_eq!((clean.facts.as_ref(), clean.residue.len()), (Some(&facts), 0));
+}
+
+#[test]
+fn an_inspection_raises_the_last_token_to_that_of_the_host() {
+    for (job, largest_token, expected) in
+        [(HostJob::Inspect, 0, 8), (HostJob::Inspect, 7, 8), (HostJob::Inspect, 9, 9), (HostJob::Check, 9, 8)]
+    {
+        let result = Ok(HostFindings { largest_token, ..HostFindings::default() });
+        let outcome = outcome(job, 8, result);
+        let once = recorded(&status("CLAIM"), Some(&outcome), None);
+        assert_eq!((once.last_token, shown(&once)), (expected, format!("[{job:?}]")), "{largest_token}");
+        assert_eq!(recorded(&once, Some(&outcome), None), once, "{largest_token} again");
+    }
 }

@@ -285,6 +285,23 @@ async fn a_host_that_cannot_be_reset_is_quarantined_and_its_machine_goes() {
 }
 
 #[tokio::test]
+async fn a_host_that_is_deleted_and_added_again_is_used_again() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.settle().await;
+    pool.delete_machine("m1").await;
+    pool.settle().await;
+    let token = pool.one("hosts", "h1")["status"]["lastToken"].clone();
+    assert_eq!((pool.state("h1").as_str(), &token), ("Available", &json!(2)));
+    pool.add_again("h1");
+    pool.settle().await;
+    assert_eq!(pool.one("hosts", "h1")["status"]["lastToken"], token, "its host refuses smaller ones");
+    pool.add_machine("m2");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m2, m2 Running Ready on h1");
+}
+
+#[tokio::test]
 async fn a_host_that_is_not_clean_is_not_used_until_it_is_released() {
     let mut pool = ScriptedPool::new(&[]);
     pool.add_dirty_host("h1");

@@ -72,6 +72,12 @@ impl ScriptedPool {
         self.insert_host(name);
     }
 
+    /// The Host is another object of the same name; its host is the same.
+    pub fn add_again(&self, name: &str) {
+        self.api.lock().store.remove("hosts", "", name);
+        self.insert_host(name);
+    }
+
     fn insert_host(&self, name: &str) {
         let host = json!({ "metadata": { "name": name }, "spec": { "address": "192.0.2.1" } });
         self.api.lock().store.insert("hosts", "", host);

@@ -70,16 +70,20 @@ impl Metals {
         });
         let elsewhere = elsewhere.map(|(name, _)| name.clone());
         let metal = self.metals.get_mut(&host).ok_or("no such host")?;
+        // An inspection has no token; that of an earlier claim is not recorded.
+        if worker.job == HostJob::Inspect {
+            if api.now.hosts[&host].last_token == worker.fence.token {
+                let residue = if metal.dirty { vec!["/etc/kubernetes".to_owned()] } else { Vec::new() };
+                api.change_host(&host, |view| view.residue = residue);
+            }
+            record(api, worker, Ok(()), now);
+            return Ok(());
+        }
         if worker.fence.token < metal.fence && defect != Some(Defect::NotFenced) {
             return Ok(());
         }
         metal.fence = metal.fence.max(worker.fence.token);
         let result = match worker.job {
-            HostJob::Inspect => {
-                let residue = if metal.dirty { vec!["/etc/kubernetes".to_owned()] } else { Vec::new() };
-                api.change_host(&host, |view| view.residue = residue);
-                Ok(())
-            }
             HostJob::Check => {
                 let first = api.now.hosts[&host].done.is_empty() && self.orphans.is_empty();
                 let current = api.now.hosts[&host].last_token == worker.fence.token;
@@ -88,7 +92,7 @@ impl Metals {
                 }
                 if metal.dirty { Err("not clean") } else { Ok(()) }
             }
-            HostJob::UpgradePackages | HostJob::PowerOff => Ok(()),
+            HostJob::Inspect | HostJob::UpgradePackages | HostJob::PowerOff => Ok(()),
             HostJob::Deploy => {
                 if metal.kubelet.is_some() && metal.kubelet != worker.fence.machine {
                     return Err(format!("{host} serves two machines"));
