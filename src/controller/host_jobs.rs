@@ -75,14 +75,13 @@ impl JobPerformer for PoolPerformer {
 
     async fn probe(&self, host: &HostObject) -> HostPresence {
         let Some(spec) = host.metadata.name.as_ref().and_then(|name| name.parse().ok()) else {
-            return HostPresence::Silent;
+            return HostPresence::Unknown;
         };
         let spec = match self.spec(&spec, host).await {
             Ok(spec) => spec,
-            // A host that is not tried is not silent.
             Err(fault) => {
                 tracing::warn!("host {spec}: not probed: {}", error_chain(&fault));
-                return HostPresence::Answers;
+                return HostPresence::Unknown;
             }
         };
         let access = self.ports.ports(&spec, None, &Cancel::never()).host;

@@ -144,7 +144,7 @@ impl HostWorkers for PoolWorkers {
         let (shared, host) = (self.shared.clone(), host.clone());
         self.spawn(async move {
             let probed = AssertUnwindSafe(shared.performer.probe(&host)).catch_unwind().await;
-            let presence = probed.unwrap_or(HostPresence::Silent);
+            let presence = probed.unwrap_or(HostPresence::Unknown);
             let mut hosts = shared.hosts();
             hosts.probing.remove(&name);
             hosts.presences.insert(name.clone(), (presence, (shared.clock)()));
@@ -186,7 +186,7 @@ impl Shared {
         let work = AssertUnwindSafe(self.in_turn(&order, cancel, &phases)).catch_unwind();
         let panicked = |_| {
             let message = "the worker panicked, which is a bug of metalform".to_owned();
-            Err(JobError { message, presence: HostPresence::Answers })
+            Err(JobError { message, presence: HostPresence::Unknown })
         };
         let result = tokio::select! {
             result = work => result.unwrap_or_else(panicked),
@@ -233,7 +233,7 @@ impl Shared {
 }
 
 fn interrupted() -> JobError {
-    JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers }
+    JobError { message: "interrupted".to_owned(), presence: HostPresence::Unknown }
 }
 
 #[cfg(test)]

@@ -79,15 +79,13 @@ fn answered(status: &mut HostStatus, presence: HostPresence, at: Timestamp) {
         // It is older than what is recorded.
         return;
     }
-    status.silent_since = match presence {
-        HostPresence::Answers => None,
-        HostPresence::Silent | HostPresence::Off => Some(Time(since.unwrap_or(at))),
-    };
+    let silent_since = Some(Time(since.unwrap_or(at)));
     // A host that is off does not answer: that it still does not changes nothing.
-    status.powered_off = match presence {
-        HostPresence::Answers => false,
-        HostPresence::Silent => status.powered_off,
-        HostPresence::Off => true,
+    (status.silent_since, status.powered_off) = match presence {
+        HostPresence::Answers => (None, false),
+        HostPresence::Silent => (silent_since, status.powered_off),
+        HostPresence::Off => (silent_since, true),
+        HostPresence::Unknown => return,
     };
 }
 

@@ -62,4 +62,6 @@ pub enum HostPresence {
     Silent,
     /// It does not answer, and its power hook reports that it is off.
     Off,
+    /// It was not tried, or what was tried shows neither: what is known of it stays.
+    Unknown,
 }

@@ -462,7 +462,9 @@ async fn a_host_is_entered_with_the_key_of_its_secret_or_not_at_all() {
     let auth = "kubernetes.io/ssh-auth";
     let error = inspect("ssh-privatekey").await.unwrap_err();
     assert!(error.message.contains("cannot get secret/kube-system/ops: not found"), "{error}");
-    assert_eq!(error.presence, HostPresence::Answers, "it was not tried");
+    assert_eq!(error.presence, HostPresence::Unknown, "it was not tried");
+    let probed = rack.performer.probe(&object_with(json!({ "ssh": ssh("ssh-privatekey") }))).await;
+    assert_eq!(probed, HostPresence::Unknown, "it was not tried");
     for (kind, key, expected) in [
         (
             "Opaque",

@@ -135,19 +135,36 @@ impl JobFault {
             Self::Host(error) => return presence(error),
             Self::Effect(error) => error,
             Self::Run(RunError::Effect { source, .. }) => source.as_ref(),
-            _ => return HostPresence::Answers,
+            // What was found on it.
+            Self::Run(RunError::Fault(RunFault::Blocked { .. }))
+            | Self::Identity(_)
+            | Self::Fence(_)
+            | Self::Preflight(_)
+            | Self::NotClean(_) => return HostPresence::Answers,
+            _ => return HostPresence::Unknown,
         };
         match effect {
             EffectError::Host(error) => presence(error),
-            _ => HostPresence::Answers,
+            _ => HostPresence::Unknown,
         }
     }
 }
 
-/// A host that refuses a login, or has another key, answers.
+/// A host that refuses a login, or has another key, answers; one that this machine cannot log in to may not.
 pub(super) fn presence(error: &HostError) -> HostPresence {
-    match error.connection() {
-        Some(TransportError::Unreachable { .. } | TransportError::Lost { .. }) => HostPresence::Silent,
+    match (error, error.connection()) {
+        (_, Some(TransportError::Unreachable { .. } | TransportError::Lost { .. })) => HostPresence::Silent,
+        (
+            _,
+            Some(
+                TransportError::KnownHosts { .. }
+                | TransportError::PassphraseMissing { .. }
+                | TransportError::IdentityUnreadable { .. },
+            ),
+        )
+        | (HostError::TimedOut { .. } | HostError::NotBack { .. } | HostError::Interrupted, _) => {
+            HostPresence::Unknown
+        }
         _ => HostPresence::Answers,
     }
 }
@@ -197,7 +214,16 @@ mod tests {
                 "the host is not clean: package kubelet: is there; link cni0: is there",
                 HostPresence::Answers,
             ),
-            (JobFault::Run(RunError::Interrupted), "interrupted", HostPresence::Answers),
+            (JobFault::Run(RunError::Interrupted), "interrupted", HostPresence::Unknown),
+            (JobFault::Host(HostError::Interrupted), "interrupted", HostPresence::Unknown),
+            (
+                JobFault::Host(
+                    TransportError::IdentityUnreadable { path: "/k".to_owned(), reason: "denied".to_owned() }
+                        .into(),
+                ),
+                "private key /k: denied",
+                HostPresence::Unknown,
+            ),
             (
                 JobFault::Run(RunError::Fault(RunFault::Blocked {
                     phase: "Host reset".to_owned(),

@@ -67,7 +67,7 @@ fn outcomes_are_recorded_once_and_under_their_token() {
 
 #[test]
 fn whether_a_host_answers_is_what_is_known_last() {
-    use HostPresence::{Answers, Off, Silent};
+    use HostPresence::{Answers, Off, Silent, Unknown};
     let silent = "silentSince: '1970-01-01T00:00:40Z'";
     let off = "silentSince: '1970-01-01T00:00:40Z', poweredOff: true";
     for (yaml, job, probe, expected) in [
@@ -81,6 +81,9 @@ fn whether_a_host_answers_is_what_is_known_last() {
         (off, None, Some((Silent, at(60))), "[] silent 40 off"),
         (off, None, Some((Answers, at(60))), "[]"),
         (off, None, None, "[] silent 40 off"),
+        ("", None, Some((Unknown, at(60))), "[]"),
+        (off, None, Some((Unknown, at(60))), "[] silent 40 off"),
+        (off, Some(error(Unknown)), None, "[] silent 40 off"),
         // The job ended at 100.
         ("", Some(error(Silent)), Some((Answers, at(60))), "[] silent 100"),
         ("", Some(error(Silent)), Some((Answers, at(120))), "[]"),
