@@ -1,6 +1,6 @@
 //! Reads what a pass over a Machine or a Host is decided from, and carries out what is no write of one object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::api::Api;
@@ -83,13 +83,18 @@ pub(super) async fn read_host_objects(
     Ok(Some(HostObjects { host: Arc::new(host), machine: machine.map(Arc::new), node: node.map(Arc::new) }))
 }
 
-/// Evicts pods; those whose budget does not allow it now stay.
-pub(super) async fn evict(client: &Client, pods: &BTreeSet<PodName>) -> Result<(), ApiError> {
+/// Evicts pods. Returns those that stay, and why.
+pub(super) async fn evict(
+    client: &Client,
+    pods: &BTreeSet<PodName>,
+) -> Result<BTreeMap<PodName, String>, ApiError> {
+    let mut refused = BTreeMap::new();
     for pod in pods {
-        let evicted = eviction::evict(client, pod).await?;
-        tracing::info!(%pod, evicted, "machines: evict");
+        let refusal = eviction::evict(client, pod).await?;
+        tracing::info!(%pod, evicted = refusal.is_none(), "machines: evict");
+        refused.extend(refusal.map(|refusal| (pod.clone(), refusal.to_string())));
     }
-    Ok(())
+    Ok(refused)
 }
 
 /// Deletes pods of a node.

@@ -112,6 +112,16 @@ async fn step(
         }
         plan = lifecycle::next(&scene, now);
     }
+    if let Some(MachineStep::Evict(pods)) = &plan.step {
+        let refused = evict(context.client, pods).await?;
+        if refused.len() == pods.len() {
+            // Though the dry run allowed it. Else the same step would follow at once, and for ever.
+            for pod in scene.pods.iter_mut().flatten() {
+                pod.blocked = refused.get(&pod.name).cloned().or(pod.blocked.take());
+            }
+            plan = lifecycle::next(&scene, now);
+        }
+    }
     let again = beyond_writes(context, &scene, &plan).await?;
     let writes = life_writes::decide(objects, &scene, &plan, now);
     finish(context, objects, LifeWrites { again: writes.again || again, ..writes }, Some(&plan), now).await
@@ -136,10 +146,8 @@ async fn beyond_writes(
     match &plan.step {
         Some(MachineStep::Cancel(_)) => context.workers.cancel(host),
         Some(MachineStep::LinkNode) => revoke_tokens(context.client, host).await?,
-        Some(MachineStep::Evict(pods)) => {
-            evict(context.client, pods).await?;
-            return Ok(true);
-        }
+        // Some have left.
+        Some(MachineStep::Evict(_)) => return Ok(true),
         Some(MachineStep::DeletePods(pods)) => {
             delete_pods(context.client, pods, host).await?;
             return Ok(true);

@@ -32,8 +32,14 @@ impl ClusterSite {
     pub(super) async fn evict_pods(&self, pods: &BTreeSet<PodName>) -> Result<Returned, EffectError> {
         let client = self.client().await?;
         let evicted = join_all(pods.iter().map(|pod| eviction::evict(&client, pod))).await;
-        let evicted = evicted.into_iter().collect::<Result<Vec<bool>, ApiError>>()?;
-        let changed = evicted.into_iter().filter(|evicted| *evicted).count();
+        let mut changed = 0;
+        for (pod, refusal) in pods.iter().zip(evicted) {
+            match refusal?.map(|refusal| refusal.into_error(pod)) {
+                None => changed += 1,
+                Some(None) => {}
+                Some(Some(error)) => return Err(error.into()),
+            }
+        }
         Ok(Returned { changed, observed: Vec::new() })
     }
 

@@ -29,8 +29,12 @@ use self::reviews::Reviews;
 use self::rules::{Fate, Rules};
 use self::store::{PatchType, Refused, Store, invalid};
 
-/// Annotation of a pod whose budget forbids its eviction.
+/// Annotation of a pod that may not be evicted: by its budget, or as [`TWO_BUDGETS`] or an HTTP status.
 pub const BUDGET: &str = "budget";
+/// Two budgets forbid it: a failure that is sent with the status of a success.
+pub const TWO_BUDGETS: &str = "two";
+/// Refused with 500, but allowed in a dry run.
+pub const NOT_IN_EARNEST: &str = "not in earnest";
 
 /// What happens by itself before each request is answered; an error is why no API server answers.
 pub type Passing = Box<dyn FnMut(&mut Store) -> Result<(), String> + Send>;
@@ -166,9 +170,27 @@ impl Store {
                 }))
             }
             "create" if address.subresource.as_deref() == Some("eviction") => {
-                if !self.read(address)?["metadata"]["annotations"][BUDGET].is_null() {
-                    let message = "its budget forbids it".to_owned();
-                    return Err(Refused { code: 429, reason: "TooManyRequests", message });
+                match self.read(address)?["metadata"]["annotations"][BUDGET].as_str() {
+                    None => {}
+                    Some(NOT_IN_EARNEST) if dry => {}
+                    Some(TWO_BUDGETS) => {
+                        let message = "two budgets forbid it";
+                        return Ok(
+                            json!({ "kind": "Status", "status": "Failure", "message": message, "code": 500 }),
+                        );
+                    }
+                    Some(NOT_IN_EARNEST) => {
+                        let message = "a webhook forbids it".to_owned();
+                        return Err(Refused { code: 500, reason: "InternalError", message });
+                    }
+                    Some("403") => {
+                        let message = "a webhook forbids it".to_owned();
+                        return Err(Refused { code: 403, reason: "Forbidden", message });
+                    }
+                    Some(_) => {
+                        let message = "its budget forbids it".to_owned();
+                        return Err(Refused { code: 429, reason: "TooManyRequests", message });
+                    }
                 }
                 self.delete(&Address { subresource: None, ..address.clone() }, &Value::Null, dry)?;
                 Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success" }))

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use self::pool::{Cut, ScriptedPool};
 use crate::api::rules::Fate;
+use crate::api::{BUDGET, NOT_IN_EARNEST, TWO_BUDGETS};
 
 /// More writes than the longest life has.
 const MOST_WRITES: usize = 40;
@@ -142,6 +143,39 @@ async fn events_tell_a_whole_life() {
     ");
     pool.advance(600).await;
     assert_eq!(pool.events, [""; 0], "nothing has changed");
+}
+
+#[tokio::test]
+async fn whatever_refuses_an_eviction_ends_with_the_drain_timeout_and_keeps_no_other_pod() {
+    for (refusal, message) in [
+        (TWO_BUDGETS, "a/web: two budgets forbid it"),
+        ("403", "a/web: a webhook forbids it"),
+        (NOT_IN_EARNEST, "a/web: a webhook forbids it"),
+    ] {
+        let mut pool = ScriptedPool::new(&["h1"]);
+        pool.add_machine("m1");
+        pool.settle().await;
+        pool.add_pod("web", "h1", false);
+        pool.add_pod("free", "h1", false);
+        pool.change("pods", "a", "web", |pod| pod["metadata"]["annotations"] = json!({ BUDGET: refusal }));
+        pool.delete_machine("m1").await;
+        for _ in 0..8 {
+            pool.step().await;
+        }
+        assert_eq!(pool.all("pods").len(), 1, "{refusal}");
+        let drained = pool.condition("m1", "Drained");
+        assert!(drained["message"].as_str().unwrap().contains(message), "{refusal}: {drained}");
+        assert!(!pool.round().await.contains(&NextPass::Now), "{refusal}");
+        // The deletion of the pod is announced after the first pause, and due after the second.
+        for _ in 0..2 {
+            pool.now += SignedDuration::from_hours(24);
+            for _ in 0..4 {
+                pool.step().await;
+            }
+        }
+        pool.settle().await;
+        assert_eq!(pool.shown(), "h1 Available -", "{refusal}");
+    }
 }
 
 #[tokio::test]
