@@ -126,7 +126,12 @@ impl ClusterPasses {
     /// now on gives to another Machine.
     fn machine(&self, rules: &Arc<LifeRules>, uid: &str) -> Option<(MachineObjects, bool)> {
         let mut known = lock(&self.pool);
-        let objects = self.renewed(&mut known, rules).machine(uid)?;
+        let mut objects = self.renewed(&mut known, rules).machine(uid)?;
+        if objects.machine.metadata.deletion_timestamp.is_some() {
+            let deployment = self.caches.deployment_of(&objects.machine);
+            // One that is no duration is refused by the API server.
+            objects.drain_timeout = deployment.and_then(|one| one.spec.node_drain_timeout().ok().flatten());
+        }
         let noted = objects.machine.status.as_ref().is_some_and(|status| status.host.is_some());
         let chose = match &objects.choice {
             Some(HostChoice::Host(host)) if !noted => lock(&self.chosen).choose(uid, host, (self.clock)()),

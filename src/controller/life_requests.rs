@@ -26,7 +26,7 @@ pub(super) async fn read_machine(client: &Client, observed: &Machine) -> Result<
 
 /// The Host that it has noted, which is the only one that it may have claimed; its Node; and, where a cache shows no other
 /// node for its pods, all Nodes. The Host is read after the Machine, and the Node last. The choice of a Machine that has
-/// noted no Host is the cached one.
+/// noted no Host is the cached one, and so is what its MachineDeployment defines.
 pub(super) async fn read_machine_objects(
     client: &Client,
     machine: Machine,
@@ -59,6 +59,7 @@ pub(super) async fn read_machine_objects(
         node: node.map(Arc::new),
         choice,
         elsewhere,
+        drain_timeout: cached.drain_timeout,
     })
 }
 

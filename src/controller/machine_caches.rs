@@ -95,6 +95,12 @@ impl MachineCaches {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The MachineDeployment whose MachineSet controls a Machine.
+    pub fn deployment_of(&self, machine: &Machine) -> Option<Arc<MachineDeployment>> {
+        let set = controller(&self.sets, machine)?;
+        controller(&self.deployments, &*set)
+    }
+
     /// The passes that a change makes due, as [`WakeView::woken_by`].
     pub fn woken_by(&self, change: &ObjectChange) -> Vec<PassKey> {
         let host = match change {
@@ -126,6 +132,15 @@ impl MachineCaches {
         }
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn controller<K>(owners: &Store<K>, object: &impl ResourceExt) -> Option<Arc<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let reference = object.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+    let owner = owners.get(&ObjectRef::new(&reference.name).within(&object.namespace()?))?;
+    (owner.meta().uid.as_ref() == Some(&reference.uid)).then_some(owner)
 }
 
 /// `forget` removes from an object what is read by nothing here.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::api::drain_timeout::DrainTimeoutError;
+use super::api::drain_timeout::{DrainTimeout, DrainTimeoutError};
 use super::api::host::HostObject;
 use super::api::machine::{Machine, MachineSpec};
 use super::api::provider_id::ProviderId;
@@ -42,6 +42,8 @@ pub struct MachineObjects {
     pub choice: Option<HostChoice>,
     /// Another node can run its pods.
     pub elsewhere: bool,
+    /// `spec.nodeDrainTimeout` of its MachineDeployment.
+    pub drain_timeout: Option<DrainTimeout>,
 }
 
 /// A Machine can never become a node.
@@ -68,7 +70,8 @@ pub fn scene(
     pods: Option<Vec<DrainPod>>,
     rules: &LifeRules,
 ) -> Result<MachineScene, MachineSpecError> {
-    let machine = view(&objects.machine)?;
+    let mut machine = view(&objects.machine)?;
+    machine.drain_timeout = machine.drain_timeout.or(objects.drain_timeout);
     let kubelet = objects.machine.spec.versions.kubelet().unwrap_or_default();
     Ok(MachineScene {
         skew: if machine.deleting_since.is_some() { None } else { rules.skew(kubelet) },

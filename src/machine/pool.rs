@@ -90,7 +90,7 @@ impl Pool {
         Some(&self.hosts.get(place)?.object)
     }
 
-    /// What a pass over a Machine needs.
+    /// What a pass over a Machine needs, without what its owners define.
     pub fn machine(&self, uid: &str) -> Option<MachineObjects> {
         let machine = self.machines.get(uid)?;
         let noted = machine.status.as_ref().and_then(|status| status.host.as_ref());
@@ -105,6 +105,7 @@ impl Pool {
             node: node.cloned(),
             choice: self.choices.get(uid).cloned(),
             elsewhere: other_node || other_machine,
+            drain_timeout: None,
         })
     }
 

@@ -22,8 +22,8 @@ use metalform::machine::job_outcome::{HostFindings, HostPresence, JobError};
 use metalform::model::facts::Facts;
 use serde_json::{Value, json};
 
-use crate::api::ScriptedApi;
 use crate::api::rules::Fate;
+use crate::api::{BUDGET, ScriptedApi};
 use crate::scripts::{begin_clock, now};
 
 pub const NAMESPACE: &str = "kube-system";
@@ -209,6 +209,44 @@ async fn a_deployment_becomes_nodes_and_returns_its_hosts() {
     assert!(api.lock().store.all("nodes").is_empty());
     let resets = performer.log.lock().unwrap().iter().filter(|line| line.contains("reset of")).count();
     assert_eq!(resets, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_drain_timeout_of_a_deployment_holds_for_machines_that_exist_and_replaces_none() {
+    let api = cluster(1);
+    let performer = Arc::new(Performer::new(&api, "a"));
+    until(&api, &performer, || phases(&api) == ["Running"]).await;
+    let (machine, host) = {
+        let machine = api.lock().store.all("machines")[0].clone();
+        (text(&machine["metadata"]["name"]), text(&machine["status"]["host"]))
+    };
+    let change = |change: Value| {
+        api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |nodes| {
+            nodes["spec"].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        });
+    };
+    change(json!({ "nodeDrainTimeout": "1m" }));
+    let later = tokio::time::Instant::now() + Duration::from_secs(60);
+    until(&api, &performer, || tokio::time::Instant::now() > later).await;
+    assert_eq!(text(&api.lock().store.all("machines")[0]["metadata"]["name"]), machine);
+    assert_eq!(api.lock().store.all("machinesets").len(), 1);
+
+    let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
+    let other = json!({ "metadata": { "name": "other" }, "status": ready });
+    let pod = json!({
+        "metadata": { "name": "web", "annotations": { BUDGET: "1" } },
+        "spec": { "nodeName": host, "containers": [] }, "status": { "phase": "Running" },
+    });
+    api.lock().store.insert("nodes", "", other);
+    api.lock().store.insert("pods", "a", pod);
+    change(json!({ "replicas": 0 }));
+    let is_deleted = || !api.lock().store.all("machines")[0]["metadata"]["deletionTimestamp"].is_null();
+    until(&api, &performer, is_deleted).await;
+    // Of the clock of this test.
+    api.lock().store.change("machines", NAMESPACE, &machine, |machine| {
+        machine["metadata"]["deletionTimestamp"] = json!(now().to_string());
+    });
+    until(&api, &performer, || phases(&api).is_empty()).await;
 }
 
 /// Events about an object, in order: reason and message.

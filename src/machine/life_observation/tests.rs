@@ -86,6 +86,30 @@ fn a_machine_is_what_its_object_contains() {
 }
 
 #[test]
+fn the_drain_timeout_is_that_of_the_machine_or_else_of_its_deployment() {
+    let minutes = |minutes: u64| Some(DrainTimeout::After(std::time::Duration::from_secs(minutes * 60)));
+    for (own, of_deployment, expected) in [
+        (json!("30m"), minutes(5), minutes(30)),
+        (json!("0"), minutes(5), Some(DrainTimeout::Never)),
+        (Value::Null, minutes(5), minutes(5)),
+        (Value::Null, Some(DrainTimeout::Never), Some(DrainTimeout::Never)),
+        (Value::Null, None, None),
+    ] {
+        let machine = machine(json!({ "spec": { "nodeDrainTimeout": own } }));
+        let objects = MachineObjects {
+            machine: Arc::new(machine),
+            host: None,
+            node: None,
+            choice: None,
+            elsewhere: true,
+            drain_timeout: of_deployment,
+        };
+        let found = scene(&objects, HostWork::Idle, None, &LifeRules::DEFAULT).unwrap();
+        assert_eq!(found.machine.drain_timeout, expected, "{own} {of_deployment:?}");
+    }
+}
+
+#[test]
 fn both_finalizers_are_required_and_one_is_enough_to_be_removed() {
     for (finalizers, deleting, expected) in [
         (json!([HOST_RELEASED_FINALIZER, NODE_DELETED_FINALIZER]), false, true),

@@ -71,6 +71,7 @@ fn objects(machine: Value, host: Value, node: Value) -> MachineObjects {
         node: node.map(|node| Arc::new(serde_json::from_value(node).unwrap())),
         choice: None,
         elsewhere: true,
+        drain_timeout: None,
     }
 }
 

@@ -40,7 +40,7 @@ pub struct MachineView {
     pub deletion_announced: Option<Timestamp>,
     /// `distUpgradeOnBoot`.
     pub upgrades_packages: bool,
-    /// `spec.nodeDrainTimeout`.
+    /// `spec.nodeDrainTimeout`, or else that of its MachineDeployment.
     pub drain_timeout: Option<DrainTimeout>,
     /// Of its Node.
     pub settings: NodeSettings,

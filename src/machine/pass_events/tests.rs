@@ -142,7 +142,7 @@ fn machine(conditions: &Value) -> MachineObjects {
         "status": { "conditions": conditions },
     });
     let machine = Arc::new(serde_json::from_value(machine).unwrap());
-    MachineObjects { machine, host: None, node: None, choice: None, elsewhere: true }
+    MachineObjects { machine, host: None, node: None, choice: None, elsewhere: true, drain_timeout: None }
 }
 
 fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
