@@ -176,9 +176,15 @@ pub(super) fn requirement(config: &ProviderConfig) -> HostRequirement {
     }
 }
 
-/// A Machine that has yet to claim a host; `None` for one that is being deleted, or can never become a node.
+/// A Machine that has yet to claim a host; `None` for one that is being deleted, can never become a node, or has had a
+/// host, of which its provider ID is for ever.
 pub(super) fn waiting(machine: &Machine) -> Option<WaitingMachine> {
-    let config = checked(machine).ok().filter(|_| machine.metadata.deletion_timestamp.is_none())?;
+    let joined = machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+    let had_host = joined || machine.spec.provider_id.as_ref().is_some_and(|id| !id.is_empty());
+    if had_host || machine.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let config = checked(machine).ok()?;
     let noted = machine.status.as_ref().and_then(|status| status.host.as_ref());
     Some(WaitingMachine {
         uid: machine.uid()?,

@@ -2,7 +2,7 @@
 //!
 //! # Guarantees
 //! - A Machine never has two hosts: it notes one, claims that one, and notes another only when an API server has
-//!   confirmed that the first is not its own.
+//!   confirmed that the first is not its own, and never after its provider ID is set.
 //! - Both finalizers are set before a host is noted, and removed when no host is its own, or the host is given up
 //!   ([`HostView::is_given_up`]) and no Node is left whose kubelet is known to be stopped.
 //! - A Node is linked by its provider ID, letter by letter; never by name alone, or by address.

@@ -182,8 +182,13 @@ fn a_waiting_machine_requires_what_its_provider_block_contains() {
     let HostRequirement { selector, failure_domain, distribution, architecture } = found.requirement;
     assert_eq!((selector.to_string().as_str(), failure_domain.as_deref()), ("size=big", Some("rack-1")));
     assert_eq!((distribution.map(|one| one.to_string()).as_deref(), architecture), (Some("debian"), None));
-    let deleting = json!({ "metadata": { "deletionTimestamp": "1970-01-01T00:00:30Z" } });
-    assert_eq!(waiting(&machine(deleting)), None);
+    for waits_for_none in [
+        json!({ "metadata": { "deletionTimestamp": "1970-01-01T00:00:30Z" } }),
+        json!({ "spec": { "providerID": "metalform://h1/u-1" } }),
+        json!({ "status": { "host": "h1", "nodeRef": { "name": "h1" } } }),
+    ] {
+        assert_eq!(waiting(&machine(waits_for_none.clone())), None, "{waits_for_none}");
+    }
 }
 
 #[test]

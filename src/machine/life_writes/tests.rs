@@ -86,6 +86,11 @@ fn claimed(state: &str, done: &[&str]) -> Value {
     } })
 }
 
+/// Before a claim.
+fn chosen() -> Value {
+    json!({ "status": { "host": "h1" } })
+}
+
 fn noted() -> Value {
     json!({ "status": { "host": "h1" }, "spec": { "providerID": "metalform://h1/u-1" } })
 }
@@ -148,7 +153,7 @@ fn every_step_is_one_write_of_a_version() {
         (
             MachineObjects {
                 choice: Some(HostChoice::NotedUnavailable("h1".parse().unwrap())),
-                ..objects(noted(), none(), none())
+                ..objects(chosen(), none(), none())
             },
             "patch status of machine/m1",
             "/status/host",
@@ -157,7 +162,7 @@ fn every_step_is_one_write_of_a_version() {
         (
             MachineObjects {
                 choice: Some(HostChoice::Host("h1".parse().unwrap())),
-                ..objects(noted(), free, none())
+                ..objects(chosen(), free, none())
             },
             "patch status of host/h1",
             "/status/claim",

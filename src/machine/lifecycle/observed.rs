@@ -46,6 +46,14 @@ pub struct MachineView {
     pub settings: NodeSettings,
 }
 
+impl MachineView {
+    /// The host of its provider ID, which is set once: it becomes a node on no other.
+    pub(super) fn bound_to(&self) -> Option<HostName> {
+        let id: ProviderId = self.provider_id.as_deref()?.parse().ok()?;
+        Some(id.host)
+    }
+}
+
 /// The limits of a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LifecycleLimits {

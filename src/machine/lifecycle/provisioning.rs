@@ -21,12 +21,24 @@ pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
         let plan = plan.set(Kind::HostClaimed, false, MachineReason::NoHost);
         return plan.step(MachineStep::AddFinalizers);
     }
-    let Some((host, since)) = claimed(scene) else { return waiting(scene, plan) };
+    let bound_to = scene.machine.bound_to();
+    let Some((host, since)) = claimed(scene) else {
+        let joined_on = || scene.machine.noted.clone().filter(|_| scene.machine.joined);
+        return match bound_to.or_else(joined_on) {
+            Some(host) => {
+                let reason = MachineReason::HostLost(host);
+                lost(plan.set(Kind::HostClaimed, false, reason.clone()), reason)
+            }
+            None => waiting(scene, plan),
+        };
+    };
     let plan = plan.set(Kind::Ready, false, MachineReason::NotDeployed);
     let plan = plan.set(Kind::HostClaimed, true, MachineReason::Claimed(host.name.clone()));
+    if let Some(other) = bound_to.filter(|bound| *bound != host.name) {
+        return lost(plan, MachineReason::HostLost(other));
+    }
     if host.loses_its_machine() {
-        let lost = MachineReason::HostLost(host.name.clone());
-        return MachineLifePlan { lost: true, ..plan.set(Kind::Ready, false, lost) };
+        return lost(plan, MachineReason::HostLost(host.name.clone()));
     }
     let machine = &scene.machine;
     let attempt =
@@ -39,7 +51,11 @@ pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
     deploying(scene, host, plan, now)
 }
 
-/// No host is its own.
+fn lost(plan: MachineLifePlan, reason: MachineReason) -> MachineLifePlan {
+    MachineLifePlan { lost: true, ..plan.set(Kind::Ready, false, reason) }
+}
+
+/// No host is its own, and none was.
 fn waiting(scene: &MachineScene, plan: MachineLifePlan) -> MachineLifePlan {
     let kind = Kind::HostClaimed;
     if scene.machine.noted.is_none()

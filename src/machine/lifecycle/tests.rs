@@ -58,7 +58,10 @@ impl<'a> Words<'a> {
             finalizers: !self.has("bare"),
             owned: !self.has("standalone"),
             noted: self.value("noted").map(name),
-            provider_id: self.has("id").then(|| "metalform://h1/u-1".to_owned()),
+            provider_id: self
+                .value("id")
+                .or(self.has("id").then_some("h1"))
+                .map(|host| format!("metalform://{host}/u-1")),
             joined: self.has("joined"),
             unlinked_since: self.ago("unlinked"),
             drained: self.has("drained"),
@@ -225,6 +228,13 @@ fn a_machine_notes_one_host_and_claims_that_one() {
             ("noted=h2 choice=h1 free=Available", "forget h2; HostNotAvailable"),
             // Its claim is found again whatever it has noted.
             ("claim=Claimed choice=h2", "preflight check 7; Claimed; in 7140 s"),
+            // Its Host is gone. Its provider ID is that of this host for ever.
+            ("noted=h1 choice=not-h1 joined id", "-; HostLost; lost"),
+            ("noted=h1 choice=h2 joined id", "-; HostLost; lost"),
+            ("noted=h1 choice=not-h1 id", "-; HostLost; lost"),
+            ("choice=h2 id", "-; HostLost; lost"),
+            ("noted=h1 other=InUse joined", "-; HostLost; lost"),
+            ("noted=h1 claim=Claimed joined id=h0", "-; Claimed; lost"),
         ],
     );
 }

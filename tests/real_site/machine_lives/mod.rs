@@ -195,6 +195,30 @@ async fn one_of_two_machines_gets_the_only_host_and_the_other_waits() {
 }
 
 #[tokio::test]
+async fn a_machine_whose_host_vanishes_takes_no_other_and_is_replaced() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.add_machine("m1");
+    pool.settle().await;
+    let owner = json!([{
+        "apiVersion": "cluster.k8s.io/v1alpha1", "kind": "MachineSet", "name": "s", "uid": "s-1", "controller": true,
+    }]);
+    pool.change("machines", "a", "m1", |machine| machine["metadata"]["ownerReferences"] = owner);
+    pool.add_host("h2");
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h1 InUse m1, h2 Available -, m1 Running Ready on h1");
+    // Its finalizer is removed by hand.
+    pool.api.lock().store.remove("hosts", "", "h1");
+    pool.events.clear();
+    pool.settle().await;
+    assert_eq!(pool.shown(), "h2 Available -");
+    assert!(
+        pool.events[0].ends_with("Warning HostLost: host h1 is off, lost or deleted"),
+        "{:?}",
+        pool.events
+    );
+}
+
+#[tokio::test]
 async fn two_machines_that_have_noted_one_host_do_not_share_it() {
     let mut pool = ScriptedPool::new(&["h1"]);
     pool.settle().await;
