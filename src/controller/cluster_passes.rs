@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, ObjectReference};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource, ResourceExt};
@@ -27,6 +27,7 @@ use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::host_choice::HostChoice;
 use crate::machine::life_observation::MachineObjects;
 use crate::machine::life_rules::LifeRules;
+use crate::machine::lifecycle::VERSIONS_KNOWN;
 use crate::machine::machine_observation::node_name;
 use crate::machine::object_event::ObjectEvent;
 use crate::machine::pass_events;
@@ -34,9 +35,6 @@ use crate::machine::pool::Pool;
 use crate::machine::rollout_decision::RolloutObjects;
 use crate::machine::set_decision::SetObjects;
 use crate::model::error_chain::error_chain;
-
-/// The versions of the API servers are read again after this time.
-const VERSIONS: SignedDuration = SignedDuration::from_mins(5);
 
 /// What passes need besides the cluster.
 #[derive(Debug, Clone)]
@@ -87,7 +85,7 @@ impl ClusterPasses {
     async fn rules(&self) -> Result<Arc<LifeRules>, MachinePassError> {
         let now = (self.clock)();
         let since = *lock(&self.rules_since);
-        if since.is_none_or(|since| now.duration_since(since) >= VERSIONS) {
+        if since.is_none_or(|since| now.duration_since(since) >= VERSIONS_KNOWN) {
             let version = self.client.apiserver_version().await;
             let version = version.map_err(|error| ApiError::new("get", "version", error))?;
             let servers = version.git_version.parse().into_iter().collect();

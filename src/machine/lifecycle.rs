@@ -29,7 +29,7 @@ mod step;
 pub use self::conditions::{MachineCondition, MachineConditionKind, phase};
 pub use self::machine_node::MachineNode;
 pub use self::node_settings::{NodeSettings, NodeSettingsChange};
-pub use self::observed::{LifecycleLimits, MachineScene, MachineView};
+pub use self::observed::{LifecycleLimits, MachineScene, MachineView, VERSIONS_KNOWN};
 pub use self::reason::MachineReason;
 pub use self::step::{MachineLifePlan, MachineStep};
 

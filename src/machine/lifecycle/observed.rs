@@ -15,6 +15,9 @@ use crate::machine::join_deadline::JOIN_TIMEOUT;
 use crate::model::name::HostName;
 use crate::model::skew::SkewError;
 
+/// How long the versions of the API servers count as known: the skew of a Machine may be another one after it.
+pub const VERSIONS_KNOWN: SignedDuration = SignedDuration::from_mins(5);
+
 /// A Machine, as far as its life depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineView {

@@ -6,7 +6,7 @@ use super::claimed;
 use super::conditions::MachineConditionKind as Kind;
 use super::job::run;
 use super::joining;
-use super::observed::MachineScene;
+use super::observed::{MachineScene, VERSIONS_KNOWN};
 use super::reason::MachineReason;
 use super::step::{MachineLifePlan, MachineStep};
 use crate::machine::api::machine_status::MachineError;
@@ -14,6 +14,7 @@ use crate::machine::host_choice::HostChoice;
 use crate::machine::host_job::{HostJob, HostWork};
 use crate::machine::host_state::HostView;
 use crate::machine::join_deadline::{JoinAttempt, JoinVerdict, judge};
+use crate::model::skew::SkewError;
 
 pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
     let plan = MachineLifePlan::default().set(Kind::Ready, false, MachineReason::NoHost);
@@ -29,7 +30,7 @@ pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
                 let reason = MachineReason::HostLost(host);
                 lost(plan.set(Kind::HostClaimed, false, reason.clone()), reason)
             }
-            None => waiting(scene, plan),
+            None => waiting(scene, plan, now),
         };
     };
     let plan = plan.set(Kind::Ready, false, MachineReason::NotDeployed);
@@ -56,12 +57,12 @@ fn lost(plan: MachineLifePlan, reason: MachineReason) -> MachineLifePlan {
 }
 
 /// No host is its own, and none was.
-fn waiting(scene: &MachineScene, plan: MachineLifePlan) -> MachineLifePlan {
+fn waiting(scene: &MachineScene, plan: MachineLifePlan, now: Timestamp) -> MachineLifePlan {
     let kind = Kind::HostClaimed;
     if scene.machine.noted.is_none()
         && let Some(error) = &scene.skew
     {
-        return plan.set(kind, false, MachineReason::VersionSkew(error.clone()));
+        return skewed(plan, kind, error, now);
     }
     match (&scene.choice, &scene.machine.noted) {
         (None, _) => plan.set(kind, false, MachineReason::NoHost),
@@ -81,6 +82,12 @@ fn waiting(scene: &MachineScene, plan: MachineLifePlan) -> MachineLifePlan {
             plan.set(kind, false, MachineReason::HostNotAvailable(name.clone()))
         }
     }
+}
+
+/// No object changes when an API server is upgraded.
+fn skewed(plan: MachineLifePlan, kind: Kind, error: &SkewError, now: Timestamp) -> MachineLifePlan {
+    let known_until = now.checked_add(VERSIONS_KNOWN).unwrap_or(Timestamp::MAX);
+    plan.set(kind, false, MachineReason::VersionSkew(error.clone())).wake_at(known_until)
 }
 
 fn claiming(scene: &MachineScene, plan: MachineLifePlan) -> MachineLifePlan {
@@ -119,7 +126,7 @@ fn deploying(
     }
     let Some((job, kind)) = present else { return joining::plan(scene, host, plan, now) };
     if let Some(error) = &scene.skew {
-        return plan.set(kind, false, MachineReason::VersionSkew(error.clone()));
+        return skewed(plan, kind, error, now);
     }
     let plan = run(scene, host, plan, (job, kind), now);
     let runs = plan.step.is_none() && matches!(scene.work, HostWork::Running { .. });

@@ -216,7 +216,7 @@ fn a_machine_notes_one_host_and_claims_that_one() {
             ("", "-; NoHost"),
             ("choice=none", "-; NoHostAvailable"),
             ("choice=h1", "note h1; Claiming"),
-            ("choice=h1 skewed", "-; VersionSkew"),
+            ("choice=h1 skewed", "-; VersionSkew; in 300 s"),
             ("noted=h1 choice=h1 free=Available", "claim h1 of 42 with 8; Claiming"),
             // A version that changed meanwhile does not let go of what is noted.
             ("noted=h1 choice=h1 free=Available skewed", "claim h1 of 42 with 8; Claiming"),
@@ -253,7 +253,7 @@ fn jobs_run_one_after_the_other_under_the_token_of_the_claim() {
             ("noted=h1 claim=Claimed runs=reset@7", "cancel reset; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed failed=check:1:5", "-; Pending; in 10 s"),
             ("noted=h1 claim=Claimed failed=check:1:15", "preflight check 7; Pending; in 7140 s"),
-            ("noted=h1 claim=Claimed skewed", "-; Pending; in 7140 s"),
+            ("noted=h1 claim=Claimed skewed", "-; Pending; in 300 s"),
             ("noted=h1 claim=Claimed done=check", "deployment 7; Pending; in 7140 s"),
             ("noted=h1 claim=Claimed done=check upgrades", "upgrade of packages 7; Pending; in 7140 s"),
             ("noted=h1 claim=Provisioning done=check,upgrade upgrades", "deployment 7; Pending; in 7140 s"),
