@@ -60,7 +60,8 @@ impl MachineControllerArgs {
         let server = self.metrics_server(&workspace.layout, source).await?;
         notify::ready();
         let max_pods = workspace.configuration.kubernetes.max_pods;
-        let settings = ControllerSettings { provisionings: self.provisionings, max_pods };
+        let bundles = workspace.bundles.versions().into_iter().map(str::to_owned).collect();
+        let settings = ControllerSettings { provisionings: self.provisionings, max_pods, bundles };
         let outputs = ControllerOutputs { metrics, client };
         let controllers = machine_controller::run(workspace, settings, &outputs, &invocation.cancel);
         let ended = match server {

@@ -41,6 +41,8 @@ use crate::model::error_chain::error_chain;
 pub struct PassSettings {
     /// The most pods of a Node.
     pub max_pods: u32,
+    /// Versions of Kubernetes in the bundles, that of the first one first.
+    pub bundles: Vec<String>,
     /// Receives what reports the passes, as far as it has room.
     pub events: Sender<ObjectEvent>,
     /// Counts the passes.
@@ -89,7 +91,7 @@ impl ClusterPasses {
             let version = self.client.apiserver_version().await;
             let version = version.map_err(|error| ApiError::new("get", "version", error))?;
             let servers = version.git_version.parse().into_iter().collect();
-            let present = LifeRules { servers, ..LifeRules::DEFAULT };
+            let present = LifeRules { servers, bundles: self.settings.bundles.clone(), ..LifeRules::DEFAULT };
             let mut rules = lock(&self.rules);
             if **rules != present {
                 *rules = Arc::new(present);

@@ -24,6 +24,7 @@ use crate::machine::host_record::recorded;
 use crate::machine::host_state::{self, HostLifePlan, HostScene, HostStep};
 use crate::machine::job_order::JobOrder;
 use crate::machine::job_outcome::{HostPresence, JobOutcome};
+use crate::machine::job_queue::{self, JobTurn};
 use crate::machine::object_write::MachineWrite;
 use crate::machine::pass_events;
 use crate::machine::probe::next_probe;
@@ -35,6 +36,7 @@ struct Found {
     outcome: Option<JobOutcome>,
     presence: Option<(HostPresence, Timestamp)>,
     work: HostWork,
+    turn: Option<JobTurn>,
 }
 
 /// What is decided on one version of the objects.
@@ -89,16 +91,18 @@ impl Found {
         let presence = context.workers.presence(&host);
         // What is recorded with this pass no longer runs.
         let work = if outcome.is_some() { HostWork::Idle } else { work };
-        Some(Self { host, outcome, presence, work })
+        let turn = context.workers.turn(&host);
+        Some(Self { host, outcome, presence, work, turn })
     }
 
-    fn status(&self, objects: &HostObjects) -> HostStatus {
+    fn status(&self, objects: &HostObjects, now: Timestamp) -> HostStatus {
         let status = objects.host.status.clone().unwrap_or_default();
-        recorded(&status, self.outcome.as_ref(), self.presence)
+        let job_queue = job_queue::recorded(&status, self.turn, now);
+        HostStatus { job_queue, ..recorded(&status, self.outcome.as_ref(), self.presence) }
     }
 
     fn decide(&self, context: LifeContext<'_>, objects: &HostObjects, now: Timestamp) -> Option<Decided> {
-        let status = self.status(objects);
+        let status = self.status(objects, now);
         let scene = scene(objects, &status, self.work.clone(), context.rules.failed_joins)?;
         let plan = host_state::next(&scene, now);
         let mut writes = host_life_writes::decide(objects, &status, &plan, now);

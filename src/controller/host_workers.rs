@@ -8,6 +8,7 @@ use crate::machine::api::host::HostObject;
 use crate::machine::host_job::HostWork;
 use crate::machine::job_order::JobOrder;
 use crate::machine::job_outcome::{HostPresence, JobOutcome};
+use crate::machine::job_queue::JobTurn;
 use crate::model::name::HostName;
 
 /// Starts and interrupts jobs, and keeps their outcomes until they are recorded. No method waits.
@@ -16,7 +17,8 @@ use crate::model::name::HostName;
 /// - At most one job a host.
 /// - A job whose outcome is not recorded is [`HostWork::Running`]: no other one begins before the Host shows what
 ///   became of it.
-/// - A job that panics or is interrupted has an outcome, which is a failure.
+/// - A job that panics or is interrupted has an outcome, which is a failure; one that is interrupted before its turn
+///   has none.
 /// - Where [`HostWorkers::outcome`] returns an outcome, [`HostWorkers::presence`] is at least as new.
 pub trait HostWorkers: Send + Sync {
     /// What is done on a host.
@@ -25,6 +27,9 @@ pub trait HostWorkers: Send + Sync {
     /// Starts a job in the background, unless one runs on that host or its outcome is not recorded. Where the number of
     /// jobs is limited, one that waits for its turn is [`HostWork::Running`] too.
     fn begin(&self, order: JobOrder);
+
+    /// Whether the job on a host waits for its turn or has it, and since when.
+    fn turn(&self, host: &HostName) -> Option<JobTurn>;
 
     /// Interrupts the job on a host. It runs until it has ended on the host too.
     fn cancel(&self, host: &HostName);

@@ -33,12 +33,15 @@ use crate::workspace::file_version::FileVersion;
 const PASSES: NonZeroUsize = NonZeroUsize::new(16).expect("16 is not zero");
 
 /// How the controllers run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerSettings {
     /// Hosts that are provisioned at the same time.
     pub provisionings: NonZeroUsize,
     /// Pods that a Node has at most.
     pub max_pods: u32,
+    /// Versions of Kubernetes in the bundles, that of the first one first. Another one has to be known before a Machine
+    /// gets a host for it: the unit restarts the process where the bundles change.
+    pub bundles: Vec<String>,
 }
 
 /// What the controllers give to others of their process.
@@ -70,8 +73,10 @@ pub async fn run(
         let ports = Arc::new(SshPorts { workspace: workspace.clone(), client: client.clone() });
         let performer: Arc<dyn JobPerformer> =
             Arc::new(PoolPerformer { workspace: workspace.clone(), client: client.clone(), ports });
-        let work =
-            || control(client.clone(), performer.clone(), settings, outputs.metrics.clone(), workspace.now);
+        let work = || {
+            let metrics = outputs.metrics.clone();
+            control(client.clone(), performer.clone(), settings.clone(), metrics, workspace.now)
+        };
         tokio::select! {
             () = leadership::lead(&client, &me, workspace.now, work, cancel) => return Ok(()),
             () = replaced(&credentials, version) => tracing::info!("the credentials were replaced: connecting again"),
@@ -104,7 +109,8 @@ pub async fn control(
     let worked = stream::unfold(worked, |mut worked| async move { Some((worked.recv().await?, worked)) });
     let worked = worked.map(move |host| view.woken_by(&ObjectChange::Work(host)));
     let (events, reported) = channel(event_recorder::QUEUE);
-    let settings = PassSettings { max_pods: settings.max_pods, events, metrics };
+    let ControllerSettings { max_pods, bundles, .. } = settings;
+    let settings = PassSettings { max_pods, bundles, events, metrics };
     let passes = ClusterPasses::new(client.clone(), caches, workers, clock, settings);
     tokio::select! {
         () = pass_loop::run(&passes, stream::select(due, worked.boxed()), &queue, PASSES, clock) => {}

@@ -27,6 +27,7 @@ use crate::machine::api::host::HostObject;
 use crate::machine::host_job::{HostJob, HostWork};
 use crate::machine::job_order::JobOrder;
 use crate::machine::job_outcome::{HostFindings, HostPresence, JobError, JobOutcome};
+use crate::machine::job_queue::JobTurn;
 use crate::model::name::HostName;
 
 /// The phase of a job before its first.
@@ -60,7 +61,7 @@ struct Hosts {
 
 struct RunningJob {
     job: HostJob,
-    token: i64,
+    turn: JobTurn,
     phase: String,
     handle: CancelHandle,
     outcome: Option<JobOutcome>,
@@ -91,8 +92,8 @@ impl HostWorkers for PoolWorkers {
     fn work(&self, host: &HostName) -> HostWork {
         match self.shared.hosts().jobs.get(host) {
             None => HostWork::Idle,
-            Some(RunningJob { job, token, phase, .. }) => {
-                HostWork::Running { job: *job, token: *token, phase: phase.clone() }
+            Some(RunningJob { job, turn, phase, .. }) => {
+                HostWork::Running { job: *job, token: turn.token, phase: phase.clone() }
             }
         }
     }
@@ -106,12 +107,17 @@ impl HostWorkers for PoolWorkers {
             if hosts.jobs.contains_key(&host) {
                 return;
             }
-            let running = RunningJob { job, token, phase: STARTING.to_owned(), handle, outcome: None };
+            let turn = JobTurn { token, since: (self.shared.clock)(), waits: false };
+            let running = RunningJob { job, turn, phase: STARTING.to_owned(), handle, outcome: None };
             hosts.jobs.insert(host.clone(), running);
         }
         tracing::info!(%host, %job, token, "job begins");
         let shared = self.shared.clone();
         self.spawn(async move { shared.perform(order, cancel).await });
+    }
+
+    fn turn(&self, host: &HostName) -> Option<JobTurn> {
+        Some(self.shared.hosts().jobs.get(host)?.turn)
     }
 
     fn cancel(&self, host: &HostName) {
@@ -186,11 +192,17 @@ impl Shared {
         let work = AssertUnwindSafe(self.in_turn(&order, cancel, &phases)).catch_unwind();
         let panicked = |_| {
             let message = "the worker panicked, which is a bug of metalform".to_owned();
-            Err(JobError { message, presence: HostPresence::Unknown })
+            Some(Err(JobError { message, presence: HostPresence::Unknown }))
         };
         let result = tokio::select! {
             result = work => result.unwrap_or_else(panicked),
             never = self.show_phases(host, shown) => match never {},
+        };
+        let Some(result) = result else {
+            tracing::info!(%host, job = %order.job, "job interrupted before its turn");
+            self.hosts().jobs.remove(host);
+            self.changed(host);
+            return;
         };
         match &result {
             Ok(_) => tracing::info!(%host, job = %order.job, "job succeeded"),
@@ -208,32 +220,43 @@ impl Shared {
         self.changed(host);
     }
 
+    /// `None`: it was interrupted before its turn.
     async fn in_turn(
         &self,
         order: &JobOrder,
         cancel: Cancel,
         phases: &watch::Sender<String>,
-    ) -> Result<HostFindings, JobError> {
+    ) -> Option<Result<HostFindings, JobError>> {
         let phase = |phase: &str| drop(phases.send_replace(phase.to_owned()));
-        let _permit = if matches!(order.job, HostJob::UpgradePackages | HostJob::Deploy) {
-            if self.provisionings.available_permits() == 0 {
+        let _permit = if order.job.provisions() {
+            let waits = self.provisionings.available_permits() == 0;
+            if waits {
+                self.set_turn(&order.fence.host, true);
                 phase(WAITING);
             }
-            tokio::select! {
+            let permit = tokio::select! {
                 biased;
-                () = cancel.reached(CancelLevel::AfterResource) => return Err(interrupted()),
+                () = cancel.reached(CancelLevel::AfterResource) => return None,
                 permit = self.provisionings.acquire() => permit.ok(),
+            };
+            if waits {
+                self.set_turn(&order.fence.host, false);
+                self.changed(&order.fence.host);
             }
+            permit
         } else {
             None
         };
         let context = JobContext { cancel, phase: &phase };
-        self.performer.perform(order, &context).await
+        Some(self.performer.perform(order, &context).await)
     }
-}
 
-fn interrupted() -> JobError {
-    JobError { message: "interrupted".to_owned(), presence: HostPresence::Unknown }
+    fn set_turn(&self, host: &HostName, waits: bool) {
+        let since = (self.clock)();
+        if let Some(running) = self.hosts().jobs.get_mut(host) {
+            running.turn = JobTurn { since, waits, ..running.turn };
+        }
+    }
 }
 
 #[cfg(test)]

@@ -61,6 +61,10 @@ fn workers(scripted: &Arc<Scripted>, limit: usize) -> (PoolWorkers, UnboundedRec
     (PoolWorkers::new(scripted.clone(), limit, now, sender), receiver)
 }
 
+fn interrupted() -> JobError {
+    JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers }
+}
+
 /// All tasks run until they wait.
 async fn settle() {
     for _ in 0..20 {
@@ -132,7 +136,7 @@ async fn a_phase_is_shown_after_half_a_second() {
     assert_eq!(count(&mut changed), 0, "nothing has changed since");
     workers.cancel(&name("a"));
     settle().await;
-    assert_eq!(count(&mut changed), 1, "an end is shown at once");
+    assert_eq!(count(&mut changed), 2, "the end of one and the turn of the next are shown at once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,14 +156,18 @@ async fn provisionings_are_limited_and_nothing_else_is() {
     tokio::time::sleep(SHOWN_AFTER).await;
     settle().await;
     assert_eq!((phase(&workers, "a").as_str(), phase(&workers, "b").as_str()), ("Base system", WAITING));
-    // One that waits is interrupted at once.
+    let turn = |host: &str| workers.turn(&name(host)).map(|turn| (turn.token, turn.since, turn.waits));
+    assert_eq!([turn("a"), turn("b")], [Some((1, now(), false)), Some((1, now(), true))]);
+    // One that waits is interrupted at once, and nothing has become of it.
     workers.cancel(&name("b"));
     settle().await;
-    assert_eq!(workers.outcome(&name("b")).unwrap().result, Err(interrupted()));
+    assert_eq!((workers.outcome(&name("b")), workers.work(&name("b"))), (None, HostWork::Idle));
+    assert_eq!((turn("b"), turn("c")), (None, Some((1, now(), true))));
     workers.cancel(&name("a"));
     settle().await;
     assert_eq!(workers.outcome(&name("a")).unwrap().result, Err(interrupted()));
     assert_eq!(*scripted.begun.lock().unwrap(), ["deployment of a", "reset of d", "deployment of c"]);
+    assert_eq!(turn("c"), Some((1, now(), false)));
 }
 
 #[tokio::test]

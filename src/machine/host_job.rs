@@ -53,6 +53,11 @@ impl HostJob {
         Self::PowerOff,
     ];
 
+    /// Whether it makes a node of its host, and changes the host for it.
+    pub fn provisions(self) -> bool {
+        matches!(self, Self::UpgradePackages | Self::Deploy)
+    }
+
     /// As in the API.
     pub fn name(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ use super::api::host_claim::HostClaimRef;
 use super::api::host_state::HostState;
 use super::api::host_status::HostStatus;
 use super::condition::{self, NewCondition, whole_seconds};
+use super::host_job::HostJob;
 use super::host_observation::HostObjects;
 use super::host_orders::without_release;
 use super::host_state::{HostLifePlan, HostReason, HostStep};
@@ -78,17 +79,19 @@ fn status(host: &HostObject, found: &HostStatus, plan: &HostLifePlan, now: Times
                 forget_jobs(&mut status);
             }
         }
-        Some(HostStep::BeginReset { token }) => {
+        Some(HostStep::BeginReset { token, failures }) => {
             (status.state, status.last_token) = (HostState::Resetting, *token);
+            let failures = i32::try_from(*failures).unwrap_or(i32::MAX);
+            let is_unfit = status.failed_job.as_ref().is_some_and(|failed| failed.job == HostJob::Check);
+            if failures > status.failures || is_unfit {
+                status.last_failure = Some(Time(whole_seconds(now)));
+            }
+            status.failures = failures;
             forget_jobs(&mut status);
         }
         Some(HostStep::Release { state, failures }) => {
             (status.state, status.claim) = (*state, None);
-            let failures = i32::try_from(*failures).unwrap_or(i32::MAX);
-            if failures > status.failures {
-                status.last_failure = Some(Time(whole_seconds(now)));
-            }
-            status.failures = failures;
+            status.failures = i32::try_from(*failures).unwrap_or(i32::MAX);
         }
         Some(HostStep::Quarantine) => status.state = HostState::Quarantined,
         _ => {}
@@ -115,6 +118,7 @@ pub(super) fn claim(
 fn forget_jobs(status: &mut HostStatus) {
     status.done_jobs.clear();
     status.failed_job = None;
+    status.job_queue = None;
 }
 
 /// The times and the condition of the state that it has now. The reason of a quarantine stays until it ends.

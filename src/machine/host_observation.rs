@@ -14,6 +14,7 @@ use super::host_choice::{PoolHost, PoolState};
 use super::host_job::{HostWork, JobFailure};
 use super::host_orders::orders;
 use super::host_state::{ClaimView, Claimant, HostScene, HostView};
+use super::job_queue::JobQueue;
 use super::node_observation;
 use crate::machine::api::host_state::HostState;
 use crate::model::api_contract::CLAIM_RELEASED_FINALIZER;
@@ -35,6 +36,7 @@ pub(super) fn view_with(host: &HostObject, status: &HostStatus) -> Option<HostVi
         machine_uid: claim.machine.uid.clone(),
         machine: format!("{}/{}", claim.machine.namespace, claim.machine.name),
         since: claim.since.0,
+        queue: status.job_queue.as_ref().map(JobQueue::from).unwrap_or_default(),
     });
     let failure = status.failed_job.as_ref().map(|failed| JobFailure {
         job: failed.job,

@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::job_queue::JobQueue;
+
 /// From the claim of the host to the Node, unless configured otherwise.
 pub const JOIN_TIMEOUT: SignedDuration = SignedDuration::from_hours(2);
 
@@ -13,6 +15,8 @@ pub const FAILED_JOINS: u32 = 3;
 pub struct JoinAttempt {
     /// When it claimed its host; `None` while it waits for one, however long that takes.
     pub claimed: Option<Timestamp>,
+    /// How long its jobs have waited for their turn.
+    pub queue: JobQueue,
     /// Whether its Node has joined: `status.nodeRef` was set, once.
     pub joined: bool,
     /// Whether it is being deleted.
@@ -24,7 +28,8 @@ pub struct JoinAttempt {
 /// What to do about a join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinVerdict {
-    /// No time passes: it waits for a host, has joined, is being deleted, or belongs to no machine set.
+    /// No time passes: it waits for a host or for the turn of a job, has joined, is being deleted, or belongs to no
+    /// machine set.
     NoDeadline,
     /// It has until then.
     Until(Timestamp),
@@ -35,14 +40,15 @@ pub enum JoinVerdict {
 /// Judges a join. `timeout` is `None` to wait for ever.
 ///
 /// The time runs from the claim, not from the creation of the Machine as in machine-controller: hosts are waited for.
+/// It does not run while a job waits until other hosts are provisioned.
 pub fn judge(attempt: &JoinAttempt, timeout: Option<SignedDuration>, now: Timestamp) -> JoinVerdict {
     let (Some(claimed), Some(timeout)) = (attempt.claimed, timeout) else {
         return JoinVerdict::NoDeadline;
     };
-    if attempt.joined || attempt.deleting || !attempt.owned {
+    if attempt.joined || attempt.deleting || !attempt.owned || attempt.queue.since.is_some() {
         return JoinVerdict::NoDeadline;
     }
-    match claimed.checked_add(timeout) {
+    match claimed.checked_add(timeout.saturating_add(attempt.queue.waited)) {
         Ok(deadline) if now >= deadline => JoinVerdict::Expired,
         Ok(deadline) => JoinVerdict::Until(deadline),
         // Beyond what a time can be.
@@ -75,7 +81,12 @@ mod tests {
 
     #[test]
     fn the_time_runs_from_the_claim() {
-        let fresh = JoinAttempt { claimed: Some(at(1_000)), joined: false, deleting: false, owned: true };
+        let (claimed, queue) = (Some(at(1_000)), JobQueue::default());
+        let fresh = JoinAttempt { claimed, queue, joined: false, deleting: false, owned: true };
+        let queued = |since: Option<i64>, seconds| {
+            let waited = SignedDuration::from_secs(seconds);
+            JoinAttempt { queue: JobQueue { since: since.map(at), waited }, ..fresh }
+        };
         let two_hours = Some(JOIN_TIMEOUT);
         for (attempt, timeout, now, expected) in [
             (fresh, two_hours, 1_000, JoinVerdict::Until(at(8_200))),
@@ -87,6 +98,10 @@ mod tests {
             (fresh, None, 900_000, JoinVerdict::NoDeadline),
             (fresh, Some(SignedDuration::ZERO), 1_000, JoinVerdict::Expired),
             (fresh, Some(SignedDuration::MAX), 900_000, JoinVerdict::NoDeadline),
+            (queued(Some(1_010), 0), two_hours, 900_000, JoinVerdict::NoDeadline),
+            (queued(None, 600), two_hours, 8_799, JoinVerdict::Until(at(8_800))),
+            (queued(None, 600), two_hours, 8_800, JoinVerdict::Expired),
+            (queued(None, i64::MAX), two_hours, 8_800, JoinVerdict::NoDeadline),
             (JoinAttempt { claimed: None, ..fresh }, two_hours, 900_000, JoinVerdict::NoDeadline),
             (JoinAttempt { joined: true, ..fresh }, two_hours, 900_000, JoinVerdict::NoDeadline),
             (JoinAttempt { deleting: true, ..fresh }, two_hours, 900_000, JoinVerdict::NoDeadline),

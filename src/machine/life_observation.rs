@@ -74,7 +74,7 @@ pub fn scene(
     machine.drain_timeout = machine.drain_timeout.or(objects.drain_timeout);
     let kubelet = objects.machine.spec.versions.kubelet().unwrap_or_default();
     Ok(MachineScene {
-        skew: if machine.deleting_since.is_some() { None } else { rules.skew(kubelet) },
+        skew: if machine.deleting_since.is_some() { None } else { rules.refusal(kubelet) },
         machine,
         host: objects.host.as_deref().and_then(host_view),
         choice: objects.choice.clone(),

@@ -35,7 +35,7 @@ pub use self::step::{MachineLifePlan, MachineStep};
 
 use jiff::Timestamp;
 
-use super::host_state::HostView;
+use super::host_state::{ClaimView, HostView};
 
 /// The next step of a Machine.
 pub fn next(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
@@ -49,10 +49,10 @@ pub fn next(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
 }
 
 /// The Host that is the Machine's own.
-fn claimed(scene: &MachineScene) -> Option<(&HostView, Timestamp)> {
+fn claimed(scene: &MachineScene) -> Option<(&HostView, &ClaimView)> {
     let host = scene.host.as_ref()?;
     let claim = host.claim.as_ref().filter(|claim| claim.machine_uid == scene.machine.uid)?;
-    Some((host, claim.since))
+    Some((host, claim))
 }
 
 #[cfg(test)]

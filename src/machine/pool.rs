@@ -38,7 +38,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Of these objects. A Machine whose kubelet must not join gets no choice: it would keep a host from others.
+    /// Of these objects. A Machine whose kubelet is refused gets no choice: it would keep a host from others.
     pub fn new(
         machines: impl IntoIterator<Item = Arc<Machine>>,
         hosts: &HostIndex,
@@ -67,7 +67,7 @@ impl Pool {
             }
             if !is_claimed && let Some(waiting) = waiting(machine) {
                 let kubelet = machine.spec.versions.kubelet().unwrap_or_default();
-                let may_join = waiting.noted.is_some() || rules.skew(kubelet).is_none();
+                let may_join = waiting.noted.is_some() || rules.refusal(kubelet).is_none();
                 pool.waiting.extend(Some(waiting).filter(|_| may_join));
             }
         }

@@ -132,7 +132,11 @@ pub fn cluster(replicas: u32) -> ScriptedApi {
 }
 
 fn settings() -> ControllerSettings {
-    ControllerSettings { provisionings: NonZeroUsize::new(2).unwrap(), max_pods: 110 }
+    ControllerSettings {
+        provisionings: NonZeroUsize::new(2).unwrap(),
+        max_pods: 110,
+        bundles: vec!["1.35.4".to_owned()],
+    }
 }
 
 fn text(value: &Value) -> String {

@@ -9,6 +9,7 @@ use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
 use crate::kube_api::nodes;
 use crate::machine::job_order::NodeOrder;
+use crate::machine::kubelet_refusal::AbsentVersion;
 use crate::machine::pool_node;
 use crate::model::node::NodeSpec;
 use crate::operation::deploy::DeployOperation;
@@ -38,8 +39,7 @@ impl Job<'_> {
     async fn registered(&self, order: &NodeOrder) -> Result<NodeSpec, JobFault> {
         let bundles = &self.pool.workspace.bundles;
         if bundles.of_version(&order.kubelet).is_none() {
-            let (requested, available) = (order.kubelet.clone(), bundles.versions().join(" and "));
-            return Err(JobFault::Version { requested, available });
+            return Err(AbsentVersion::new(&order.kubelet, &bundles.versions()).into());
         }
         let (client, name) = (&self.pool.client, &self.spec.name);
         let node = match nodes::get(client, name).await? {

@@ -8,6 +8,7 @@ use crate::machine::api::host::HostSpecError;
 use crate::machine::host_identity::HostIdentityError;
 use crate::machine::host_job::HostJob;
 use crate::machine::job_outcome::{HostPresence, JobError};
+use crate::machine::kubelet_refusal::AbsentVersion;
 use crate::machine::power_call::PowerCallError;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -90,13 +91,8 @@ pub enum JobFault {
     #[error("the host is not clean: {}", .0.join("; "))]
     NotClean(Vec<String>),
     /// No bundle has the version of the kubelet.
-    #[error("versions.kubelet is {requested}, but the bundle contains Kubernetes {available}")]
-    Version {
-        /// By the Machine.
-        requested: String,
-        /// Of the bundles.
-        available: String,
-    },
+    #[error(transparent)]
+    Version(#[from] AbsentVersion),
     /// The name is taken.
     #[error("Node {node} exists with provider ID {found:?}, expected {expected:?}")]
     ForeignNode {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::host_claim::HostClaimRef;
 use super::host_facts::HostFacts;
+use super::host_queue::HostQueue;
 use super::host_state::HostState;
 use super::{rules, schema};
 use crate::machine::host_job::HostJob;
@@ -29,9 +30,9 @@ pub struct HostStatus {
     pub claim: Option<HostClaimRef>,
     /// The token of the last claim or reset, or a larger one of its host; 0 at first.
     pub last_token: i64,
-    /// Deployments that failed since the last one that succeeded.
+    /// Machines that failed to join since the last one that joined, once a job had begun to make a node of the host.
     pub failures: i32,
-    /// When the last deployment failed.
+    /// When a Machine last failed to join, or ended while its host was not fit to be a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::nullable_time")]
     pub last_failure: Option<Time>,
@@ -43,6 +44,10 @@ pub struct HostStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "FailedJob")]
     pub failed_job: Option<FailedJob>,
+    /// How long jobs have waited for their turn since then; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "HostQueue")]
+    pub job_queue: Option<HostQueue>,
     /// When the last inspection that succeeded ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::nullable_time")]

@@ -19,6 +19,7 @@ pub mod host;
 pub mod host_claim;
 pub mod host_facts;
 pub mod host_power;
+pub mod host_queue;
 pub mod host_ssh;
 pub mod host_state;
 pub mod host_status;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::machine::host_job::{HostJob, JobFence};
+use crate::machine::host_job::JobFence;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -74,21 +74,30 @@ fn every_step_of_the_state_is_one_write_of_the_status() {
         ),
         (
             claimed("Draining"),
-            HostStep::BeginReset { token: 4 },
+            HostStep::BeginReset { token: 4, failures: 1 },
             HostReason::Resetting,
-            json!({ "state": "Resetting", "doneJobs": null, "failedJob": null, "lastToken": 4 }),
+            json!({ "state": "Resetting", "doneJobs": null, "failedJob": null, "lastToken": 4, "failures": 1 }),
+        ),
+        (
+            claimed("Provisioning"),
+            HostStep::BeginReset { token: 4, failures: 2 },
+            HostReason::Resetting,
+            json!({ "failures": 2, "lastFailure": "1970-01-01T00:01:40Z", "jobQueue": null }),
+        ),
+        // It is not fit to be a node: others are preferred.
+        (
+            json!({ "state": "Claimed", "lastToken": 3, "claim": claimed("")["claim"], "failedJob": {
+                "job": "Check", "attempts": 9, "last": "1970-01-01T00:00:00Z", "message": "m",
+            } }),
+            HostStep::BeginReset { token: 4, failures: 0 },
+            HostReason::Resetting,
+            json!({ "failures": 0, "lastFailure": "1970-01-01T00:01:40Z" }),
         ),
         (
             claimed("Resetting"),
             HostStep::Release { state: HostState::Available, failures: 0 },
             HostReason::Clean,
             json!({ "state": "Available", "claim": null, "failures": 0, "lastToken": 3 }),
-        ),
-        (
-            claimed("Resetting"),
-            HostStep::Release { state: HostState::Available, failures: 2 },
-            HostReason::Clean,
-            json!({ "claim": null, "failures": 2, "lastFailure": "1970-01-01T00:01:40Z" }),
         ),
         (
             claimed("Resetting"),

@@ -30,6 +30,7 @@ fn a_host_is_what_its_status_contains() {
     let status = json!({
         "state": "Resetting", "claim": claim(), "lastToken": 4, "failures": 2,
         "doneJobs": ["StopKubelet"], "residue": ["/etc/kubernetes"],
+        "jobQueue": { "since": "1970-01-01T00:01:30Z", "waitedSeconds": 20 },
         "failedJob": { "job": "Reset", "attempts": 2, "last": "1970-01-01T00:02:00Z", "message": "busy" },
         "silentSince": "1970-01-01T00:03:00Z", "poweredOff": true,
     });
@@ -43,7 +44,12 @@ fn a_host_is_what_its_status_contains() {
         name: "h1".parse().unwrap(),
         version: "7".to_owned(),
         state: HostState::Resetting,
-        claim: Some(ClaimView { machine_uid: "u-1".to_owned(), machine: "a/m1".to_owned(), since: at(60) }),
+        claim: Some(ClaimView {
+            machine_uid: "u-1".to_owned(),
+            machine: "a/m1".to_owned(),
+            since: at(60),
+            queue: JobQueue { since: Some(at(90)), waited: jiff::SignedDuration::from_secs(20) },
+        }),
         last_token: 4,
         failures: 2,
         finalizer: true,

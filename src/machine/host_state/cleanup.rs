@@ -12,10 +12,23 @@ use crate::machine::api::provider_id::ProviderId;
 use crate::machine::host_job::{HostJob, HostWork, JobFence};
 use crate::machine::join_deadline::{HostFate, fate_of_host};
 
-/// The first write of a cleanup: from here on, no earlier worker can change the host.
+/// The first write of a cleanup: from here on, no earlier worker can change the host. A join that failed is counted by
+/// it, as it forgets the jobs of the claim.
 pub(super) fn begin(scene: &HostScene) -> HostLifePlan {
-    let token = scene.host.last_token.saturating_add(1);
-    HostLifePlan::of(HostState::Resetting, HostReason::Resetting).step(HostStep::BeginReset { token })
+    let host = &scene.host;
+    let token = host.last_token.saturating_add(1);
+    let failures = host.failures.saturating_add(u32::from(has_failed_a_join(scene)));
+    HostLifePlan::of(HostState::Resetting, HostReason::Resetting)
+        .step(HostStep::BeginReset { token, failures })
+}
+
+/// Only where a job has begun to make a node of the host: it is not to blame for a Machine that waited, or was refused,
+/// until its time was over.
+fn has_failed_a_join(scene: &HostScene) -> bool {
+    let HostScene { host, claimant, .. } = scene;
+    let failed = host.claim.is_some() && matches!(claimant, Claimant::Present { join_failed: true, .. });
+    let mut begun = host.done.iter().copied().chain(host.failure.as_ref().map(|failure| failure.job));
+    failed && begun.any(HostJob::provisions)
 }
 
 /// The Node of a claim whose kubelet is known not to run.
@@ -100,7 +113,6 @@ fn release(scene: &HostScene) -> HostLifePlan {
     let host = &scene.host;
     let failures = match scene.claimant {
         _ if host.claim.is_none() => 0,
-        Claimant::Present { join_failed: true, .. } => host.failures.saturating_add(1),
         Claimant::Present { joined: true, .. } => 0,
         Claimant::Present { .. } | Claimant::Gone => host.failures,
     };

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::SILENCE;
 use crate::machine::api::host_state::HostState;
 use crate::machine::host_job::{HostJob, JobFailure};
+use crate::machine::job_queue::JobQueue;
 use crate::model::name::HostName;
 
 /// A Host, as far as its life depends on it.
@@ -53,6 +54,8 @@ pub struct ClaimView {
     pub machine: String,
     /// When it was set.
     pub since: Timestamp,
+    /// How long its jobs have waited for their turn.
+    pub queue: JobQueue,
 }
 
 /// What an operator has ordered by annotations of a Host.

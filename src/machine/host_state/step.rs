@@ -22,6 +22,8 @@ pub enum HostStep {
     BeginReset {
         /// Greater than every earlier one.
         token: i64,
+        /// `status.failures`.
+        failures: u32,
     },
     /// Start a worker.
     Begin(HostJob, JobFence),

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::machine::host_job::{HostJob, JobFailure};
+use crate::machine::job_queue::JobQueue;
 
 /// Of all tables.
 const NOW: i64 = 100_000;
@@ -18,6 +19,7 @@ fn job(text: &str) -> HostJob {
     match text {
         "inspect" => HostJob::Inspect,
         "check" => HostJob::Check,
+        "upgrade" => HostJob::UpgradePackages,
         "deploy" => HostJob::Deploy,
         "stop" => HostJob::StopKubelet,
         "reset" => HostJob::Reset,
@@ -34,7 +36,12 @@ fn scene(text: &str) -> HostScene {
     let words: Vec<&str> = words.collect();
     let has = |word: &str| words.contains(&word);
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    let claim = ClaimView { machine_uid: "u-1".to_owned(), machine: "a/web".to_owned(), since: at(0) };
+    let claim = ClaimView {
+        machine_uid: "u-1".to_owned(),
+        machine: "a/web".to_owned(),
+        since: at(0),
+        queue: JobQueue::default(),
+    };
     let failure = value("failed").map(|text| {
         let parts: Vec<&str> = text.split(':').collect();
         let last = at(NOW - parts[2].parse::<i64>().unwrap());
@@ -95,7 +102,10 @@ fn shown(plan: &HostLifePlan) -> String {
         Some(HostStep::RemoveFinalizer) => ", remove finalizer".to_owned(),
         Some(HostStep::ClearReleaseOrder) => ", clear order".to_owned(),
         Some(HostStep::Enter(state)) => format!(", enter {state}"),
-        Some(HostStep::BeginReset { token }) => format!(", begin reset {token}"),
+        Some(HostStep::BeginReset { token, failures: 0 }) => format!(", begin reset {token}"),
+        Some(HostStep::BeginReset { token, failures }) => {
+            format!(", begin reset {token}, failures {failures}")
+        }
         Some(HostStep::Begin(job, fence)) => format!(", {job} {}", fence.token),
         Some(HostStep::Cancel(job)) => format!(", cancel {job}"),
         Some(HostStep::DeleteNode(id)) => format!(", delete {id}"),
@@ -217,12 +227,13 @@ fn a_claim_ends_when_the_host_is_clean_and_its_node_deleted() {
             "Resetting claim deleting drained joined done=stop,reset failures=2",
             "Available Clean, release Available 0",
         ),
+        // A join that failed is counted once, when the reset begins.
         (
-            "Resetting claim deleting drained join-failed done=stop,reset failures=1",
+            "Resetting claim deleting drained join-failed done=stop,reset failures=2",
             "Available Clean, release Available 2",
         ),
         (
-            "Resetting claim deleting drained join-failed done=stop,reset failures=2",
+            "Resetting claim deleting drained join-failed done=stop,reset failures=3",
             "Quarantined JoinsFailed, release Quarantined 3",
         ),
         (
@@ -230,6 +241,34 @@ fn a_claim_ends_when_the_host_is_clean_and_its_node_deleted() {
             "Quarantined QuarantineOrdered, release Quarantined 0",
         ),
     ]);
+}
+
+#[test]
+fn a_failed_join_is_counted_where_a_job_has_begun_to_make_a_node_of_the_host() {
+    let began = |claim: &str, expected: &str| {
+        let text = format!("Provisioning {claim} deleting drained join-failed failures=1");
+        assert_eq!(
+            shown(&next(&scene(&text), at(NOW))),
+            format!("Resetting Resetting, {expected}"),
+            "{text}"
+        );
+    };
+    let (counted, not_counted) = ("begin reset 8, failures 2", "begin reset 8, failures 1");
+    for (jobs, expected) in [
+        ("", not_counted),
+        ("failed=check:9:5", not_counted),
+        // It waited for its turn.
+        ("done=check", not_counted),
+        ("done=check failed=deploy:1:5", counted),
+        ("done=check failed=upgrade:1:5", counted),
+        ("done=check,upgrade", counted),
+        ("done=check,deploy", counted),
+        // Its reset begins again.
+        ("done=stop failed=reset:3:5", not_counted),
+    ] {
+        began(&format!("claim {jobs}"), expected);
+    }
+    began("gone done=check,deploy", not_counted);
 }
 
 #[test]

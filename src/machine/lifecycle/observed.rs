@@ -12,8 +12,8 @@ use crate::machine::host_choice::HostChoice;
 use crate::machine::host_job::HostWork;
 use crate::machine::host_state::HostView;
 use crate::machine::join_deadline::JOIN_TIMEOUT;
+use crate::machine::kubelet_refusal::KubeletRefusal;
 use crate::model::name::HostName;
-use crate::model::skew::SkewError;
 
 /// How long the versions of the API servers count as known: the skew of a Machine may be another one after it.
 pub const VERSIONS_KNOWN: SignedDuration = SignedDuration::from_mins(5);
@@ -60,7 +60,7 @@ impl MachineView {
 /// The limits of a life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LifecycleLimits {
-    /// From the claim to the Node; `None` is no limit.
+    /// From the claim to the Node, without the time in which jobs wait for their turn; `None` is no limit.
     pub join_timeout: Option<SignedDuration>,
     /// Of Machines that have none of their own.
     pub drain_timeout: DrainTimeout,
@@ -97,8 +97,8 @@ pub struct MachineScene {
     pub pods: Option<Vec<DrainPod>>,
     /// Another node can run its pods ([`crate::machine::drain::DrainScene::elsewhere`]).
     pub elsewhere: bool,
-    /// Why its kubelet must not join the API servers of now.
-    pub skew: Option<SkewError>,
+    /// Why its kubelet must not join the API servers of now, or cannot be deployed from the bundles of now.
+    pub skew: Option<KubeletRefusal>,
     /// The limits.
     pub limits: LifecycleLimits,
 }

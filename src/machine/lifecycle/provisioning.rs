@@ -14,7 +14,7 @@ use crate::machine::host_choice::HostChoice;
 use crate::machine::host_job::{HostJob, HostWork};
 use crate::machine::host_state::HostView;
 use crate::machine::join_deadline::{JoinAttempt, JoinVerdict, judge};
-use crate::model::skew::SkewError;
+use crate::machine::kubelet_refusal::KubeletRefusal;
 
 pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
     let plan = MachineLifePlan::default().set(Kind::Ready, false, MachineReason::NoHost);
@@ -23,7 +23,7 @@ pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
         return plan.step(MachineStep::AddFinalizers);
     }
     let bound_to = scene.machine.bound_to();
-    let Some((host, since)) = claimed(scene) else {
+    let Some((host, claim)) = claimed(scene) else {
         let joined_on = || scene.machine.noted.clone().filter(|_| scene.machine.joined);
         return match bound_to.or_else(joined_on) {
             Some(host) => {
@@ -42,8 +42,13 @@ pub(super) fn plan(scene: &MachineScene, now: Timestamp) -> MachineLifePlan {
         return lost(plan, MachineReason::HostLost(host.name.clone()));
     }
     let machine = &scene.machine;
-    let attempt =
-        JoinAttempt { claimed: Some(since), joined: machine.joined, deleting: false, owned: machine.owned };
+    let attempt = JoinAttempt {
+        claimed: Some(claim.since),
+        queue: claim.queue,
+        joined: machine.joined,
+        deleting: false,
+        owned: machine.owned,
+    };
     let plan = match judge(&attempt, scene.limits.join_timeout, now) {
         JoinVerdict::NoDeadline => plan,
         JoinVerdict::Until(deadline) => plan.wake_at(deadline),
@@ -84,8 +89,8 @@ fn waiting(scene: &MachineScene, plan: MachineLifePlan, now: Timestamp) -> Machi
     }
 }
 
-/// No object changes when an API server is upgraded.
-fn skewed(plan: MachineLifePlan, kind: Kind, error: &SkewError, now: Timestamp) -> MachineLifePlan {
+/// No object changes when an API server is upgraded, or a bundle is added.
+fn skewed(plan: MachineLifePlan, kind: Kind, error: &KubeletRefusal, now: Timestamp) -> MachineLifePlan {
     let known_until = now.checked_add(VERSIONS_KNOWN).unwrap_or(Timestamp::MAX);
     plan.set(kind, false, MachineReason::VersionSkew(error.clone())).wake_at(known_until)
 }

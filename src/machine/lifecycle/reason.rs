@@ -9,8 +9,8 @@ use crate::machine::drain::DrainEnd;
 use crate::machine::host_choice::HostShortage;
 use crate::machine::host_job::{HostJob, JobFailure};
 use crate::machine::host_state::HostReason;
+use crate::machine::kubelet_refusal::KubeletRefusal;
 use crate::model::name::HostName;
-use crate::model::skew::SkewError;
 
 /// Why a condition has its status. Displays as its message, which has no time of its own but where one is announced: it
 /// stays the same while nothing changes.
@@ -24,8 +24,8 @@ pub enum MachineReason {
     Claiming(HostName),
     /// Another Machine has it, or it has left the pool.
     HostNotAvailable(HostName),
-    /// It must not join.
-    VersionSkew(SkewError),
+    /// It must not join, or no bundle has its version.
+    VersionSkew(KubeletRefusal),
     /// Its own.
     Claimed(HostName),
     /// Its Node cannot exist yet.
@@ -91,7 +91,8 @@ impl MachineReason {
             Self::NoHostAvailable(_) => "NoHostAvailable",
             Self::Claiming(_) => "Claiming",
             Self::HostNotAvailable(_) => "HostNotAvailable",
-            Self::VersionSkew(_) => "VersionSkew",
+            Self::VersionSkew(KubeletRefusal::Skew(_)) => "VersionSkew",
+            Self::VersionSkew(KubeletRefusal::Absent(_)) => "VersionNotInBundle",
             Self::Claimed(_) => "Claimed",
             Self::NotDeployed => "NotDeployed",
             Self::Pending(_) => "Pending",

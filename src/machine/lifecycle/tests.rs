@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
+
 use super::*;
 use crate::kube_api::eviction::{DrainPod, PodName};
 use crate::machine::api::host_state::HostState;
@@ -7,6 +9,8 @@ use crate::machine::api::machine_status::MachinePhase;
 use crate::machine::host_choice::{HostChoice, HostShortage};
 use crate::machine::host_job::{HostJob, HostWork, JobFailure};
 use crate::machine::host_state::{ClaimView, HostOrders};
+use crate::machine::job_queue::JobQueue;
+use crate::machine::kubelet_refusal::AbsentVersion;
 use crate::model::api_contract::NOT_READY_TAINT;
 use crate::model::name::HostName;
 use crate::model::node::Taint;
@@ -76,7 +80,9 @@ impl<'a> Words<'a> {
         let state = self.value("claim").or(self.value("free")).or(self.value("other"))?;
         let uid = if self.value("other").is_some() { "u-2" } else { "u-1" };
         let since = self.ago("since").unwrap_or(at(NOW - 60));
-        let claim = ClaimView { machine_uid: uid.to_owned(), machine: "a/web".to_owned(), since };
+        let waited = self.value("waited").map_or(0, |seconds| seconds.parse().unwrap());
+        let queue = JobQueue { since: self.ago("queued"), waited: SignedDuration::from_secs(waited) };
+        let claim = ClaimView { machine_uid: uid.to_owned(), machine: "a/web".to_owned(), since, queue };
         let failure = self.value("failed").map(|text| {
             let parts: Vec<&str> = text.split(':').collect();
             let last = at(NOW - parts[2].parse::<i64>().unwrap());
@@ -162,7 +168,10 @@ fn scene(text: &str) -> MachineScene {
         work,
         pods: words.pods(),
         elsewhere: !words.has("alone"),
-        skew: newer.err().filter(|_| words.has("skewed")),
+        skew: match words.has("absent") {
+            true => Some(AbsentVersion::new("1.33.0", &["1.35.4", "1.34.3"]).into()),
+            false => newer.err().filter(|_| words.has("skewed")).map(Into::into),
+        },
         limits: LifecycleLimits::DEFAULT,
     }
 }
@@ -217,6 +226,8 @@ fn a_machine_notes_one_host_and_claims_that_one() {
             ("choice=none", "-; NoHostAvailable"),
             ("choice=h1", "note h1; Claiming"),
             ("choice=h1 skewed", "-; VersionSkew; in 300 s"),
+            ("choice=h1 absent", "-; VersionNotInBundle; in 300 s"),
+            ("absent", "-; VersionNotInBundle; in 300 s"),
             ("noted=h1 choice=h1 free=Available", "claim h1 of 42 with 8; Claiming"),
             // A version that changed meanwhile does not let go of what is noted.
             ("noted=h1 choice=h1 free=Available skewed", "claim h1 of 42 with 8; Claiming"),
@@ -267,6 +278,20 @@ fn jobs_run_one_after_the_other_under_the_token_of_the_claim() {
             ("noted=h1 claim=Unreachable done=check", "-; HostUnreachable; in 7140 s"),
             ("noted=h1 claim=Provisioning done=check since=7199", "deployment 7; Pending; in 1 s"),
             ("noted=h1 claim=Provisioning done=check since=7200", "delete for JoinClusterTimeoutError; -"),
+            // The turn of a job is waited for, however long that takes.
+            (
+                "noted=h1 claim=Provisioning done=check since=9000 queued=8990 runs=deploy@7 id",
+                "-; InProgress",
+            ),
+            ("noted=h1 claim=Provisioning done=check since=9000 queued=1 waited=9", "deployment 7; Pending"),
+            (
+                "noted=h1 claim=Provisioning done=check since=9000 waited=1801 runs=deploy@7 id",
+                "-; InProgress; in 1 s",
+            ),
+            (
+                "noted=h1 claim=Provisioning done=check since=9000 waited=1800 runs=deploy@7 id",
+                "delete for JoinClusterTimeoutError; -",
+            ),
             // No other host while the first may run.
             ("noted=h1 claim=Unreachable joined id silent=9000 node=own", "-; Succeeded"),
             ("noted=h1 claim=InUse joined id silent=9000 off node=own", "-; -; lost"),

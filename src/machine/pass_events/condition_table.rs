@@ -27,6 +27,7 @@ fn of_provisioning(kind: &str, reason: &str) -> Option<ConditionReport> {
         ("HostClaimed", "NoHostAvailable") => warning("NoHostAvailable"),
         ("HostClaimed", "HostNotAvailable") => warning("HostNotAvailable"),
         (_, "VersionSkew") => warning("VersionSkew"),
+        (_, "VersionNotInBundle") => warning("VersionNotInBundle"),
         ("HostChecked", "InProgress") => normal("CheckingHost"),
         ("HostChecked", "Succeeded") => normal("HostChecked"),
         ("HostChecked", "Failed") => warning("HostCheckFailed"),

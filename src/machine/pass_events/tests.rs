@@ -11,6 +11,7 @@ use crate::machine::drain::DrainEnd;
 use crate::machine::host_choice::HostShortage;
 use crate::machine::host_job::{HostJob, JobFailure};
 use crate::machine::host_state::HostReason;
+use crate::machine::kubelet_refusal::AbsentVersion;
 use crate::machine::lifecycle::MachineConditionKind as Kind;
 use crate::machine::lifecycle::MachineReason as Reason;
 use crate::model::name::HostName;
@@ -34,7 +35,8 @@ fn shown(kind: &str, reason: &str) -> String {
 #[test]
 fn the_conditions_of_a_machine_that_joins_are_reported_so() {
     let foreign = Reason::ForeignNode { node: host(), provider_id: String::new() };
-    let skew = Reason::VersionSkew(SkewError::Syntax("1".to_owned()));
+    let skew = Reason::VersionSkew(SkewError::Syntax("1".to_owned()).into());
+    let absent = Reason::VersionSkew(AbsentVersion::new("1.33.0", &["1.35.4"]).into());
     let running = |job| Reason::InProgress(job, String::new());
     let table = [
         (Kind::HostClaimed, Reason::NoHost, "-"),
@@ -42,6 +44,7 @@ fn the_conditions_of_a_machine_that_joins_are_reported_so() {
         (Kind::HostClaimed, Reason::Claiming(host()), "-"),
         (Kind::HostClaimed, Reason::HostNotAvailable(host()), "Warning HostNotAvailable"),
         (Kind::HostClaimed, skew, "Warning VersionSkew"),
+        (Kind::HostClaimed, absent, "Warning VersionNotInBundle"),
         (Kind::HostClaimed, Reason::Claimed(host()), "Normal HostClaimed"),
         (Kind::HostChecked, Reason::Pending(HostJob::Check), "-"),
         (Kind::HostChecked, running(HostJob::Check), "Normal CheckingHost"),

@@ -113,5 +113,13 @@ fn a_machine_that_must_not_join_takes_no_host() {
     let hosts = [host("h1", None), host("h2", None)].into_iter().collect();
     let pool = Pool::new(machines, &hosts, [], &rules);
     assert_eq!(pool.machine("u-m1").unwrap().choice, None);
+    let bundles = |versions: &[&str]| versions.iter().map(|&version| version.to_owned()).collect();
+    for (versions, expected) in
+        [(&["1.34.3", "1.35.3"][..], false), (&["1.34.3", "1.35.4"], true), (&[], true)]
+    {
+        let rules = LifeRules { bundles: bundles(versions), ..LifeRules::DEFAULT };
+        let pool = Pool::new([machine("m1", json!({}), Value::Null)], &hosts, [], &rules);
+        assert_eq!(pool.machine("u-m1").unwrap().choice.is_some(), expected, "{versions:?}");
+    }
     assert_eq!(pool.machine("u-m2").unwrap().choice, Some(HostChoice::Host("h1".parse().unwrap())));
 }

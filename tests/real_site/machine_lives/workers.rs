@@ -10,6 +10,7 @@ use metalform::machine::api::host_facts::HostFacts;
 use metalform::machine::host_job::{HostJob, HostWork};
 use metalform::machine::job_order::JobOrder;
 use metalform::machine::job_outcome::{HostFindings, HostPresence, JobError, JobOutcome};
+use metalform::machine::job_queue::JobTurn;
 use metalform::model::facts::Facts;
 use metalform::model::name::HostName;
 
@@ -197,6 +198,11 @@ impl HostWorkers for ScriptedWorkers {
             metals.get_mut(&order.fence.host).unwrap().begun.push(order.job);
             slot.running = Some(order);
         }
+    }
+
+    /// No job waits for others.
+    fn turn(&self, _: &HostName) -> Option<JobTurn> {
+        None
     }
 
     fn cancel(&self, host: &HostName) {

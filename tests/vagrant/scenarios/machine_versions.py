@@ -27,11 +27,12 @@ def tear_down():
     expect_equal("exit code", metalform("bootstrap").returncode, 0)
 
 
-@check("a version that no bundle contains is refused before the host is touched, and the Machine says so")
+@check("a version that no bundle contains takes no host, and the Machine has the reason")
 def absent():
     pool.create(1, ABSENT)
     message = until("the reason is there", pool.DEPLOYED, _refusal)
     expect(ABSENT in message and pool.version() in message, message)
+    expect_equal("states", pool.states(), dict.fromkeys([FIRST, SECOND], "Available"))
     kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE)
     until("no Machine is left", pool.ROLLED, lambda: not pool.machines())
     until("the hosts are free", pool.ROLLED, lambda: pool.states() == dict.fromkeys([FIRST, SECOND], "Available"))
@@ -100,9 +101,9 @@ def master():
 
 def _refusal():
     for machine in pool.machines():
-        deployed = pool.conditions(machine).get("Deployed", {})
-        if "bundle contains" in deployed.get("message", ""):
-            return deployed["message"]
+        claimed = pool.conditions(machine).get("HostClaimed", {})
+        if claimed.get("reason") == "VersionNotInBundle":
+            return claimed["message"]
     return None
 
 

@@ -11,6 +11,7 @@ use crate::machine::api::machine_status::MachineError;
 use crate::machine::host_choice::{self, HostRequirement, PoolHost, PoolState, WaitingMachine};
 use crate::machine::host_job::{HostJob, HostWork, JobFence};
 use crate::machine::host_state::{self, ClaimView, Claimant, HostScene, HostStep, HostView};
+use crate::machine::job_queue::JobQueue;
 use crate::machine::join_deadline::FAILED_JOINS;
 use crate::machine::lifecycle::{
     self, LifecycleLimits, MachineConditionKind, MachineScene, MachineStep, NodeSettingsChange,
@@ -148,7 +149,8 @@ impl Shared<'_> {
                 if live.is_none_or(|live| live.version != version) {
                     return Ok(false);
                 }
-                let claim = ClaimView { machine_uid: uid.to_owned(), machine: uid.to_owned(), since: now };
+                let (machine_uid, machine) = (uid.to_owned(), uid.to_owned());
+                let claim = ClaimView { machine_uid, machine, since: now, queue: JobQueue::default() };
                 self.api.change_host(&host, |host| {
                     (host.claim, host.state, host.last_token) = (Some(claim), HostState::Claimed, token);
                     host.done.clear();
@@ -297,10 +299,10 @@ impl Shared<'_> {
                     host.failure = None;
                 }
             }),
-            HostStep::BeginReset { token } => {
+            HostStep::BeginReset { token, failures } => {
                 let raised = self.defect != Some(Defect::TokenNotRaised);
                 self.api.change_host(name, |host| {
-                    host.state = HostState::Resetting;
+                    (host.state, host.failures) = (HostState::Resetting, failures);
                     host.last_token = if raised { token } else { host.last_token };
                     host.done.clear();
                     host.failure = None;
