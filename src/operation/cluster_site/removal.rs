@@ -28,9 +28,10 @@ mod tests {
     use crate::engine::shells::{run, shells};
     use crate::transport::Program;
 
-    /// What iptables-nft(8) shows of the tables below: none of a table that it could not have made.
-    const SAVED: &str = "# Table `nat' is incompatible, use 'nft' tool.\n*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n*mangle\n\
-                         :FORWARD ACCEPT [0:0]\nCOMMIT\n";
+    /// As iptables-nft prints it. The first table is not its own.
+    const SAVED: &str = "# Table `nat' contains incompatible base-chains, use 'nft' tool to list them.\n*nat\n\
+                         :POSTROUTING ACCEPT [0:0]\n-A PREROUTING -j KUBE-SERVICES\nCOMMIT\n# Completed\n*filter\n\
+                         :INPUT ACCEPT [0:0]\nCOMMIT\n*mangle\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
     const TABLES: &str = "table ip nat\ntable ip filter\ntable ip mangle\ntable ip kube-proxy\ntable inet cni_hostport\n\
                           table inet technicians\n";
 
@@ -45,7 +46,7 @@ mod tests {
         for shell in shells() {
             let host = tempfile::tempdir().unwrap();
             let root = host.path().to_str().unwrap();
-            std::fs::write(host.path().join("inventory"), "nftables\tip nat\t\nnftables\tip mangle\t\n")
+            std::fs::write(host.path().join("inventory"), "nftables\tip mangle\t\n")
                 .unwrap();
             std::fs::write(host.path().join("saved"), SAVED).unwrap();
             std::fs::write(host.path().join("tables"), TABLES).unwrap();

@@ -77,10 +77,14 @@ def _tree(host):
     return without_time
 
 
-def _rules(host):
+def nft(host, *words):
     """By the nft of this machine: the host has none before, and none after."""
-    command = ["nsenter", f"--net=/proc/{machine.running_init(host)}/ns/net", "nft", "--stateless", "list", "ruleset"]
+    command = ["nsenter", f"--net=/proc/{machine.running_init(host)}/ns/net", "nft", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     if done.returncode != 0:
         raise Failed(f"{host}: nft: {done.stderr.strip()}")
-    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    return done.stdout
+
+
+def _rules(host):
+    return [line.strip() for line in nft(host, "--stateless", "list", "ruleset").splitlines() if line.strip()]

@@ -22,11 +22,12 @@ from cluster import (
 from control_plane_node import ETCD, MASTER
 from control_plane_node import introduce as introduce_with
 from deployment import Deployment
-from host_state import expect_same, host_state
+from host_state import expect_same, host_state, nft
 
 SUCCESS, HOST, REFUSED = 0, 4, 7
 WORKER, MEMBER = "spare-1", "spare-2"
 FILE = "/root/scenario-node.yaml"
+_OWN_TABLE = "table ip nat { chain postrouting { type nat hook postrouting priority srcnat; masquerade; }; }"
 _state = State()
 
 
@@ -53,14 +54,19 @@ def killed_half_way():
     # An administrator's own: it stays as it is.
     shell(WORKER, "echo 'vm.swappiness = 7' > /etc/sysctl.d/10-own.conf; mkdir -p /opt/own; echo own > /opt/own/file")
     _state["worker"] = host_state(WORKER)
+    # iptables-save shows nothing of such a table.
+    nft(WORKER, _OWN_TABLE)
+    before = host_state(WORKER)
+    unpacked = "test -x /usr/sbin/haproxy && command -v nft && command -v iptables-save"
     with Deployment(WORKER) as running:
-        running.until("haproxy is unpacked", lambda: on(WORKER, "test", "-x", "/usr/sbin/haproxy").returncode == 0)
+        running.until("haproxy is unpacked", lambda: on(WORKER, "sh", "-c", unpacked).returncode == 0)
         running.kill()
     done = metalform("reset-host", WORKER, "--check")
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, HOST)
     expect("package haproxy" in done.stdout, done.stdout)
     _metalform(SUCCESS, "reset-host", WORKER)
-    expect_same(WORKER, _state["worker"])
+    expect_same(WORKER, before)
+    nft(WORKER, "delete table ip nat")
 
 
 @check("it can be deployed, and what its removal leaves is what was there")
