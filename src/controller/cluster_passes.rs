@@ -166,8 +166,9 @@ impl ClusterPasses {
                 let Some(deployment) = caches.deployments.get(&reference(key)) else { return Ok(None) };
                 let sets = caches.sets.state_filter(|one| is_in(one, key));
                 let machines = caches.machines.state_filter(|one| is_in(one, key));
+                let deployments = caches.deployments.state_filter(|one| is_in(one, key));
                 let nodes = judged_nodes(&deployment, &machines, caches);
-                let cached = RolloutObjects { deployment, sets, machines, nodes };
+                let cached = RolloutObjects { deployment, deployments, sets, machines, nodes };
                 let pool = self.pool(&rules);
                 let max_pods = self.settings.max_pods;
                 let offers = move |deployment: &_| pool.offer(deployment, max_pods);

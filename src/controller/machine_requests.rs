@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::kube_api::FIELD_MANAGER;
 use crate::kube_api::client::ApiError;
+use crate::machine::api::machine_deployment::MachineDeployment;
 use crate::machine::api::machine_set::MachineSet;
 use crate::machine::object_write::{MachineWrite, ObjectWrite};
 use crate::machine::rollout_decision::{RolloutObjects, doubted_nodes};
@@ -29,20 +30,25 @@ pub struct CarriedOut {
     pub conflict: Option<ApiError>,
 }
 
-/// The MachineDeployment as the API server has it now, its sets, and then the Machines, which thus are newer than the
-/// sets; `None` if it does not exist. Of the Nodes, those for which a Machine would be deleted are as the API server has
-/// them, the others as cached.
+/// The MachineDeployments of the namespace as the API server has them now, the sets, and then the Machines, which thus
+/// are newer than the sets; `None` if that of the pass does not exist. Of the Nodes, those for which a Machine would be
+/// deleted are as the API server has them, the others as cached.
 pub(super) async fn read_rollout(
     client: &Client,
     cached: &RolloutObjects,
     now: Timestamp,
 ) -> Result<Option<RolloutObjects>, ApiError> {
     let namespace = cached.deployment.namespace().unwrap_or_default();
-    let Some(deployment) = get(client, &*cached.deployment).await? else { return Ok(None) };
+    // A list, not this one alone: the caches may not show an earlier one that was created just before.
+    let deployments: Vec<Arc<MachineDeployment>> = list(client, &namespace).await?;
+    let name = cached.deployment.name_any();
+    let Some(deployment) = deployments.iter().find(|one| one.name_any() == name).cloned() else {
+        return Ok(None);
+    };
     let sets = list(client, &namespace).await?;
     let machines = list(client, &namespace).await?;
-    let (deployment, nodes) = (Arc::new(deployment), cached.nodes.clone());
-    let mut objects = RolloutObjects { deployment, sets, machines, nodes };
+    let nodes = cached.nodes.clone();
+    let mut objects = RolloutObjects { deployment, deployments, sets, machines, nodes };
     let mut read = BTreeSet::new();
     // Another Machine may be next where a Node has recovered.
     loop {

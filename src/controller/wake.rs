@@ -4,6 +4,7 @@
 //!
 //! | change | passes |
 //! | --- | --- |
+//! | MachineDeployment | those of its namespace whose conflict with it, or with any, may begin or end |
 //! | MachineSet | its MachineDeployment; without an owner those of its namespace, which may adopt it |
 //! | Machine | its MachineSet (as above) and the MachineDeployment of that; the Host that it has noted |
 //! | Machine that waits for a host and is deleted | the other waiting Machines: a host may be theirs |
@@ -18,6 +19,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::{Resource, ResourceExt};
 
 use super::pass_key::{ObjectKey, PassKey};
+use crate::machine::api::conflict::{self, SELECTOR_CONFLICT};
 use crate::machine::api::host::HostObject;
 use crate::machine::api::host_status::HostStatus;
 use crate::machine::api::machine::Machine;
@@ -72,7 +74,10 @@ impl WakeView {
     /// The passes that a change makes due, in the order in which they are to be made; some may be there twice.
     pub fn woken_by(&self, change: &ObjectChange) -> Vec<PassKey> {
         match change {
-            ObjectChange::Deployment(deployment) => vec![PassKey::Deployment(ObjectKey::of(deployment))],
+            ObjectChange::Deployment(deployment) => {
+                let own = PassKey::Deployment(ObjectKey::of(deployment));
+                [own].into_iter().chain(self.in_conflict(deployment)).collect()
+            }
             ObjectChange::Set(set) => {
                 let own = PassKey::Set(ObjectKey::of(set));
                 [own].into_iter().chain(self.deployments_of(set)).collect()
@@ -85,6 +90,17 @@ impl WakeView {
                 [own].into_iter().chain(self.machines_that(|one| noted(one) == Some(host.as_str()))).collect()
             }
         }
+    }
+
+    /// The other MachineDeployments of its namespace that must wait for it, or have waited for one.
+    fn in_conflict(&self, changed: &MachineDeployment) -> Vec<PassKey> {
+        let is_concerned = |one: &&Arc<MachineDeployment>| {
+            one.namespace() == changed.namespace()
+                && one.name_any() != changed.name_any()
+                && (is_held(one) || !conflict::of_machine_deployment(one, [changed]).is_empty())
+        };
+        let concerned = self.deployments.iter().filter(is_concerned);
+        concerned.map(|one| PassKey::Deployment(ObjectKey::of(&**one))).collect()
     }
 
     fn by_machine(&self, machine: &Machine) -> Vec<PassKey> {
@@ -162,6 +178,12 @@ impl WakeView {
 /// By creation, then by name, as hosts are chosen.
 fn age(machine: &Machine) -> (Option<jiff::Timestamp>, String) {
     (machine.creation_timestamp().map(|time| time.0), machine.name_any())
+}
+
+/// Whether its status shows a conflict with an earlier one.
+fn is_held(deployment: &MachineDeployment) -> bool {
+    let conditions = deployment.status.as_ref().map(|status| &*status.conditions).unwrap_or_default();
+    conditions.iter().any(|condition| condition.reason == SELECTOR_CONFLICT)
 }
 
 /// Whether it has yet to claim a host.

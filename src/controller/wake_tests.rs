@@ -18,7 +18,7 @@ fn template() -> Value {
 fn deployment(namespace: &str, name: &str) -> MachineDeployment {
     of(json!({
         "metadata": { "namespace": namespace, "name": name, "uid": format!("uid-{name}") },
-        "spec": { "selector": {}, "template": template() },
+        "spec": { "selector": { "matchLabels": { "group": name } }, "template": template() },
     }))
 }
 
@@ -143,6 +143,38 @@ fn a_change_wakes_what_depends_on_it() {
         assert_eq!(woken(change), expected, "{title}");
     }
     assert_eq!(woken(ObjectChange::Node(node("master-1", json!({})))), "", "a node that is not ours");
+}
+
+#[test]
+fn a_deployment_wakes_those_whose_conflict_may_begin_or_end() {
+    let of_group = |namespace: &str, name: &str, group: &str| {
+        let mut one = deployment(namespace, name);
+        one.spec.selector = of(json!({ "matchLabels": { "group": group } }));
+        one.spec.template.metadata.labels = of(json!({ "group": group }));
+        one
+    };
+    let mut held = of_group("a", "d4", "y");
+    held.status = of(json!({ "conditions": [{
+        "type": "Progressing", "status": "False", "reason": "SelectorConflict", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }] }));
+    let others = ["d1", "d2"].map(|name| of_group("a", name, "x"));
+    let deployments = others.into_iter().chain([of_group("b", "d3", "x"), held]);
+    let view = WakeView { deployments: deployments.map(Arc::new).collect(), ..WakeView::default() };
+    for (title, changed, expected) in [
+        ("the earlier one", of_group("a", "d1", "x"), "d1 d2 d4"),
+        ("the later one", of_group("a", "d2", "x"), "d2 d4"),
+        ("one that had another selector", of_group("a", "d1", "z"), "d1 d4"),
+        ("one that is deleted", of_group("a", "d0", "x"), "d0 d1 d2 d4"),
+        ("one of another namespace", of_group("b", "d3", "x"), "d3"),
+    ] {
+        let woken = view.woken_by(&ObjectChange::Deployment(changed));
+        let names = woken.iter().map(|key| match key {
+            PassKey::Deployment(key) => key.name.as_str(),
+            other => panic!("{title}: {other:?}"),
+        });
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{title}");
+    }
 }
 
 #[test]

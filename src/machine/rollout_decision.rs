@@ -22,15 +22,18 @@ use super::write_plan::WritePlan;
 mod deployment_writes;
 mod observation;
 mod remediation;
+mod selector_conflict;
 mod set_writes;
 
 pub(super) use self::remediation::cause as unhealthy_cause;
 
-/// A MachineDeployment, and the MachineSets and Machines of its namespace.
+/// A MachineDeployment, and the others, the MachineSets and the Machines of its namespace.
 #[derive(Debug, Clone)]
 pub struct RolloutObjects {
     /// The MachineDeployment.
     pub deployment: Arc<MachineDeployment>,
+    /// Every MachineDeployment of the namespace, itself included: an earlier one may select its Machines.
+    pub deployments: Vec<Arc<MachineDeployment>>,
     /// Every MachineSet of the namespace: also those of others, whose names are taken.
     pub sets: Vec<Arc<MachineSet>>,
     /// The Machines of the namespace, listed after the sets.
@@ -59,6 +62,8 @@ pub enum RolloutDecisionError {
 /// What is written for the MachineDeployment, in order. Adoptions, and its finalizer, come alone: what follows is
 /// decided when they are seen.
 ///
+/// While it is in conflict with an earlier one, only the status is written after the finalizer; nothing is adopted.
+///
 /// The status comes last, and after a change of the annotations in the next pass, as it is of a version.
 ///
 /// # Errors
@@ -79,14 +84,17 @@ pub fn decide(
         Lifecycle::Living { protected: true } => false,
         Lifecycle::Foreground => true,
     };
+    let own: Vec<&MachineSet> =
+        objects.sets.iter().map(|set| &**set).filter(|set| owned(set) == Ownership::Own).collect();
+    if !deleting && let Some(conflict) = selector_conflict::find(objects) {
+        return selector_conflict::hold(objects, &own, &conflict, now);
+    }
     let orphans = objects.sets.iter().filter(|set| owned(set) == Ownership::Orphan);
     let adopted: Vec<MachineWrite> =
         orphans.filter_map(|orphan| ownership::adopt(&**orphan, deployment)).map(MachineWrite::Set).collect();
     if !deleting && !adopted.is_empty() {
         return Ok(WritePlan::first(adopted));
     }
-    let own: Vec<&MachineSet> =
-        objects.sets.iter().map(|set| &**set).filter(|set| owned(set) == Ownership::Own).collect();
     let goal = observation::goal(deployment, deleting)?;
     let world = observation::world(deployment, &own, &objects.machines, offer.free_hosts);
     let plan = rollout::plan(&goal, &world, now);

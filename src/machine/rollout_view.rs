@@ -30,7 +30,7 @@ pub enum RolloutStage {
     Complete,
     /// Machines are replaced.
     Progressing,
-    /// Only a host or another budget lets it continue; it resumes then.
+    /// Only a host, another budget, or the end of a conflict of selectors lets it continue; it resumes then.
     Blocked,
     /// `spec.paused` is set.
     Paused,
@@ -138,6 +138,12 @@ mod tests {
                 false,
                 [3, 3, 1, 3],
                 "Progressing=False/NoHostAvailable RolloutBlocked=True/NoHostAvailable",
+                Blocked,
+            ),
+            (
+                false,
+                [3, 0, 0, 0],
+                "Progressing=False/SelectorConflict RolloutBlocked=True/SelectorConflict",
                 Blocked,
             ),
             (

@@ -289,6 +289,32 @@ async fn a_rollout_is_reported_by_events_that_it_does_not_depend_on() {
     assert!(api.lock().store.all("events").is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_deployment_with_the_selector_of_an_earlier_one_resumes_when_that_is_gone() {
+    // No Host changes when the earlier one goes: that would make a pass over the later one due too.
+    let api = cluster(0);
+    let performer = Arc::new(Performer::new(&api, "a"));
+    let mut spec = api.lock().store.all("machinedeployments")[0]["spec"].clone();
+    spec["replicas"] = json!(1);
+    let other = json!({ "metadata": { "name": "other" }, "spec": spec });
+    api.lock().store.insert("machinedeployments", NAMESPACE, other);
+    let conflict =
+        "SelectorConflict: selector group=a matches the Machines of MachineDeployment nodes".to_owned();
+    until(&api, &performer, || {
+        events(&api, "MachineDeployment").contains(&conflict)
+            && api.lock().store.all("machinesets").len() == 1
+            && states(&api).values().all(|state| state == "Available")
+    })
+    .await;
+    assert!(phases(&api).is_empty());
+    api.lock().store.change("machinedeployments", NAMESPACE, "nodes", |nodes| {
+        nodes["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
+    });
+    until(&api, &performer, || phases(&api) == ["Running"]).await;
+    let owner = text(&api.lock().store.all("machinesets")[0]["metadata"]["ownerReferences"][0]["name"]);
+    assert_eq!(owner, "other");
+}
+
 /// Events about passes that failed: kind of the object, message, how often.
 fn errors(api: &ScriptedApi) -> Vec<(String, String, u64)> {
     let server = api.lock();

@@ -64,9 +64,14 @@ impl Pool {
 
     /// What caches show that are up to date.
     fn rollout(&self) -> Option<RolloutObjects> {
-        let deployment = self.parsed("machinedeployments").pop()?;
+        self.rollout_of("nodes")
+    }
+
+    fn rollout_of(&self, deployment: &str) -> Option<RolloutObjects> {
+        let deployments: Vec<Arc<MachineDeployment>> = self.parsed("machinedeployments");
         Some(RolloutObjects {
-            deployment,
+            deployment: deployments.iter().find(|one| one.name_any() == deployment)?.clone(),
+            deployments,
             sets: self.parsed("machinesets"),
             machines: self.parsed("machines"),
             nodes: self.nodes(),
@@ -117,7 +122,8 @@ impl Pool {
     async fn settle(&self, check: impl Fn(&[Value])) {
         for _ in 0..ROUNDS {
             let before = self.written();
-            if let Some(cached) = self.rollout() {
+            for deployment in self.parsed::<MachineDeployment>("machinedeployments") {
+                let cached = self.rollout_of(&deployment.name_any()).unwrap();
                 self.pass(&cached).await.unwrap();
             }
             check(&self.all("machines"));
@@ -288,6 +294,41 @@ async fn orphans_are_adopted_and_not_replaced() {
     assert_eq!(owners("machinesets"), [json!("MachineDeployment")]);
     assert_eq!(owners("machines"), vec![json!("MachineSet"); 3]);
     assert_eq!((pool.count("create machines/"), pool.count("delete machines/")), (3, 0));
+}
+
+#[tokio::test]
+async fn of_two_with_one_selector_the_later_one_waits_until_the_other_is_gone() {
+    let pool = Pool::new();
+    pool.settle(|_| {}).await;
+    let before = (pool.all("machinesets"), pool.all("machines"));
+    let spec = pool.all("machinedeployments")[0]["spec"].clone();
+    let later = json!({ "metadata": { "name": "other" }, "spec": spec });
+    pool.api.lock().store.insert("machinedeployments", NAMESPACE, later);
+    // A cache that does not show the earlier one yet.
+    let mut cached = pool.rollout_of("other").unwrap();
+    cached.deployments.retain(|one| one.name_any() == "other");
+    for _ in 0..3 {
+        pool.pass(&cached).await.unwrap();
+    }
+    pool.settle(|_| {}).await;
+    assert_eq!((pool.all("machinesets"), pool.all("machines")), before);
+    let progress = |pool: &Pool| {
+        let other = pool.all("machinedeployments").pop().unwrap();
+        assert_eq!(other["metadata"]["name"], "other");
+        let conditions = other["status"]["conditions"].as_array().unwrap().clone();
+        let condition = conditions.into_iter().find(|one| one["type"] == "Progressing").unwrap();
+        ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap().to_owned())
+    };
+    let message = "selector group=a matches the Machines of MachineDeployment nodes";
+    assert_eq!(progress(&pool), ["False", "SelectorConflict", message]);
+
+    let api: Api<MachineDeployment> = Api::namespaced(pool.client.clone(), NAMESPACE);
+    api.delete("nodes", &DeleteParams::default()).await.unwrap();
+    pool.settle(|machines| assert!(machines.len() <= 3)).await;
+    let left = ["machinedeployments", "machinesets", "machines"].map(|plural| pool.all(plural).len());
+    assert_eq!(left, [1, 1, 3]);
+    assert_eq!(pool.all("machinesets")[0]["metadata"]["ownerReferences"][0]["name"], "other");
+    assert_eq!(progress(&pool)[..2], ["True", "RolloutComplete"]);
 }
 
 #[tokio::test]

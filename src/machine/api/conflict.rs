@@ -11,6 +11,9 @@ use kube::ResourceExt;
 use super::host::HostObject;
 use super::machine_deployment::MachineDeployment;
 
+/// Reason of the conditions of a MachineDeployment that is in conflict with an earlier one.
+pub const SELECTOR_CONFLICT: &str = "SelectorConflict";
+
 /// A MachineDeployment and an earlier one manage each other's Machines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MachineDeploymentConflict {
@@ -82,15 +85,17 @@ pub struct OccupiedNode {
     pub is_bootstrap: bool,
 }
 
-/// The conflicts of a MachineDeployment with earlier ones of its namespace, in the order of `others`, which may contain
-/// it. One that is being deleted keeps its Machines until it is gone.
-pub fn of_machine_deployment(
+/// The conflicts of a MachineDeployment with earlier ones of its namespace, that with the earliest one first. `others`
+/// may contain it. One that is being deleted keeps its Machines until it is gone.
+pub fn of_machine_deployment<'a>(
     deployment: &MachineDeployment,
-    others: &[MachineDeployment],
+    others: impl IntoIterator<Item = &'a MachineDeployment>,
 ) -> Vec<MachineDeploymentConflict> {
-    let earlier = others.iter().filter(|other| {
+    let others = others.into_iter().filter(|other| {
         other.namespace() == deployment.namespace() && is_earlier(age(*other), age(deployment))
     });
+    let mut earlier: Vec<&MachineDeployment> = others.collect();
+    earlier.sort_by_key(|other| age(*other));
     let conflict = |other: &MachineDeployment| {
         let (spec, of_other) = (&deployment.spec, &other.spec);
         let name = other.name_any();
@@ -104,7 +109,7 @@ pub fn of_machine_deployment(
             None
         }
     };
-    earlier.filter_map(conflict).collect()
+    earlier.into_iter().filter_map(conflict).collect()
 }
 
 /// The conflicts of a Host with nodes, in their order, and with earlier Hosts, in the order of `others`, which may

@@ -110,6 +110,7 @@ fn of_rollout(kind: &str, reason: &str) -> Option<ConditionReport> {
         ("Progressing", "Paused") => normal("RolloutPaused"),
         ("Progressing", "WaitingForMachineSet") => normal("WaitingForMachineSet"),
         ("Progressing", "Deleting") => normal("Deleting"),
+        ("Progressing", "SelectorConflict") => warning("SelectorConflict"),
         ("RemediationAllowed", "TooManyUnhealthy") => warning("TooManyUnhealthy"),
         ("RolloutBlocked", "NoHostAvailable") => warning("NoHostAvailable"),
         _ => return None,

@@ -273,7 +273,8 @@ fn sets() -> (RolloutObjects, MachineSet) {
     let set: MachineSet = serde_json::from_value(object("s")).unwrap();
     let deployment = Arc::new(serde_json::from_value(object("d")).unwrap());
     let (sets, nodes) = (vec![Arc::new(set.clone())], BTreeMap::new());
-    (RolloutObjects { deployment, sets, machines: Vec::new(), nodes }, set)
+    let deployments = Vec::new();
+    (RolloutObjects { deployment, deployments, sets, machines: Vec::new(), nodes }, set)
 }
 
 #[test]
@@ -336,10 +337,12 @@ fn the_conditions_of_a_rollout_are_reported_so() {
         (("Progressing", "Paused"), "Normal RolloutPaused"),
         (("Progressing", "WaitingForMachineSet"), "Normal WaitingForMachineSet"),
         (("Progressing", "Deleting"), "Normal Deleting"),
+        (("Progressing", "SelectorConflict"), "Warning SelectorConflict"),
         (("RemediationAllowed", "RemediationAllowed"), "-"),
         (("RemediationAllowed", "TooManyUnhealthy"), "Warning TooManyUnhealthy"),
         (("RolloutBlocked", "NotBlocked"), "-"),
         (("RolloutBlocked", "NoHostAvailable"), "Warning NoHostAvailable"),
+        (("RolloutBlocked", "SelectorConflict"), "-"),
     ];
     for ((kind, reason), expected) in table {
         assert_eq!(shown(kind, reason), expected, "{kind} {reason}");

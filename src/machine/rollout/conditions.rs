@@ -13,7 +13,7 @@ pub enum RolloutConditionKind {
     /// The rollout makes progress or is complete. `ProgressDeadlineExceeded` if there was none for
     /// `progressDeadlineSeconds`, `NoHostAvailable` while it cannot go on without a host.
     Progressing,
-    /// Only a host or another budget lets the rollout continue.
+    /// Only a host or another budget lets the rollout continue, or the end of a conflict of selectors.
     RolloutBlocked,
 }
 

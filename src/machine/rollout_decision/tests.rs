@@ -83,8 +83,10 @@ fn machine(name: &str, set_uid: &str) -> Value {
 fn objects(deployment: MachineDeployment, sets: &[Value], machines: &[Value]) -> RolloutObjects {
     let sets = sets.iter().map(|set| Arc::new(serde_json::from_value(set.clone()).unwrap()));
     let machines = machines.iter().map(|one| Arc::new(serde_json::from_value(one.clone()).unwrap()));
+    let deployment = Arc::new(deployment);
     RolloutObjects {
-        deployment: Arc::new(deployment),
+        deployments: vec![deployment.clone()],
+        deployment,
         sets: sets.collect(),
         machines: machines.collect(),
         nodes: BTreeMap::new(),
@@ -230,6 +232,54 @@ fn a_deployment_that_cannot_be_decided_writes_nothing() {
     let strategy = json!({ "strategy": { "rollingUpdate": { "maxSurge": 0, "maxUnavailable": 0 } } });
     let error = decide(&objects(deployment(json!({}), strategy), &[], &[]), &offer(), now()).unwrap_err();
     assert_eq!(error.to_string(), "strategy.rollingUpdate: maxSurge and maxUnavailable are both 0");
+}
+
+#[test]
+fn a_deployment_that_an_earlier_one_is_in_conflict_with_has_its_status_alone() {
+    let earlier = |selector: Value| {
+        let metadata =
+            json!({ "name": "first", "uid": "first", "creationTimestamp": "2025-01-01T00:00:00Z" });
+        Arc::new(deployment(metadata, json!({ "selector": selector })))
+    };
+    let same = || json!({ "matchLabels": { "group": "a" } });
+    let with = |metadata: Value, sets: &[Value], other: Arc<MachineDeployment>| {
+        let mut objects = objects(deployment(metadata, json!({})), sets, &[]);
+        objects.deployments.push(other);
+        objects
+    };
+    let status_alone = ["patch status of machinedeployment/nodes"];
+    let mut orphan = set(&hash(), 2, "s");
+    orphan["metadata"]["ownerReferences"] = json!([]);
+    let own = set(&hash(), 1, "s");
+    for sets in [vec![], vec![orphan], vec![own.clone()]] {
+        let objects = with(json!({ "annotations": {} }), &sets, earlier(same()));
+        let plan = decided(&objects);
+        assert_eq!((titles(&plan), plan.again), (status_alone.map(str::to_owned).to_vec(), false));
+        let MachineWrite::Deployment(ObjectWrite::PatchStatus { patch, .. }) = &plan.writes[0] else {
+            panic!()
+        };
+        let message = "selector group=a matches the Machines of MachineDeployment first";
+        for (at, kind, status) in [(1, "Progressing", "False"), (2, "RolloutBlocked", "True")] {
+            let condition = &patch["status"]["conditions"][at];
+            let shown = ["type", "status", "reason", "message"].map(|field| condition[field].clone());
+            assert_eq!(shown, [kind, status, "SelectorConflict", message].map(|text| json!(text)));
+        }
+        let mut written = (*objects.deployment).clone();
+        written.status = serde_json::from_value(patch["status"].clone()).unwrap();
+        let objects = RolloutObjects { deployment: Arc::new(written), ..objects };
+        let later = now() + jiff::SignedDuration::from_hours(1);
+        assert_eq!(decide(&objects, &offer(), later).unwrap(), WritePlan::default(), "no deadline passes");
+    }
+    let deleted = json!({ "deletionTimestamp": "2026-01-02T00:00:00Z" });
+    let plan = decided(&with(deleted, &[own], earlier(same())));
+    assert_eq!(patch_of_set(&plan.writes[0])["spec"], json!({ "replicas": 0 }), "its deletion is its own");
+    let created = format!("create machineset/nodes-{}", hash());
+    let mut one = (*earlier(json!({ "matchLabels": { "group": "b" } }))).clone();
+    one.spec.template.metadata.labels = BTreeMap::from([("group".to_owned(), "b".to_owned())]);
+    let plan = decided(&with(json!({}), &[], Arc::new(one)));
+    assert_eq!(titles(&plan)[0], created, "another selector");
+    let older = json!({ "creationTimestamp": "2024-01-01T00:00:00Z" });
+    assert_eq!(titles(&decided(&with(older, &[], earlier(same()))))[0], created, "it is the earlier one");
 }
 
 #[test]
