@@ -34,6 +34,8 @@ mod happen;
 mod host;
 #[path = "real_site/host_oracle.rs"]
 mod host_oracle;
+#[path = "real_site/kubelet_requests.rs"]
+mod kubelet_requests;
 #[path = "real_site/looks.rs"]
 mod looks;
 #[path = "support/loopback.rs"]

@@ -1,4 +1,5 @@
-//! Issues kubelets' certificates: watches requests, judges them ([`super::csr_verdict`]), approves and signs.
+//! Issues kubelets' certificates: watches requests, judges them ([`super::csr_verdict`], and for the node of a Machine
+//! [`crate::machine::csr`]), approves and signs.
 //!
 //! # Guarantees
 //! - Each step is decided from the request as the API has it now, so that the controller may be killed between
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestCondition};
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::controller::{Action, Controller};
@@ -20,8 +22,11 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::csr_verdict::{ClusterRecords, CsrVerdict, Profile, claimed_node, verdict};
+use super::life_requests::read_node_machine;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::{FIELD_MANAGER, node_policy, nodes};
+use crate::kube_api::{FIELD_MANAGER, node_policy, nodes, tokens};
+use crate::machine::csr as machine_csr;
+use crate::machine::lifecycle::LifecycleLimits;
 use crate::model::cluster_networks::Networks;
 use crate::pki::authority::AuthorityError;
 use crate::pki::certificate_request::ParsedCsr;
@@ -99,7 +104,7 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
     let Some(profile) = Profile::of_signer(&csr.spec.signer_name) else { return Ok(Action::await_change()) };
     let parsed = ParsedCsr::from_pem(&csr.spec.request.0);
     let judged = match &parsed {
-        Ok(parsed) => verdict(&csr.spec, profile, parsed, &records(&context, profile, parsed).await?),
+        Ok(parsed) => judged(&csr, &context, profile, parsed).await?,
         Err(error) => CsrVerdict::Deny { reason: error.to_string() },
     };
     let answered = match (step(&csr, judged), parsed) {
@@ -113,6 +118,25 @@ async fn answer(csr: Arc<CertificateSigningRequest>, context: Arc<Context>) -> R
         // Another client was faster; the newer version triggers the next step.
         Ok(()) | Err(RequestError::Api(ApiError::Conflict { .. })) => Ok(Action::await_change()),
         Err(error) => Err(error),
+    }
+}
+
+/// The verdict about the request, then that about the Machine of its Node: a token for a node outlives its Machine.
+async fn judged(
+    csr: &CertificateSigningRequest,
+    context: &Context,
+    profile: Profile,
+    parsed: &ParsedCsr,
+) -> Result<CsrVerdict, ApiError> {
+    let judged = verdict(&csr.spec, profile, parsed, &records(context, profile, parsed).await?);
+    let by_token = csr.spec.username.as_deref().is_some_and(|user| user.starts_with(tokens::USER_PREFIX));
+    let node = claimed_node(parsed).filter(|_| by_token && matches!(judged, CsrVerdict::Sign(_)));
+    let Some(node) = node else { return Ok(judged) };
+    let Some(machine) = read_node_machine(&context.client, &node).await? else { return Ok(judged) };
+    let created = csr.creation_timestamp().map_or(Timestamp::MAX, |time| time.0);
+    match machine_csr::judge(&machine, created, LifecycleLimits::DEFAULT.join_timeout) {
+        Ok(()) => Ok(judged),
+        Err(denial) => Ok(CsrVerdict::Deny { reason: denial.to_string() }),
     }
 }
 

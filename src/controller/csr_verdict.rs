@@ -134,7 +134,7 @@ fn client(
     }
     let groups = spec.groups.as_deref().unwrap_or_default();
     let pinned = tokens::group(node).is_ok_and(|group| groups.contains(&group));
-    if user.starts_with("system:bootstrap:") && pinned {
+    if user.starts_with(tokens::USER_PREFIX) && pinned {
         Ok(())
     } else {
         Err(format!("{user:?} may not request a certificate for node {node}"))

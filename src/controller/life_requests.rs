@@ -13,6 +13,7 @@ use crate::kube_api::nodes;
 use crate::kube_api::tokens::{self, TokenError};
 use crate::machine::api::host::HostObject;
 use crate::machine::api::machine::Machine;
+use crate::machine::csr::{self, NodeMachine};
 use crate::machine::host_observation::HostObjects;
 use crate::machine::life_observation::{MachineObjects, choice_of_noted};
 use crate::machine::node_observation::accepts_pods;
@@ -72,16 +73,34 @@ pub(super) async fn read_host_objects(
     let hosts: Api<HostObject> = Api::all(client.clone());
     let found = get_named(&hosts, name.as_str()).await?;
     let Some(host) = found.filter(|found| found.uid() == observed.uid()) else { return Ok(None) };
-    let claim = host.status.as_ref().and_then(|status| status.claim.as_ref()).map(|claim| &claim.machine);
-    let machine = match claim {
-        Some(claim) => {
-            let machines: Api<Machine> = Api::namespaced(client.clone(), &claim.namespace);
-            get_named(&machines, &claim.name).await?
-        }
-        None => None,
-    };
+    let machine = read_claiming(client, &host).await?;
     let node = nodes::get(client, name).await?;
     Ok(Some(HostObjects { host: Arc::new(host), machine: machine.map(Arc::new), node: node.map(Arc::new) }))
+}
+
+/// The Node as the API server has it now, then the Host of its provider ID, then the Machine in the claim of that Host;
+/// `None` for a Node that no Machine has, or that does not exist.
+pub(super) async fn read_node_machine(
+    client: &Client,
+    name: &HostName,
+) -> Result<Option<NodeMachine>, ApiError> {
+    let Some(node) = nodes::get(client, name).await? else { return Ok(None) };
+    let Some(id) = csr::machine_of(&node) else { return Ok(None) };
+    let hosts: Api<HostObject> = Api::all(client.clone());
+    let host = get_named(&hosts, id.host.as_str()).await?;
+    let machine = match &host {
+        Some(host) => read_claiming(client, host).await?,
+        None => None,
+    };
+    Ok(Some(NodeMachine::observe(id, &node, host.as_ref(), machine.as_ref())))
+}
+
+/// The Machine with the namespace and name of a Host's claim, also one of another UID.
+async fn read_claiming(client: &Client, host: &HostObject) -> Result<Option<Machine>, ApiError> {
+    let claim = host.status.as_ref().and_then(|status| status.claim.as_ref()).map(|claim| &claim.machine);
+    let Some(claim) = claim else { return Ok(None) };
+    let machines: Api<Machine> = Api::namespaced(client.clone(), &claim.namespace);
+    get_named(&machines, &claim.name).await
 }
 
 /// Evicts pods. Returns those that stay, and why.

@@ -18,6 +18,10 @@ use crate::model::name::HostName;
 /// The namespace in which the API server looks for tokens.
 const NAMESPACE: &str = "kube-system";
 
+/// The user name of a token, without its public part
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/>).
+pub const USER_PREFIX: &str = "system:bootstrap:";
+
 /// Prefix of a node's group.
 const GROUP_PREFIX: &str = "system:bootstrappers:metalform:";
 

@@ -1,272 +1,200 @@
-//! Whether the token of a Machine may be used for a client certificate of its kubelet.
+//! Whether the kubelet of a Machine's Node may have its first client certificate.
 //!
-//! A token is good for one Machine, for one node name, from the claim of the host until the Node has joined. This verdict
-//! is about the Machine; subject, usages and alternative names are judged by `crate::controller::csr_verdict`, which must
-//! sign as well. Neither trusts what a kubelet has written.
+//! `crate::controller::csr_verdict` binds a token to the name of a node, which is that of its host. A token that a
+//! killed controller has left may outlive its Machine, so the Machine is judged here. One that joined is not denied:
+//! its tokens were deleted then, and a kubelet that has lost its certificate is deployed with a new token.
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
 
-use crate::model::name::HostName;
-
-/// Signs the certificate of a kubelet as a client of the API.
-const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
-
-/// The user name of a bootstrap token, without its id
-/// (<https://kubernetes.io/docs/reference/access-authn-authz/bootstrap-tokens/>).
-const TOKEN_USER: &str = "system:bootstrap:";
+use super::api::host::HostObject;
+use super::api::machine::Machine;
+use super::api::provider_id::ProviderId;
+use super::host_observation::{claimant, view};
+use super::host_state::{ClaimView, Claimant};
+use super::join_deadline::{self, JoinAttempt, JoinVerdict};
+use super::machine_observation::created;
+use super::node_observation;
 
 /// Clocks of two API servers may differ.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// A CertificateSigningRequest, as far as it concerns a Machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MachineCsr<'a> {
-    /// `spec.signerName`.
-    pub signer: &'a str,
-    /// `spec.username`, which the API server sets.
-    pub username: &'a str,
-    /// The node that its common name claims, if that has the form `system:node:NAME`.
-    pub claimed_node: Option<&'a HostName>,
-    /// `metadata.creationTimestamp`.
-    pub created: Timestamp,
+/// The provider ID of a Node, if metalform created it for a Machine.
+pub fn machine_of(node: &Node) -> Option<ProviderId> {
+    node_observation::provider_id(node)?.parse().ok()
 }
 
-impl MachineCsr<'_> {
-    /// The id of the bootstrap token that it was made with.
-    pub fn token_id(&self) -> Option<&str> {
-        self.username.strip_prefix(TOKEN_USER).filter(|id| !id.is_empty())
+/// What a Node, the Host of its provider ID and the Machine in the claim of that Host show of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMachine {
+    /// Of the Node.
+    pub id: ProviderId,
+    /// When the Node was created: after the claim, and before its kubelet starts. By the clock of an API server, as the
+    /// time of a request is.
+    pub node_created: Timestamp,
+    /// The claim of the Host.
+    pub claim: Option<ClaimView>,
+    /// The Machine in the claim.
+    pub claimant: Claimant,
+    /// Whether a machine set owns it.
+    pub owned: bool,
+}
+
+impl NodeMachine {
+    /// From the objects of the API. `machine` has the namespace and name of the claim, and maybe another UID.
+    pub fn observe(
+        id: ProviderId,
+        node: &Node,
+        host: Option<&HostObject>,
+        machine: Option<&Machine>,
+    ) -> Self {
+        let host = host.and_then(view);
+        let owners = machine.map(ResourceExt::owner_references).unwrap_or_default();
+        Self {
+            id,
+            node_created: created(node),
+            claimant: host.as_ref().map_or(Claimant::Gone, |host| claimant(host, machine)),
+            claim: host.and_then(|host| host.claim),
+            owned: owners.iter().any(|owner| owner.controller == Some(true)),
+        }
     }
-}
-
-/// The Machine that a token was created for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TokenMachine {
-    /// Its name.
-    pub machine: String,
-    /// The name of its node.
-    pub node: HostName,
-    /// When it claimed its host; `None` without a host.
-    pub claimed: Option<Timestamp>,
-    /// It is being deleted.
-    pub deleting: bool,
-    /// Its Node has joined: a kubelet has a certificate, and renews it without a token.
-    pub joined: bool,
-    /// A Node of this name exists that metalform has not prepared for this Machine.
-    pub foreign_node: bool,
-}
-
-/// What to do with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MachineCsrVerdict {
-    /// It is that of the Machine.
-    Approve,
-    /// The token is used for something else than it was created for.
-    Deny(MachineCsrDenial),
-    /// It is not made with the token of a Machine, or is for the signer of another controller.
-    Ignore,
 }
 
 /// Why a request is denied; the message of its condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MachineCsrDenial {
-    /// Another subject.
-    #[error("the token of machine {machine} is for node {node}, not for {claimed}")]
-    WrongNode {
-        /// Of the token.
-        machine: String,
-        /// Of the Machine.
-        node: HostName,
-        /// The node in the request, or `another subject`.
-        claimed: String,
-    },
-    /// Nothing should run with this token yet.
-    #[error("machine {0} has no host")]
-    NoHost(String),
-    /// It goes.
+    /// Its host is free, or another Machine has it.
+    #[error("host {} is not claimed by the machine of this node, which has UID {}", .0.host, .0.machine_uid)]
+    NotClaimed(ProviderId),
+    /// Its host is not reset yet.
+    #[error("machine {0} does not exist, or has another host")]
+    Gone(String),
+    /// It is being deleted.
     #[error("machine {0} is being deleted")]
     Deleting(String),
-    /// A token that leaked.
-    #[error("node {node} of machine {machine} has joined already")]
-    Joined {
-        /// Of the token.
-        machine: String,
-        /// Of the Machine.
-        node: HostName,
-    },
-    /// The name is in use.
-    #[error("node {node} exists and does not belong to machine {machine}")]
-    ForeignNode {
-        /// Of the token.
-        machine: String,
-        /// Of the Machine.
-        node: HostName,
-    },
-    /// Too early or too late.
-    #[error("the request is from {created}, and machine {machine} may join from {from} to {until}")]
-    OutsideWindow {
-        /// Of the token.
+    /// It is older than the Node: that of an earlier Machine.
+    #[error("the request is from {created}, and the node of machine {machine} from {node}")]
+    TooEarly {
+        /// The Machine.
         machine: String,
         /// Of the request.
         created: Timestamp,
-        /// When the host was claimed, with a tolerance for clocks.
-        from: Timestamp,
-        /// The end of the join timeout.
-        until: Timestamp,
+        /// When the Node was created.
+        node: Timestamp,
+    },
+    /// The Machine is about to be replaced.
+    #[error("the request is from {created}, after the join deadline of machine {machine}")]
+    TooLate {
+        /// The Machine.
+        machine: String,
+        /// Of the request.
+        created: Timestamp,
     },
 }
 
-/// Judges a request. `machine` is the Machine of [`MachineCsr::token_id`], if there is one; `timeout` that of joins, from
-/// the claim on.
+/// Judges a request from the time `created`, with a token for the Node. `timeout` is that of joins.
+///
+/// # Errors
+/// When it is denied.
 pub fn judge(
-    request: &MachineCsr<'_>,
-    machine: Option<&TokenMachine>,
-    timeout: SignedDuration,
-) -> MachineCsrVerdict {
-    let Some(machine) = machine.filter(|_| request.signer == SIGNER && request.token_id().is_some()) else {
-        return MachineCsrVerdict::Ignore;
+    node: &NodeMachine,
+    created: Timestamp,
+    timeout: Option<SignedDuration>,
+) -> Result<(), MachineCsrDenial> {
+    let Some(claim) = node.claim.as_ref().filter(|claim| claim.machine_uid == node.id.machine_uid) else {
+        return Err(MachineCsrDenial::NotClaimed(node.id.clone()));
     };
-    match denial(request, machine, timeout) {
-        Some(denial) => MachineCsrVerdict::Deny(denial),
-        None => MachineCsrVerdict::Approve,
-    }
-}
-
-fn denial(
-    request: &MachineCsr<'_>,
-    machine: &TokenMachine,
-    timeout: SignedDuration,
-) -> Option<MachineCsrDenial> {
-    let (name, node) = (machine.machine.clone(), machine.node.clone());
-    if request.claimed_node != Some(&machine.node) {
-        let claimed = request.claimed_node.map_or("another subject".to_owned(), ToString::to_string);
-        return Some(MachineCsrDenial::WrongNode { machine: name, node, claimed });
-    }
-    if machine.deleting {
-        return Some(MachineCsrDenial::Deleting(name));
-    }
-    let Some(claimed) = machine.claimed else {
-        return Some(MachineCsrDenial::NoHost(name));
+    let machine = claim.machine.clone();
+    let joined = match node.claimant {
+        Claimant::Gone => return Err(MachineCsrDenial::Gone(machine)),
+        Claimant::Present { deleting: true, .. } => return Err(MachineCsrDenial::Deleting(machine)),
+        Claimant::Present { joined, .. } => joined,
     };
-    if machine.joined {
-        return Some(MachineCsrDenial::Joined { machine: name, node });
+    if created < node.node_created.checked_sub(CLOCK_TOLERANCE).unwrap_or(Timestamp::MIN) {
+        return Err(MachineCsrDenial::TooEarly { machine, created, node: node.node_created });
     }
-    if machine.foreign_node {
-        return Some(MachineCsrDenial::ForeignNode { machine: name, node });
+    let (claimed, queue) = (Some(claim.since), claim.queue);
+    let attempt = JoinAttempt { claimed, queue, joined, deleting: false, owned: node.owned };
+    if join_deadline::judge(&attempt, timeout, created) == JoinVerdict::Expired {
+        return Err(MachineCsrDenial::TooLate { machine, created });
     }
-    let from = claimed.checked_sub(CLOCK_TOLERANCE).unwrap_or(Timestamp::MIN);
-    let until = claimed.checked_add(timeout).unwrap_or(Timestamp::MAX);
-    if request.created < from || request.created > until {
-        let created = request.created;
-        return Some(MachineCsrDenial::OutsideWindow { machine: name, created, from, until });
-    }
-    None
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::job_queue::JobQueue;
     use crate::machine::join_deadline::JOIN_TIMEOUT;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
-    #[test]
-    fn a_token_is_good_for_one_node_while_it_joins() {
-        let node: HostName = "n1".parse().unwrap();
-        let other: HostName = "n2".parse().unwrap();
-        let request = MachineCsr {
-            signer: SIGNER,
-            username: "system:bootstrap:abcdef",
-            claimed_node: Some(&node),
-            created: at(1_500),
-        };
-        let machine = TokenMachine {
-            machine: "md-1-x".to_owned(),
-            node: node.clone(),
-            claimed: Some(at(1_000)),
-            deleting: false,
-            joined: false,
-            foreign_node: false,
-        };
-        let at_time = |second| MachineCsr { created: at(second), ..request };
-        let window = "1970-01-01T00:16:30Z to 1970-01-01T02:16:40Z";
-        let late =
-            format!("the request is from 1970-01-01T02:16:41Z, and machine md-1-x may join from {window}");
-        let early =
-            format!("the request is from 1970-01-01T00:16:29Z, and machine md-1-x may join from {window}");
-        for (request, machine, expected) in [
-            (request, machine.clone(), "approve"),
-            (at_time(990), machine.clone(), "approve"),
-            (at_time(8_200), machine.clone(), "approve"),
-            (at_time(989), machine.clone(), &early),
-            (at_time(8_201), machine.clone(), &late),
-            (
-                MachineCsr { claimed_node: Some(&other), ..request },
-                machine.clone(),
-                "the token of machine md-1-x is for node n1, not for n2",
-            ),
-            (
-                MachineCsr { claimed_node: None, ..request },
-                machine.clone(),
-                "the token of machine md-1-x is for node n1, not for another subject",
-            ),
-            // A wrong name is denied even where nothing may join.
-            (
-                MachineCsr { claimed_node: Some(&other), ..request },
-                TokenMachine { claimed: None, deleting: true, ..machine.clone() },
-                "the token of machine md-1-x is for node n1, not for n2",
-            ),
-            (request, TokenMachine { claimed: None, ..machine.clone() }, "machine md-1-x has no host"),
-            (request, TokenMachine { deleting: true, ..machine.clone() }, "machine md-1-x is being deleted"),
-            (
-                request,
-                TokenMachine { joined: true, ..machine.clone() },
-                "node n1 of machine md-1-x has joined already",
-            ),
-            (
-                request,
-                TokenMachine { foreign_node: true, ..machine.clone() },
-                "node n1 exists and does not belong to machine md-1-x",
-            ),
-            (MachineCsr { signer: "kubernetes.io/kubelet-serving", ..request }, machine.clone(), "ignore"),
-            (MachineCsr { signer: "example.com/signer", ..request }, machine.clone(), "ignore"),
-            // A renewal, and others.
-            (MachineCsr { username: "system:node:n1", ..request }, machine.clone(), "ignore"),
-            (MachineCsr { username: "admin", ..request }, machine.clone(), "ignore"),
-            (MachineCsr { username: "system:bootstrap:", ..request }, machine.clone(), "ignore"),
-        ] {
-            let got = match judge(&request, Some(&machine), JOIN_TIMEOUT) {
-                MachineCsrVerdict::Approve => "approve".to_owned(),
-                MachineCsrVerdict::Deny(denial) => denial.to_string(),
-                MachineCsrVerdict::Ignore => "ignore".to_owned(),
-            };
-            assert_eq!(got, expected, "{request:?} {machine:?}");
+    fn claim(uid: &str, queue: JobQueue) -> Option<ClaimView> {
+        let (machine_uid, machine) = (uid.to_owned(), "kube-system/md-1-x".to_owned());
+        Some(ClaimView { machine_uid, machine, since: at(1_000), queue })
+    }
+
+    fn present(deleting: bool, joined: bool) -> Claimant {
+        Claimant::Present { deleting, drained: false, joined, join_failed: false }
+    }
+
+    fn joining() -> NodeMachine {
+        NodeMachine {
+            id: "metalform://n1/u1".parse().unwrap(),
+            node_created: at(1_100),
+            claim: claim("u1", JobQueue::default()),
+            claimant: present(false, false),
+            owned: true,
         }
-        // A token that is not of a Machine.
-        assert_eq!(judge(&request, None, JOIN_TIMEOUT), MachineCsrVerdict::Ignore);
+    }
+
+    #[test]
+    fn a_token_is_good_for_one_machine_while_it_joins() {
+        let not_claimed = "host n1 is not claimed by the machine of this node, which has UID u1";
+        let deleting = "machine kube-system/md-1-x is being deleted";
+        let early = "the request is from 1970-01-01T00:18:09Z, and the node of machine kube-system/md-1-x from \
+                     1970-01-01T00:18:20Z";
+        let late =
+            "the request is from 1970-01-01T02:16:40Z, after the join deadline of machine kube-system/md-1-x";
+        let waited = JobQueue { since: None, waited: SignedDuration::from_secs(1) };
+        let waits = JobQueue { since: Some(at(1_200)), waited: SignedDuration::ZERO };
+        for (created, node, expected) in [
+            (1_500, joining(), ""),
+            (1_090, joining(), ""),
+            (1_089, joining(), early),
+            (8_199, joining(), ""),
+            (8_200, joining(), late),
+            (8_200, NodeMachine { claim: claim("u1", waited), ..joining() }, ""),
+            (8_200, NodeMachine { claim: claim("u1", waits), ..joining() }, ""),
+            (8_200, NodeMachine { owned: false, ..joining() }, ""),
+            // Its kubelet has lost its certificate.
+            (8_200, NodeMachine { claimant: present(false, true), ..joining() }, ""),
+            (1_500, NodeMachine { claim: None, claimant: Claimant::Gone, ..joining() }, not_claimed),
+            // The next Machine has claimed the host, and this Node is still that of the one before.
+            (1_500, NodeMachine { claim: claim("u2", JobQueue::default()), ..joining() }, not_claimed),
+            (
+                1_500,
+                NodeMachine { claimant: Claimant::Gone, ..joining() },
+                "machine kube-system/md-1-x does not exist, or has another host",
+            ),
+            (1_500, NodeMachine { claimant: present(true, false), ..joining() }, deleting),
+            (1_500, NodeMachine { claimant: present(true, true), ..joining() }, deleting),
+        ] {
+            let judged = judge(&node, at(created), Some(JOIN_TIMEOUT));
+            let got = judged.err().map(|denial| denial.to_string()).unwrap_or_default();
+            assert_eq!(got, expected, "{created} {node:?}");
+        }
+        assert_eq!(judge(&joining(), at(900_000), None), Ok(()));
     }
 
     #[test]
     fn no_time_overflows() {
-        let node: HostName = "n1".parse().unwrap();
-        let request = MachineCsr {
-            signer: SIGNER,
-            username: "system:bootstrap:a",
-            claimed_node: Some(&node),
-            created: at(0),
-        };
-        for claimed in [Timestamp::MIN, Timestamp::MAX] {
-            let machine = TokenMachine {
-                machine: "m".to_owned(),
-                node: node.clone(),
-                claimed: Some(claimed),
-                deleting: false,
-                joined: false,
-                foreign_node: false,
-            };
+        for node_created in [Timestamp::MIN, Timestamp::MAX] {
             for timeout in [SignedDuration::MAX, SignedDuration::ZERO] {
-                judge(&request, Some(&machine), timeout);
+                let _ = judge(&NodeMachine { node_created, ..joining() }, at(0), Some(timeout));
             }
         }
     }

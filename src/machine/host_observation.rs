@@ -97,7 +97,7 @@ fn own_node<'a>(host: &HostView, node: Option<&'a Node>) -> Option<&'a Node> {
 }
 
 /// A Machine that has noted another host has lost this one.
-fn claimant(host: &HostView, machine: Option<&Machine>) -> Claimant {
+pub(super) fn claimant(host: &HostView, machine: Option<&Machine>) -> Claimant {
     let uid = host.claim.as_ref().map(|claim| claim.machine_uid.as_str());
     let Some(machine) = machine.filter(|machine| machine.metadata.uid.as_deref() == uid) else {
         return Claimant::Gone;

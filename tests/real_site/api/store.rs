@@ -137,7 +137,7 @@ impl Store {
         let key = key(address);
         let present = self.objects.get(&key);
         let mut patch = patch.clone();
-        if address.subresource.as_deref() == Some("status") {
+        if matches!(address.subresource.as_deref(), Some("status" | "approval")) {
             if let Some(patch) = patch.as_object_mut() {
                 patch.retain(|key, _| key == "metadata" || key == "status");
             }
