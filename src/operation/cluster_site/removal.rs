@@ -46,8 +46,7 @@ mod tests {
         for shell in shells() {
             let host = tempfile::tempdir().unwrap();
             let root = host.path().to_str().unwrap();
-            std::fs::write(host.path().join("inventory"), "nftables\tip mangle\t\n")
-                .unwrap();
+            std::fs::write(host.path().join("inventory"), "nftables\tip mangle\t\n").unwrap();
             std::fs::write(host.path().join("saved"), SAVED).unwrap();
             std::fs::write(host.path().join("tables"), TABLES).unwrap();
             program(host.path(), "iptables-save", &format!("cat {root}/saved"));

@@ -29,14 +29,18 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
         let node = seen!(scene.node().node, Look::Node);
         let (master, etcd) = (scene.node_goal().has(Role::Master), scene.node_goal().has(Role::Etcd));
         let marked = node.as_ref().filter(|node| node.annotations.contains_key(API_SERVER));
-        if !master && (survey.control_plane || marked.is_some()) {
-            return match withdrawn(scene, marked) {
-                PhaseStatus::Holds => PhaseStatus::Act(Action::StopControlPlane),
-                first => first,
-            };
+        // Of a machine that is gone nothing is on this host.
+        let replaces = scene.node_goal().replace_machine;
+        if !master && (survey.control_plane || marked.is_some() || replaces) {
+            match withdrawn(scene, marked) {
+                PhaseStatus::Holds if survey.control_plane => {
+                    return PhaseStatus::Act(Action::StopControlPlane);
+                }
+                PhaseStatus::Holds => {}
+                first => return first,
+            }
         }
-        // The member of a machine that is gone has no data here.
-        if !etcd && (survey.has_member() || scene.node_goal().replace_machine) {
+        if !etcd && (survey.has_member() || replaces) {
             match leave(scene) {
                 Ok(()) if survey.has_member() => return PhaseStatus::Act(Action::SetAsideMemberData),
                 Ok(()) => {}
