@@ -139,7 +139,8 @@ pub async fn run_controllers<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let provisionings = NonZeroUsize::new(provisionings).unwrap();
-    let settings = ControllerSettings { provisionings, max_pods: 110 };
+    let bundles = vec!["1.35.4".to_owned()];
+    let settings = ControllerSettings { provisionings, max_pods: 110, bundles };
     let metrics = Arc::new(ControllerMetrics::new(clock::now));
     tokio::select! {
         () = control(client.clone(), hosts, settings, metrics, clock::now) => panic!("the controllers ended"),

@@ -115,10 +115,13 @@ async fn answered(user: &str, change: fn(&mut Store)) -> String {
     }
 }
 
+/// What is done to the objects before the request.
+type Change = fn(&mut Store);
+
 #[tokio::test(start_paused = true)]
 async fn a_token_is_good_for_the_machine_of_its_node() {
     let deleted = "machine kube-system/m is being deleted";
-    let cases: [(&str, fn(&mut Store), &str); 6] = [
+    let cases: [(&str, Change, &str); 6] = [
         (TOKEN, |_| {}, "signed"),
         (TOKEN, deleting, deleted),
         // The kubelet renews its certificate while its node is drained.
