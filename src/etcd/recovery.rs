@@ -99,9 +99,7 @@ pub enum RecoveryObstacle {
         silent: Vec<String>,
     },
     /// The only data is of a member that has never voted.
-    #[error(
-        "the only data that can be reached is of {0}, which is a learner: it may lack a voter of its own"
-    )]
+    #[error("the only data that can be reached is of {0}, which is a learner: etcd may not start with it")]
     Learner(String),
     /// The node that was named has no data.
     #[error("{0} has no data of an etcd member that can be reached")]

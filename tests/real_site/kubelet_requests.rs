@@ -6,7 +6,6 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use metalform::controller::certificate_requests::{self, Sign, SignError};
-use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::pki::certificate_request::ParsedCsr;
 use metalform::pki::leaf::Leaf;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -14,21 +13,10 @@ use serde_json::{Value, json};
 
 use crate::api::ScriptedApi;
 use crate::api::store::Store;
+use crate::support::given::networks;
 
 const NAMESPACE: &str = "kube-system";
 const TOKEN: &str = "system:bootstrap:abcdef";
-
-fn networks() -> Networks {
-    Networks {
-        control_plane: vec!["192.0.2.0/24".parse().unwrap()],
-        workload_plane: WorkloadPlane { cidrs: vec!["198.51.100.0/24".parse().unwrap()], mtu: 1460 },
-        node_ports: vec!["198.51.100.0/24".parse().unwrap()],
-        pods: "10.233.0.0/16".parse().unwrap(),
-        services: "10.96.0.0/12".parse().unwrap(),
-        api_service_ip: "10.96.0.1".parse().unwrap(),
-        dns_ip: "10.96.0.10".parse().unwrap(),
-    }
-}
 
 /// Of the kubelet of node n1.
 fn request(user: &str) -> Value {
