@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex as StdMutex};
 
 use async_trait::async_trait;
 use base64::Engine as _;
+use jiff::Timestamp;
 use metalform::controller::host_jobs::{PoolPerformer, PoolPorts};
 use metalform::controller::job_performer::{JobContext, JobPerformer};
 use metalform::engine::cancel::Cancel;
 use metalform::engine::host::{CertificateSigner, Convergence, EventSink, HostError};
+use metalform::kube_api::tokens::{self, BootstrapToken};
 use metalform::machine::api::host::HostObject;
 use metalform::machine::api::ssh_public_key::SshPublicKey;
 use metalform::machine::host_job::{HostJob, JobFence};
@@ -264,8 +266,13 @@ async fn a_host_is_deployed_reset_and_deployed_again() {
         // A repetition changes nothing.
         rack.perform(HostJob::Deploy, token, Some(order(uid))).await.unwrap();
 
+        // As a controller leaves one that is killed.
+        let (client, name) = (&rack.performer.client, POOL_HOST.parse().unwrap());
+        let left = BootstrapToken::from_random([7; 22]);
+        tokens::create(client, &left, &name, Timestamp::MAX).await.unwrap();
         rack.perform(HostJob::StopKubelet, token + 1, None).await.unwrap();
         rack.host(|host| assert!(!host.runs("kubelet.service")));
+        assert_eq!(tokens::ids(client, &name).await.unwrap(), Vec::<String>::new());
         rack.perform(HostJob::Reset, token + 1, None).await.unwrap();
         // As of a Host that was deleted and added again.
         let inspected = rack.perform(HostJob::Inspect, 0, None).await.unwrap();

@@ -17,12 +17,16 @@ use crate::operation::site::Site;
 
 impl Job<'_> {
     /// Once it returns, no program under this token or a smaller one starts the kubelet: its certificate and its
-    /// configuration are gone. A host that must not be reset is left alone, and is not given the token.
+    /// configuration are gone; and no join token is left for the node: the CA signs by a token for whichever Machine the node
+    /// is of. A host that must not be reset is left alone, and is not given the token.
     pub(super) async fn stop_kubelet(&self) -> Result<(), JobFault> {
         let goal = self.reset_goal();
         self.own_machine(&goal.node).await?;
         self.run::<ResetCheckOperation>(&goal, &self.looks(&goal.node)).await?;
-        self.site(&goal.node, &self.spec).act(&Action::StopNode).await?;
+        let site = self.site(&goal.node, &self.spec);
+        site.act(&Action::StopNode).await?;
+        // Afterwards: an earlier worker can no longer bring one to the host.
+        site.act(&Action::DeleteJoinTokens).await?;
         Ok(())
     }
 
