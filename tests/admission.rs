@@ -20,6 +20,8 @@ mod component_binary;
 mod definition;
 #[path = "admission/foreign_definition.rs"]
 mod foreign_definition;
+#[path = "admission/kubelet_versions.rs"]
+mod kubelet_versions;
 #[path = "admission/kubelets.rs"]
 mod kubelets;
 #[path = "support/loopback.rs"]

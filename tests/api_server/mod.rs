@@ -17,6 +17,9 @@ use kube::Client;
 use metalform::kube_api::client::connect;
 use metalform::kube_api::{manifests, node_policy};
 use metalform::operation::cluster_site::OBJECTS;
+use metalform::render::values_of;
+use metalform::state::{Library, Tree};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
@@ -27,8 +30,12 @@ use crate::{component_binary, loopback};
 const START: Duration = Duration::from_secs(90);
 /// Between two looks at whether something holds.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So many of the templates that `bootstrap` applies come first and contain no expression.
-const PLAIN: usize = 4;
+/// The version of the API server, as policies read it.
+pub const KUBERNETES: &str = "1.36.1";
+/// Those of Kubernetes in the bundles.
+pub const BUNDLES: [&str; 2] = [KUBERNETES, "1.35.4"];
+/// So many of the templates that `bootstrap` applies come first, and read nothing but these versions.
+const OF_VERSIONS: usize = 5;
 /// Runs both until its standard input ends. `wait` makes sure that nothing writes to the directory any more.
 const GUARD: &str = r#"
 cd "$1" || exit
@@ -95,9 +102,12 @@ impl ApiServer {
     /// Applies what `bootstrap` applies, and waits until definitions are served and policies enforced.
     pub async fn install(&self) -> Result<(), manifests::ManifestApplyError> {
         let client = self.admin().await;
-        for template in &OBJECTS[..PLAIN] {
-            let text = template_text(template);
-            assert!(!text.contains("{{") && !text.contains("{%"), "{template} has expressions");
+        let bundles = BUNDLES.map(|version| json!({ "kubernetes": version }));
+        let cluster = json!({ "versions": { "kubernetes": KUBERNETES }, "bundles": bundles });
+        let values = values_of(&json!({ "cluster": cluster }));
+        let library = Library::read(&Tree::embedded()).unwrap();
+        for template in &OBJECTS[..OF_VERSIONS] {
+            let text = library.template(template, &values).unwrap();
             manifests::apply(&client, &manifests::parse(&text)?).await?;
         }
         let node = "probe".parse().unwrap();

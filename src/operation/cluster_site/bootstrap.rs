@@ -20,11 +20,12 @@ pub const REGISTRY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::
 pub const REGISTRY_WRITER: &str = "/run/metalform-registry-writer/registry.sock";
 /// Templates of the objects that every cluster has, in the order in which they are applied: the policy first, before
 /// any kubelet has a certificate, and definitions before what concerns their kinds.
-pub const OBJECTS: [&str; 6] = [
+pub const OBJECTS: [&str; 7] = [
     "cluster/node-policy.yaml.j2",
     "cluster/access.yaml.j2",
     "cluster/machines.yaml.j2",
     "cluster/machines-access.yaml.j2",
+    "cluster/kubelet-versions.yaml.j2",
     "cluster/coredns.yaml.j2",
     "cluster/reachability.yaml.j2",
 ];
