@@ -63,7 +63,7 @@ pub async fn pass_over_host(
     }
     // Again, and before the Host is read: where a job has ended meanwhile, the Host contains its outcome.
     let Some(found) = Found::of(context, cached) else { return Ok(MachinePass::resting(None)) };
-    let Some(objects) = read_host_objects(context.client, &cached.host, &found.host).await? else {
+    let Some(objects) = read_host_objects(context.client, cached, &found.host).await? else {
         return Ok(MachinePass::resting(None));
     };
     let Some(decided) = found.decide(context, &objects, now) else { return Ok(MachinePass::resting(None)) };

@@ -64,18 +64,21 @@ pub(super) async fn read_machine_objects(
     })
 }
 
-/// The Host as the API server has it now, then the Machine in its claim, then its Node; `None` if it does not exist.
+/// The Host as the API server has it now, then the Machine in its claim, then its Node; `None` if it does not exist. What it
+/// is in conflict with is as cached.
 pub(super) async fn read_host_objects(
     client: &Client,
-    observed: &HostObject,
+    cached: &HostObjects,
     name: &HostName,
 ) -> Result<Option<HostObjects>, ApiError> {
     let hosts: Api<HostObject> = Api::all(client.clone());
     let found = get_named(&hosts, name.as_str()).await?;
-    let Some(host) = found.filter(|found| found.uid() == observed.uid()) else { return Ok(None) };
+    let Some(host) = found.filter(|found| found.uid() == cached.host.uid()) else { return Ok(None) };
     let machine = read_claiming(client, &host).await?;
     let node = nodes::get(client, name).await?;
-    Ok(Some(HostObjects { host: Arc::new(host), machine: machine.map(Arc::new), node: node.map(Arc::new) }))
+    let conflict = cached.conflict.clone();
+    let (host, machine, node) = (Arc::new(host), machine.map(Arc::new), node.map(Arc::new));
+    Ok(Some(HostObjects { host, machine, node, conflict }))
 }
 
 /// The Node as the API server has it now, then the Host of its provider ID, then the Machine in the claim of that Host;

@@ -13,9 +13,6 @@ pub enum HostAdditionError {
     /// There is one of this name.
     #[error("host {0} exists already")]
     Exists(String),
-    /// A node that no Machine has deployed has its name, which its own Node would have.
-    #[error("host {0}: a Node of this name exists, which no Machine has deployed")]
-    Node(String),
     /// It is a machine that exists already.
     #[error("host {name}: {conflict}")]
     Conflict {
@@ -33,7 +30,6 @@ pub fn problems(
     nodes: &[OccupiedNode],
 ) -> Vec<HostAdditionError> {
     let names: BTreeSet<String> = present.iter().map(ResourceExt::name_any).collect();
-    let foreign = |name: &str| nodes.iter().any(|node| node.name == name && node.host.is_none());
     let all: Vec<HostObject> = present.iter().chain(hosts).cloned().collect();
     let mut problems = Vec::new();
     for host in hosts {
@@ -42,16 +38,9 @@ pub fn problems(
             problems.push(HostAdditionError::Exists(name));
             continue;
         }
-        let conflicts = conflict::of_host(host, &all, nodes);
-        if conflicts.is_empty() && foreign(&name) {
-            problems.push(HostAdditionError::Node(name));
-            continue;
-        }
-        problems.extend(
-            conflicts
-                .into_iter()
-                .map(|conflict| HostAdditionError::Conflict { name: name.clone(), conflict }),
-        );
+        let conflicts = conflict::of_host(host, &all, nodes).into_iter();
+        problems
+            .extend(conflicts.map(|conflict| HostAdditionError::Conflict { name: name.clone(), conflict }));
     }
     problems
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
+use super::api::conflict::HostConflict;
 use super::api::host::HostObject;
 use super::api::host_status::HostStatus;
 use super::api::machine::Machine;
@@ -28,6 +29,8 @@ pub struct HostObjects {
     pub machine: Option<Arc<Machine>>,
     /// The Node with the name of the Host, whatever its provider ID.
     pub node: Option<Arc<Node>>,
+    /// The first conflict of a Host without a claim with what caches show.
+    pub conflict: Option<HostConflict>,
 }
 
 /// What the planners know of a Host with this status. `None` for a name that no Host has.
@@ -81,7 +84,8 @@ pub fn scene(
     let host = view_with(&objects.host, status)?;
     let claimant = claimant(&host, objects.machine.as_deref());
     let node_exists = own_node(&host, objects.node.as_deref()).is_some();
-    Some(HostScene { host, claimant, node_exists, work, failed_joins })
+    let conflict = objects.conflict.clone();
+    Some(HostScene { host, claimant, node_exists, conflict, work, failed_joins })
 }
 
 /// Whether the Node of the claim is Ready; `None` without one.

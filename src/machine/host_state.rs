@@ -2,6 +2,8 @@
 //!
 //! # Guarantees
 //! - No host is available that was not inspected or reset, and found clean, since anything was done with it.
+//! - No host is inspected or available that has the address of an earlier Host, or the address or name of a node that no
+//!   Machine has deployed.
 //! - A host keeps its claim until it is clean and the Node of that claim is deleted: it never serves two Machines.
 //! - A Node is deleted only when the stop of its kubelet was verified, or the host does not answer and is confirmed to
 //!   be off or lost.
@@ -32,6 +34,7 @@ pub use self::step::{HostLifePlan, HostStep};
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::api::conflict::HostConflict;
 use super::api::host_state::HostState;
 use super::host_job::HostWork;
 
@@ -40,6 +43,9 @@ pub const SILENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// A host that was to be reset and does not answer is quarantined after this time.
 pub const UNREACHABLE_TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
+
+/// How long a Host that is in conflict stays as it is, where nothing of its own changes.
+pub const CONFLICT_KNOWN: SignedDuration = SignedDuration::from_mins(1);
 
 /// Resets that fail in a row, after which a host is quarantined.
 pub const RESET_ATTEMPTS: u32 = 3;
@@ -53,6 +59,8 @@ pub struct HostScene {
     pub claimant: Claimant,
     /// A Node exists whose provider ID is that of the claim, letter by letter.
     pub node_exists: bool,
+    /// With an earlier Host, or a node that it did not become; has no meaning with a claim.
+    pub conflict: Option<HostConflict>,
     /// What workers of this process do on it.
     pub work: HostWork,
     /// Failed joins in a row, after which it is quarantined ([`super::join_deadline::FAILED_JOINS`]).

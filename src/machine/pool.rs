@@ -1,11 +1,12 @@
 //! All Machines, Hosts and Nodes of a cluster as caches show them, and what a pass over one of them needs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
+use super::api::conflict::{self, HostConflict, OccupiedNode};
 use super::api::host::HostObject;
 use super::api::machine::Machine;
 use super::api::machine_deployment::MachineDeployment;
@@ -14,6 +15,7 @@ use super::host_index::{HostIndex, IndexedHost};
 use super::host_observation::HostObjects;
 use super::life_observation::{MachineObjects, group, requirement, waiting};
 use super::life_rules::LifeRules;
+use super::occupied_node::occupied;
 use super::pool_offer::PoolOffer;
 use super::{expected_node, node_observation};
 
@@ -31,6 +33,8 @@ pub struct Pool {
     claims: BTreeMap<String, usize>,
     waiting: Vec<WaitingMachine>,
     choices: BTreeMap<String, HostChoice>,
+    /// What the nodes keep Hosts from having; looked at when a Host without a claim first asks.
+    occupied: OnceLock<Vec<OccupiedNode>>,
     /// Nodes that can run pods of others.
     accepting: BTreeSet<String>,
     /// Machines that are not being deleted and have yet to join with a Host of their own.
@@ -118,7 +122,15 @@ impl Pool {
             host: host.clone(),
             machine: machine.cloned(),
             node: self.nodes.get(name).cloned(),
+            conflict: claim.is_none().then(|| self.conflict(host)).flatten(),
         })
+    }
+
+    /// That of a Host without a claim: one with a claim has become a node, or is about to.
+    fn conflict(&self, host: &HostObject) -> Option<HostConflict> {
+        let nodes = self.occupied.get_or_init(|| self.nodes.values().map(|node| occupied(node)).collect());
+        let others = self.hosts.iter().map(|other| &*other.object);
+        conflict::of_host(host, others, nodes).into_iter().next()
     }
 
     /// What the hosts that match the template offer, where a Node has at most so many pods; nothing without a valid

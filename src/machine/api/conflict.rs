@@ -46,14 +46,6 @@ pub enum HostConflict {
         /// The earlier one.
         other: String,
     },
-    /// An earlier Host is the same machine, at another address.
-    #[error("machine ID {machine_id} is that of Host {other}: both are one machine")]
-    MachineOfHost {
-        /// Of both.
-        machine_id: String,
-        /// The earlier one.
-        other: String,
-    },
     /// A node that it did not become has its address.
     #[error("address {address} is that of Node {node}, which no Machine has deployed")]
     AddressOfNode {
@@ -70,6 +62,9 @@ pub enum HostConflict {
         /// The bootstrap node.
         node: String,
     },
+    /// A node that it did not become has its name, which its own Node would have.
+    #[error("a Node of this name exists, which no Machine has deployed")]
+    NameOfNode,
 }
 
 /// A node of the cluster, as far as Hosts must differ from it.
@@ -113,12 +108,16 @@ pub fn of_machine_deployment<'a>(
 }
 
 /// The conflicts of a Host with nodes, in their order, and with earlier Hosts, in the order of `others`, which may
-/// contain it.
-pub fn of_host(host: &HostObject, others: &[HostObject], nodes: &[OccupiedNode]) -> Vec<HostConflict> {
+/// contain it. That with the node of its name is left out where it has another one.
+pub fn of_host<'a>(
+    host: &HostObject,
+    others: impl IntoIterator<Item = &'a HostObject>,
+    nodes: &[OccupiedNode],
+) -> Vec<HostConflict> {
     let name = host.name_any();
-    let address = || host.spec.address.clone();
+    let (address, own) = (|| host.spec.address.clone(), Address::of(&host.spec.address));
     let with_node = nodes.iter().filter_map(|node| {
-        let same = node.addresses.iter().any(|one| is_same_address(one, &host.spec.address));
+        let same = node.addresses.iter().any(|one| own.is(one));
         match node {
             node if !same || node.host.as_ref() == Some(&name) => None,
             node if node.is_bootstrap => {
@@ -129,27 +128,34 @@ pub fn of_host(host: &HostObject, others: &[HostObject], nodes: &[OccupiedNode])
             node => Some(HostConflict::AddressOfNode { address: address(), node: node.name.clone() }),
         }
     });
-    let earlier = others.iter().filter(|other| is_earlier(age(*other), age(host)));
-    let with_host = earlier.filter_map(|other| {
-        if is_same_address(&other.spec.address, &host.spec.address) {
-            return Some(HostConflict::AddressOfHost { address: address(), other: other.name_any() });
+    let same = others.into_iter().filter(|other| own.is(&other.spec.address));
+    let earlier = same.filter(|other| is_earlier(age(*other), age(host)));
+    let with_host =
+        earlier.map(|other| HostConflict::AddressOfHost { address: address(), other: other.name_any() });
+    let mut conflicts: Vec<HostConflict> = with_node.chain(with_host).collect();
+    if conflicts.is_empty() && nodes.iter().any(|node| node.name == name && node.host.is_none()) {
+        conflicts.push(HostConflict::NameOfNode);
+    }
+    conflicts
+}
+
+/// An address, parsed once to be compared with many.
+struct Address<'a> {
+    text: &'a str,
+    ip: Option<IpAddr>,
+}
+
+impl<'a> Address<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, ip: text.parse().ok().map(|ip: IpAddr| ip.to_canonical()) }
+    }
+
+    /// Addresses in any spelling, and names whatever their case.
+    fn is(&self, other: &str) -> bool {
+        match self.ip {
+            Some(ip) => other.parse().is_ok_and(|other: IpAddr| other.to_canonical() == ip),
+            None => self.text.eq_ignore_ascii_case(other),
         }
-        let machine_id = machine_id(host).filter(|id| machine_id(other) == Some(id))?;
-        Some(HostConflict::MachineOfHost { machine_id: machine_id.to_owned(), other: other.name_any() })
-    });
-    with_node.chain(with_host).collect()
-}
-
-fn machine_id(host: &HostObject) -> Option<&str> {
-    let facts = host.status.as_ref()?.facts.as_ref()?;
-    Some(facts.machine_id.as_str()).filter(|id| !id.is_empty())
-}
-
-/// Addresses in any spelling, and names whatever their case.
-fn is_same_address(one: &str, other: &str) -> bool {
-    match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
-        (Ok(one), Ok(other)) => one.to_canonical() == other.to_canonical(),
-        _ => one.eq_ignore_ascii_case(other),
     }
 }
 

@@ -25,6 +25,7 @@ fn objects(status: Value) -> HostObjects {
         host: Arc::new(serde_json::from_value(host).unwrap()),
         machine: None,
         node: Some(Arc::new(serde_json::from_value(node).unwrap())),
+        conflict: None,
     }
 }
 

@@ -119,6 +119,7 @@ fn the_claimant_is_the_machine_of_the_uid_that_has_noted_the_host() {
             host: Arc::new(host(json!({}), status)),
             machine: machine.clone().map(Arc::new),
             node: None,
+            conflict: None,
         };
         let status = objects.host.status.clone().unwrap();
         let found = scene(&objects, &status, HostWork::Idle, 3).unwrap();
@@ -141,6 +142,7 @@ fn a_node_counts_if_it_has_the_provider_id_of_the_claim() {
             host: Arc::new(host(json!({}), status)),
             machine: None,
             node: Some(Arc::new(node.unwrap())),
+            conflict: None,
         };
         let status = objects.host.status.clone().unwrap();
         let found = scene(&objects, &status, HostWork::Idle, 3).unwrap();

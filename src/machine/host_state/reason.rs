@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::machine::api::conflict::HostConflict;
+
 /// Of the condition of a Host. Displays as its message, which contains no time: it stays the same while nothing changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostReason {
@@ -9,6 +11,8 @@ pub enum HostReason {
     NoFinalizer,
     /// It may be anything.
     NotInspected,
+    /// It is a machine that exists already.
+    HostConflict(HostConflict),
     /// It is looked at.
     Inspecting,
     /// It is looked at again, after this error.
@@ -63,6 +67,7 @@ impl HostReason {
         match self {
             Self::NoFinalizer => "NoFinalizer",
             Self::NotInspected => "NotInspected",
+            Self::HostConflict(_) => "HostConflict",
             Self::Inspecting => "Inspecting",
             Self::InspectionFailed(_) => "InspectionFailed",
             Self::Clean => "Clean",
@@ -90,6 +95,7 @@ impl fmt::Display for HostReason {
         match self {
             Self::NoFinalizer => f.write_str("the finalizer is not set yet"),
             Self::NotInspected => f.write_str("the host has not been inspected"),
+            Self::HostConflict(conflict) => write!(f, "{conflict}; correct this Host or delete it"),
             Self::Inspecting => f.write_str("the host is inspected"),
             Self::InspectionFailed(message) => write!(f, "the inspection failed and is repeated: {message}"),
             Self::Clean => f.write_str("the host is clean and free"),

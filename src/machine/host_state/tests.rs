@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::machine::api::conflict::HostConflict;
 use crate::machine::host_job::{HostJob, JobFailure};
 use crate::machine::job_queue::JobQueue;
 
@@ -90,6 +91,7 @@ fn scene(text: &str) -> HostScene {
         },
         claimant: if has("gone") { Claimant::Gone } else { present_claimant },
         node_exists: has("node"),
+        conflict: has("conflict").then_some(HostConflict::NameOfNode),
         work,
         failed_joins: 3,
     }
@@ -151,6 +153,14 @@ fn a_host_is_available_only_after_a_clean_inspection() {
         ("Lost order-lost", "Lost DeclaredLost"),
         ("Available order-quarantine", "Quarantined QuarantineOrdered, quarantine"),
         ("Available order-release", "Available Resetting, clear order"),
+        ("Unknown conflict", "Unknown HostConflict, in 60 s"),
+        ("Unknown bare conflict", "Unknown NoFinalizer, add finalizer"),
+        ("Unknown conflict silent=61", "Unknown HostConflict, in 60 s"),
+        ("Unreachable conflict silent=61", "Unknown HostConflict, enter Unknown, in 60 s"),
+        ("Inspecting conflict runs=inspect@7", "Unknown HostConflict, enter Unknown, in 60 s"),
+        ("Available conflict", "Unknown HostConflict, enter Unknown, in 60 s"),
+        ("Available conflict order-quarantine", "Quarantined QuarantineOrdered, quarantine"),
+        ("Unknown conflict host-deleted", "Unknown NotInspected, remove finalizer"),
         ("Available host-deleted", "Available NotInspected, remove finalizer"),
         ("Available host-deleted bare", "Available NotInspected"),
         ("Inspecting host-deleted runs=inspect@7", "Inspecting NotInspected, cancel inspection"),

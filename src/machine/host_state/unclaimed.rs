@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::HostScene;
 use super::cleanup;
 use super::reason::HostReason;
 use super::step::{HostLifePlan, HostStep};
+use super::{CONFLICT_KNOWN, HostScene};
 use crate::machine::api::host_state::HostState;
 use crate::machine::host_job::{HostJob, HostWork, JobFence};
 
@@ -30,6 +30,11 @@ pub(super) fn plan(scene: &HostScene, now: Timestamp) -> HostLifePlan {
         _ if host.orders.quarantine => {
             let quarantined = HostLifePlan::of(HostState::Quarantined, HostReason::QuarantineOrdered);
             return quarantined.step(HostStep::Quarantine);
+        }
+        _ if let Some(conflict) = &scene.conflict => {
+            let plan = HostLifePlan::of(HostState::Unknown, HostReason::HostConflict(conflict.clone()));
+            let until = now.checked_add(CONFLICT_KNOWN).unwrap_or(Timestamp::MAX);
+            return plan.entered_from(present).until(until);
         }
         _ if host.is_unreachable(now) => {
             return HostLifePlan::of(HostState::Unreachable, HostReason::NoAnswer).entered_from(present);

@@ -90,6 +90,7 @@ fn cleaning(scene: &MachineScene, host: &HostView, plan: MachineLifePlan, now: T
             host: host.clone(),
             claimant,
             node_exists: scene.own_node().is_some(),
+            conflict: None,
             work: scene.work.clone(),
             failed_joins: FAILED_JOINS,
         },

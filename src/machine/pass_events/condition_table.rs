@@ -83,6 +83,7 @@ fn of_host(kind: &str, reason: &str) -> Option<ConditionReport> {
         "InspectionFailed" => warning("InspectionFailed"),
         "Clean" => normal("Clean"),
         "NotClean" => warning("NotClean"),
+        "HostConflict" => warning("HostConflict"),
         "Claimed" => normal("Claimed"),
         "Provisioning" => normal("Provisioning"),
         "InUse" => normal("InUse"),

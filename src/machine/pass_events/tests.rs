@@ -254,6 +254,7 @@ fn a_host_that_is_quarantined_and_a_node_that_is_deleted_are_reported() {
         host: Arc::new(serde_json::from_value(host).unwrap()),
         machine: Some(machine(&json!([])).machine),
         node: None,
+        conflict: None,
     };
     let after = json!({ "state": "Quarantined", "conditions": failed("attempts: 3") });
     let done = [MachineWrite::Host(status("h1", &after))];

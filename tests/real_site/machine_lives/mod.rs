@@ -218,6 +218,40 @@ async fn a_machine_whose_host_vanishes_takes_no_other_and_is_replaced() {
     );
 }
 
+/// As kubectl creates Hosts, which nothing compares before they exist.
+#[tokio::test]
+async fn a_host_that_is_another_machine_is_not_used_until_that_is_corrected() {
+    let mut pool = ScriptedPool::new(&["h1"]);
+    pool.settle().await;
+    pool.add_host("h2");
+    pool.add_host("other");
+    let address = |address: &str| json!({ "address": address });
+    pool.change("hosts", "", "h2", |host| host["spec"] = address("192.0.2.1"));
+    pool.add_machine("m1");
+    pool.add_machine("m2");
+    // They are looked at again each minute.
+    pool.advance(150).await;
+    let shown = "h1 InUse m1, h2 Unknown -, other Unknown -, m1 Running Ready on h1, m2 Pending";
+    assert_eq!(pool.shown(), shown);
+    for (host, expected) in [
+        ("h2", "address 192.0.2.1 is that of Host h1; correct this Host or delete it"),
+        (
+            "other",
+            "a Node of this name exists, which no Machine has deployed; correct this Host or delete it",
+        ),
+    ] {
+        let condition = pool.one("hosts", host)["status"]["conditions"][0].clone();
+        assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("HostConflict")));
+        assert_eq!(condition["message"], json!(expected));
+        assert_eq!(pool.workers.jobs(host), [], "it is left alone");
+    }
+    assert!(pool.events.iter().any(|event| event.starts_with("Host h2 Warning HostConflict: address")));
+    pool.change("hosts", "", "h2", |host| host["spec"] = address("192.0.2.2"));
+    pool.advance(150).await;
+    assert_eq!(pool.state("h2"), "InUse");
+    assert_eq!(pool.claimant("h2"), "m2");
+}
+
 #[tokio::test]
 async fn two_machines_that_have_noted_one_host_do_not_share_it() {
     let mut pool = ScriptedPool::new(&["h1"]);

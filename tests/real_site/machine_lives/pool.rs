@@ -79,7 +79,10 @@ impl ScriptedPool {
     }
 
     fn insert_host(&self, name: &str) {
-        let host = json!({ "metadata": { "name": name }, "spec": { "address": "192.0.2.1" } });
+        // Of h1 and so on; any other name is there once.
+        let number: u8 = name.trim_start_matches('h').parse().unwrap_or(99);
+        let spec = json!({ "address": format!("192.0.2.{number}") });
+        let host = json!({ "metadata": { "name": name }, "spec": spec });
         self.api.lock().store.insert("hosts", "", host);
     }
 

@@ -23,6 +23,11 @@ def add(host):
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
 
 
+def create_host(name, at):
+    """As an operator does without metalform."""
+    apply({"apiVersion": "metalform.dev/v1alpha1", "kind": "Host", "metadata": {"name": name}, "spec": {"address": at}})
+
+
 def end(hosts):
     """No MachineDeployment, no Machine, no Host, and the disks of these are gone."""
     kubectl("delete", "machinedeployment,machine", NAME, "-n", NAMESPACE, "--ignore-not-found", "--wait=false")

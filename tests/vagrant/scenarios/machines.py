@@ -12,6 +12,8 @@ from sampling import SEED, count
 REPLICAS = 3
 WORKLOAD = "scenario-machines"
 ALONE = "alone"
+# Another Host of a machine that exists.
+DOUBLE = "scenario-double"
 # Of the pods of the workload, as many run at any time.
 BUDGET = 2
 # Seconds. The node lifecycle controller looks at Nodes every 5 s; its taint of one that was not Ready goes with a look.
@@ -43,6 +45,21 @@ def tear_down():
 @check("hosts that are added are inspected, and available")
 def inspected():
     until("all hosts are available", pool.INSPECTED, lambda: pool.states() == dict.fromkeys(POOL, "Available"))
+
+
+@check("a Host that kubectl creates with the address of a node or of another Host is left alone, and its condition has the reason")
+def in_conflict():
+    of_pool = POOL[0]
+    for other, expected in (
+        (BOOTSTRAP, f"is that of the bootstrap node {BOOTSTRAP}"),
+        (NODES[-1], f"is that of Node {NODES[-1]}, which no Machine has deployed"),
+        (of_pool, f"is that of Host {of_pool}"),
+    ):
+        pool.create_host(DOUBLE, address(other))
+        message = until("the reason is there", pool.INSPECTED, _conflict)
+        expect(expected in message, message)
+        kubectl("delete", "hosts.metalform.dev", DOUBLE, timeout=60)
+    expect_equal("states", pool.states(), dict.fromkeys(POOL, "Available"))
 
 
 @check("three replicas become nodes, by kubectl apply and nothing else")
@@ -149,6 +166,11 @@ def deleted():
     kubectl("delete", "machinedeployment", pool.NAME, "-n", pool.NAMESPACE, "--wait=false")
     until("no Machine is left", pool.ROLLED, lambda: not pool.machines())
     until("all hosts are available", pool.ROLLED, lambda: pool.states() == dict.fromkeys(POOL, "Available"))
+
+
+def _conflict():
+    condition = pool.conditions(get("hosts.metalform.dev", DOUBLE)).get("Available", {})
+    return condition.get("message") if condition.get("reason") == "HostConflict" else None
 
 
 def _has_only_its_taint(node):

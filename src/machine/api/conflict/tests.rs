@@ -16,17 +16,12 @@ fn deployment(name: &str, created: Option<u16>, selector: &str, labels: &str) ->
     serde_saphyr::from_str(&yaml).unwrap()
 }
 
-fn host(name: &str, created: Option<u16>, address: &str, machine_id: &str) -> HostObject {
+fn host(name: &str, created: Option<u16>, address: &str) -> HostObject {
     let yaml = format!(
         "{{apiVersion: metalform.dev/v1alpha1, kind: Host, {}, spec: {{address: '{address}'}}}}",
         metadata(name, created)
     );
-    let mut host: HostObject = serde_saphyr::from_str(&yaml).unwrap();
-    let [facts, _] = crate::model::facts::Facts::examples();
-    let mut facts = crate::machine::api::host_facts::HostFacts::from(&facts);
-    facts.machine_id = machine_id.to_owned();
-    host.status.get_or_insert_default().facts = Some(facts);
-    host
+    serde_saphyr::from_str(&yaml).unwrap()
 }
 
 #[test]
@@ -69,28 +64,23 @@ fn the_earlier_machine_deployment_of_a_namespace_is_right() {
 }
 
 #[test]
-fn a_host_is_a_machine_of_its_own() {
+fn a_host_has_an_address_of_its_own() {
     let hosts = [
-        host("first", Some(2025), "192.0.2.21", "1"),
-        host("named", Some(2025), "rack.example", "2"),
-        host("sixth", Some(2025), "fd00::21", "3"),
-        host("uninspected", Some(2025), "192.0.2.24", ""),
+        host("first", Some(2025), "192.0.2.21"),
+        host("named", Some(2025), "rack.example"),
+        host("sixth", Some(2025), "fd00::21"),
     ];
-    for (address, machine_id, expected) in [
-        ("192.0.2.22", "9", ""),
-        ("192.0.2.22", "", ""),
-        ("192.0.2.21", "9", "address 192.0.2.21 is that of Host first"),
-        // One conflict for each Host.
-        ("192.0.2.21", "1", "address 192.0.2.21 is that of Host first"),
-        ("::ffff:192.0.2.21", "9", "address ::ffff:192.0.2.21 is that of Host first"),
-        ("RACK.example", "9", "address RACK.example is that of Host named"),
-        ("fd00:0::0021", "9", "address fd00:0::0021 is that of Host sixth"),
-        ("192.0.2.22", "1", "machine ID 1 is that of Host first: both are one machine"),
+    for (address, expected) in [
+        ("192.0.2.22", ""),
+        ("192.0.2.21", "address 192.0.2.21 is that of Host first"),
+        ("::ffff:192.0.2.21", "address ::ffff:192.0.2.21 is that of Host first"),
+        ("RACK.example", "address RACK.example is that of Host named"),
+        ("fd00:0::0021", "address fd00:0::0021 is that of Host sixth"),
     ] {
-        let late = host("late", Some(2026), address, machine_id);
+        let late = host("late", Some(2026), address);
         let found: Vec<String> = of_host(&late, &hosts, &[]).iter().map(ToString::to_string).collect();
-        assert_eq!(found.join("\n"), expected, "{address} {machine_id}");
-        assert_eq!(of_host(&hosts[0], &[late], &[]), [], "the first one is right");
+        assert_eq!(found.join("\n"), expected, "{address}");
+        assert_eq!(of_host(&hosts[0], [&late], &[]), [], "the first one is right");
     }
     assert_eq!(of_host(&hosts[0], &hosts, &[]), [], "it is not another one");
 }
@@ -108,8 +98,11 @@ fn a_host_is_no_node_but_the_one_that_it_became() {
         node("manual", "192.0.2.11", None, false),
         node("machine", "192.0.2.12", Some("first"), false),
     ];
-    let first = host("first", Some(2025), "192.0.2.12", "1");
-    assert_eq!(of_host(&first, &[], &nodes), [], "it became that node");
+    let first = host("first", Some(2025), "192.0.2.12");
+    assert_eq!(of_host(&first, [], &nodes), [], "it became that node");
+    let named = host("manual", Some(2026), "192.0.2.30");
+    let found = of_host(&named, [], &nodes);
+    assert_eq!(found, [HostConflict::NameOfNode], "its own Node would have the name");
     for (address, expected) in [
         ("192.0.2.30", ""),
         ("192.0.2.10", "address 192.0.2.10 is that of the bootstrap node boot"),
@@ -118,8 +111,8 @@ fn a_host_is_no_node_but_the_one_that_it_became() {
         // The Host that became the node is named, and not the node too.
         ("192.0.2.12", "address 192.0.2.12 is that of Host first"),
     ] {
-        let late = host("late", Some(2026), address, "9");
-        let found = of_host(&late, std::slice::from_ref(&first), &nodes);
+        let late = host("late", Some(2026), address);
+        let found = of_host(&late, [&first], &nodes);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found.join("\n"), expected, "{address}");
     }

@@ -255,7 +255,8 @@ impl Shared<'_> {
         };
         let id = Some(format!("metalform://{name}/{uid}"));
         let node_exists = objects.nodes.get(name).is_some_and(|node| node.provider_id == id);
-        Some(HostScene { host, claimant, node_exists, work: self.work(name), failed_joins: FAILED_JOINS })
+        let work = self.work(name);
+        Some(HostScene { host, claimant, node_exists, conflict: None, work, failed_joins: FAILED_JOINS })
     }
 
     /// Whether anything was written.
