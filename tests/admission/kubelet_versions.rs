@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use crate::api_server::{BUNDLES, KUBERNETES};
 use crate::shared::{NAMESPACE, shared};
 
+/// How long a policy may take until it is enforced.
+const ENFORCED: Duration = Duration::from_secs(60);
+
 fn machine(name: &str, kubelet: &str) -> Value {
     json!({
         "apiVersion": "cluster.k8s.io/v1alpha1", "kind": "Machine",
@@ -53,9 +56,12 @@ async fn a_version_that_cannot_be_deployed_now_is_accepted_with_the_reason_of_th
     let Some(shared) = shared() else { return };
     let admin = shared.api.admin().await;
     // The policy is enforced a moment after it was created.
-    while warnings(&admin, &machine("probe", "1.99.0")).await.is_empty() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let enforced = async {
+        while warnings(&admin, &machine("probe", "1.99.0")).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    assert!(tokio::time::timeout(ENFORCED, enforced).await.is_ok(), "the policy warns of nothing");
     for kubelet in [
         KUBERNETES, BUNDLES[1], "1.36.9", "1.33.0", "1.32.9", "1.24.9", "1.37.0", "1.9.1", "2.36.0", "0.36.0",
     ] {
