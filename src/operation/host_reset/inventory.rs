@@ -58,7 +58,8 @@ impl HostInventory {
 
 /// Every difference, in the order of sections and names. Without a record, whatever is metalform's is one. Pure.
 ///
-/// Kernel parameters change by themselves: only those that metalform sets are compared.
+/// Kernel parameters change by themselves: only those that metalform sets are compared, where they were there before. One
+/// that came with a module stays until the module goes, at the next boot.
 pub fn differences(
     before: Option<&HostInventory>,
     now: &HostInventory,
@@ -80,13 +81,13 @@ pub fn differences(
         })
     };
     let mut found: Vec<HostDifference> = keys.into_iter().filter_map(difference).collect();
-    found.retain(|one| one.ours || (before.is_some() && one.section != Section::Sysctl));
+    found.retain(|one| match one.section {
+        Section::Sysctl => one.ours && one.before.is_some() && one.now.is_some(),
+        _ => one.ours || before.is_some(),
+    });
     if before.is_none() {
-        // What a parameter was is not known, nor whether a directory is a mount point of the host's own.
-        let known = |one: &HostDifference| {
-            one.section != Section::Sysctl && !traces.directories().any(|place| place == one.name)
-        };
-        found.retain(known);
+        // It is not known whether a directory is a mount point of the host's own.
+        found.retain(|one| !traces.directories().any(|place| place == one.name));
     }
     found
 }
@@ -141,7 +142,9 @@ mod tests {
             packages: ["kubelet".to_owned()].into(),
             units: ["kubelet.service".to_owned()].into(),
             files: ["/etc/default/kubelet".to_owned()].into(),
-            sysctls: ["kernel.panic".to_owned()].into(),
+            sysctls: ["kernel.panic", "net.bridge.bridge-nf-call-iptables", "net.netfilter.nf_conntrack_max"]
+                .map(str::to_owned)
+                .into(),
             ..Traces::default()
         }
     }
@@ -149,8 +152,11 @@ mod tests {
     #[test]
     fn what_metalform_left_is_told_from_what_an_administrator_changed() {
         let before = "package\thtop\tinstall installed\nsysctl\tkernel.panic\t0\nsysctl\tfs.file-nr\t1\n\
+                      sysctl\tnet.netfilter.nf_conntrack_max\t1\n\
                       path\t/var/lib/etcd\td 755 root:root \nfile\t/etc/hosts\taa\n";
+        // A module was loaded since, and another one is gone.
         let now = "package\tkubelet\thold installed\nsysctl\tkernel.panic\t10\nsysctl\tfs.file-nr\t2\n\
+                   sysctl\tnet.bridge.bridge-nf-call-iptables\t1\n\
                    path\t/var/lib/etcd\td 700 root:root \nfile\t/etc/hosts\tbb\nlink\tcni0\t\nlink\teth7\t\n\
                    file\t/etc/passwd-\tcc\nnot a line\n";
         let [before, now] = [before, now].map(HostInventory::parse);
