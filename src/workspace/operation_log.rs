@@ -131,9 +131,10 @@ pub fn read(layout: &Layout, id: &str) -> Result<Option<OperationRecord>, FileEr
     // Asked before it is read: one that ends meanwhile is shown as it ended.
     let runs = file.try_lock_shared().is_err();
     let mut record = None;
-    for line in BufReader::new(&file).lines() {
+    // By bytes: what breaks off within a character is no text.
+    for line in BufReader::new(&file).split(b'\n') {
         let line = line.map_err(|reason| FileError { path: path.clone(), reason })?;
-        let Ok(line) = serde_json::from_str(&line) else { continue };
+        let Ok(line) = serde_json::from_slice(&line) else { continue };
         take_in(&mut record, line, runs);
     }
     Ok(record)
@@ -231,7 +232,8 @@ mod tests {
         assert_eq!(ids(&layout).unwrap()[0], "0003");
         let path = path_of(&layout.operations(), "0003");
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
-        file.write_all(b"{\"happened\":{\"ti").unwrap();
+        // Within the first character of a name.
+        file.write_all(b"{\"happened\":{\"ti\":\"\xc3").unwrap();
         assert_eq!(read(&layout, "0003").unwrap().unwrap().events, []);
     }
 }
