@@ -23,6 +23,9 @@ use super::layout::Layout;
 use super::operation_log;
 use crate::model::name::HostName;
 
+/// Of the list of locks, at most.
+const READINGS: usize = 3;
+
 /// Held until it is dropped.
 #[derive(Debug)]
 pub struct HostLock(#[expect(dead_code, reason = "closing it releases the lock")] File);
@@ -97,8 +100,12 @@ pub(super) fn try_lock(path: &Path) -> Result<Option<File>, FileError> {
 
 /// The process that has the lock, and what it wrote, which it may not have done yet.
 fn holder(layout: &Layout, file: &mut File) -> String {
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
-    let process = file.metadata().ok().and_then(|metadata| process_with_lock(&locks, metadata.ino()));
+    let inode = file.metadata().ok().map(|metadata| metadata.ino());
+    // While other locks come and go, a reading of the list may lack one.
+    let process = (0..READINGS).find_map(|_| {
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        process_with_lock(&locks, inode?)
+    });
     let mut text = String::new();
     let _unreadable_is_empty = file.read_to_string(&mut text);
     let Some(process) = process else { return "a process that has just ended".to_owned() };
