@@ -24,6 +24,13 @@ const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";
 const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
 const MIRROR_UNIT: &str = "/etc/systemd/system/metalform-mirror.service";
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
+/// What metalform has on every host that it has changed: a record of what was there before, or, from versions that
+/// recorded nothing, its package source.
+const MARKS: [&str; 3] = [
+    "/var/lib/metalform/before",
+    "/etc/apt/sources.list.d/metalform.sources",
+    "/etc/yum.repos.d/metalform.repo",
+];
 
 /// What was observed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +59,8 @@ pub struct Survey {
     pub member_files: bool,
     /// Whether the server of a mirror is on the host.
     pub mirror_files: bool,
+    /// Whether metalform has changed nothing on the host, or has reset it since.
+    pub untouched: bool,
     /// Whether openssl(1) is installed.
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
@@ -81,6 +90,7 @@ pub fn probes() -> BTreeSet<Probe> {
     ]);
     probes.extend(CONTROL_PLANE.map(path));
     probes.extend([MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
+    probes.extend(MARKS.map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
     probes.extend(PORTS.iter().map(|port| Probe::Listener { port: *port }));
@@ -126,6 +136,8 @@ fn guard_module(name: &str) -> Probe {
 /// Interprets the answers. A probe that failed counts as negative: preflight names what is missing.
 pub fn read(observed: &Observed) -> Survey {
     let exists = |path: &str| matches!(observed.get(&self::path(path)), Some(Answer::Path(state)) if *state != PathState::Absent);
+    let absent =
+        |path: &str| matches!(observed.get(&self::path(path)), Some(Answer::Path(PathState::Absent)));
     let held = |probe: Probe| matches!(observed.get(&probe), Some(Answer::Guard(0)));
     let listens = |port: u16| matches!(observed.get(&Probe::Listener { port }), Some(Answer::Listener(true)));
     let content = |path: &str| match observed.get(&Probe::Content { path: path.to_owned() }) {
@@ -155,6 +167,7 @@ pub fn read(observed: &Observed) -> Survey {
         master_files: exists(MASTER_KEY),
         member_files: exists(MEMBER_KEY),
         mirror_files: exists(MIRROR_UNIT),
+        untouched: MARKS.into_iter().all(absent),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
     }
@@ -206,5 +219,21 @@ mod tests {
     fn nothing_observed_is_a_host_with_nothing_on_it() {
         let survey = read(&Observed::default());
         assert!(!survey.joined && survey.packages.is_empty() && survey.authority.is_none());
+    }
+
+    #[test]
+    fn a_host_without_any_mark_is_untouched() {
+        let marked = |mark: &str| {
+            let state = |path: &str| match path == mark {
+                true => PathState::Other,
+                false => PathState::Absent,
+            };
+            read(&Observed(
+                MARKS.into_iter().map(|path| (self::path(path), Answer::Path(state(path)))).collect(),
+            ))
+        };
+        assert!(marked("").untouched);
+        assert!(MARKS.iter().all(|mark| !marked(mark).untouched));
+        assert!(!read(&Observed::default()).untouched, "nothing is known of it");
     }
 }

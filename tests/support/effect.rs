@@ -191,7 +191,7 @@ impl ModelSite {
                 }
                 cluster.host(&name).lose_data();
             }
-            Action::ForgetHost => {}
+            Action::ForgetHost => cluster.host(&name).recorded = false,
             Action::DeleteNode => {
                 if cluster.reaches(&name) && cluster.hosts[&name].runs(KUBELET) && cluster.hosts[&name].joined
                 {

@@ -94,6 +94,8 @@ pub struct Host {
     pub foreseen: Option<Arc<ForeseenChanges>>,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
+    /// Whether there is a record of what was on it before.
+    pub recorded: bool,
     pub things: BTreeMap<String, String>,
     since: BTreeMap<String, Instant>,
     states: Vec<(Stage, StateName)>,
@@ -155,6 +157,7 @@ impl Host {
             replace_machine: false,
             foreseen: None,
             joined: false,
+            recorded: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),
             states,
@@ -179,6 +182,7 @@ impl Host {
             master_files: self.things.contains_key(ROLE_FILES[0]),
             member_files: self.things.contains_key(ROLE_FILES[1]),
             mirror_files: self.things.contains_key(ROLE_FILES[2]),
+            untouched: !self.recorded,
             control_plane: self.things.keys().any(|id| id.starts_with("static_pod:kube-")),
             ..self.found.clone()
         }
@@ -253,7 +257,7 @@ impl Host {
         self.destroyed.append(&mut self.aside);
         self.sole = None;
         self.things.clear();
-        self.joined = false;
+        (self.joined, self.recorded) = (false, false);
         self.facts.machine_id.push_str(" again");
     }
 
@@ -303,7 +307,10 @@ impl Host {
                 self.since.insert(format!("static_pod:{pod}"), now);
             }
             match after {
-                Some(content) => self.things.insert(id, content),
+                Some(content) => {
+                    self.recorded = true;
+                    self.things.insert(id, content)
+                }
                 None => self.things.remove(&id),
             };
         }

@@ -8,6 +8,9 @@ use crate::operation::removal_goal::RemoveGoal;
 
 /// What the states have is removed as by any other apply, and what programs wrote after it. It holds once a comparison
 /// shows nothing of metalform's; the record of what was there before goes last, so that a run that was ended resumes.
+///
+/// Without a record, what the states have by name may be the administrator's: a host that metalform has not changed, or
+/// that was reset before, is left as it is.
 #[derive(Debug)]
 pub struct HostReset;
 
@@ -23,6 +26,10 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for HostReset {
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         let begun = scene.host_begun();
         if begun.host_forgotten {
+            return PhaseStatus::Holds;
+        }
+        // The mark of a version without records goes with the states: once begun, a reset goes on.
+        if !begun.touched && seen!(scene.host().survey, Look::Survey).untouched {
             return PhaseStatus::Holds;
         }
         let given = match inputs(scene) {

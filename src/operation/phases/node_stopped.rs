@@ -1,10 +1,11 @@
 //! Nothing of Kubernetes runs on the host any more.
 
-use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene};
-use crate::operation::effect::Action;
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::effect::{Action, Look};
 use crate::operation::removal_goal::RemoveGoal;
 
-/// Done in each run: it is idempotent, and takes one round trip.
+/// Done in each run: it is idempotent, and takes one round trip. On a host that metalform has not changed, what runs is
+/// not its own.
 #[derive(Debug)]
 pub struct NodeStopped;
 
@@ -18,6 +19,9 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for NodeStopped {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        if scene.host_begun().node_stopped { PhaseStatus::Holds } else { PhaseStatus::Act(Action::StopNode) }
+        if scene.host_begun().node_stopped || seen!(scene.host().survey, Look::Survey).untouched {
+            return PhaseStatus::Holds;
+        }
+        PhaseStatus::Act(Action::StopNode)
     }
 }

@@ -55,6 +55,8 @@ impl KnownGuard {
 
 /// How a package source is taken out of use.
 const DISABLED: &str = ".metalform-disabled";
+/// Of what was on the host before.
+const RECORD: &str = "/var/lib/metalform/before/inventory";
 
 impl ScriptedHost {
     /// The exit status; `None` where nothing is known of such a guard.
@@ -106,10 +108,15 @@ impl ScriptedHost {
             }
             return true;
         }
-        if script.contains("metalform-before")
-            || script.contains("before/brought")
-            || script.contains("Removes the record of what was there before")
-        {
+        if script.contains("metalform-before") {
+            self.tree.write(RECORD, "".into(), of_root(0o600), self.clock);
+            return true;
+        }
+        if script.contains("Removes the record of what was there before") {
+            self.tree.remove("/var/lib/metalform/before");
+            return true;
+        }
+        if script.contains("before/brought") {
             return true;
         }
         if script.contains("the control plane does not end") {
