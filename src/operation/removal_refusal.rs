@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::goal::NodeGoal;
 use super::observed::node::{NodeView, Peer};
 use super::removal_goal::RemoveGoal;
+use super::survey::Survey;
 use crate::etcd::removal::RemovalObstacle;
 use crate::model::api_contract::API_SERVER;
+use crate::model::facts::Facts;
+use crate::model::name::HostName;
 use crate::model::role::Role;
 
 /// Why a node must not be removed.
@@ -38,9 +42,15 @@ pub enum RemovalRefusal {
     /// Another Node has the host.
     #[error("its host is that of the Node {0}")]
     HostOf(String),
+    /// What answers at the address of the node is another machine.
+    #[error("the host that answers has the name {0}, and its machine ID is not the Node's")]
+    OtherHost(String),
     /// etcd has its member.
     #[error("etcd has its member, by the peer URL {0}")]
     Member(String),
+    /// The nodes use its API server.
+    #[error("its API server serves the cluster: the proxies of the nodes have its address")]
+    ApiServer,
     /// The host has the CA of another cluster.
     #[error("it is a node of another cluster: the CA in /etc/kubernetes/pki/ca.crt is another one")]
     OtherCluster,
@@ -64,10 +74,12 @@ impl RemovalRefusal {
                 "bring the other members back, or remove the one that is gone first; `metalform etcd health` shows every member"
             }
             Self::Ready => "remove it without --offline",
-            Self::InUse | Self::Member(_) => {
+            Self::InUse | Self::Member(_) | Self::ApiServer => {
                 "`metalform remove-node NAME` removes a node and resets its host"
             }
-            Self::HostOf(_) => "compare metalform.dev/ssh-host in the manifests",
+            Self::HostOf(_) | Self::OtherHost(_) => {
+                "compare metalform.dev/ssh-host in the manifests; `metalform remove-node NAME --offline` removes a Node without its host"
+            }
             Self::OtherCluster => "reset it from the bootstrap node of that cluster",
             Self::Unmanaged(_) => "delete these pods yourself, or add --force to delete them with the node",
         }
@@ -96,6 +108,31 @@ pub fn refusals<'a>(
         found.push(RemovalRefusal::Ready);
     }
     found
+}
+
+/// Whose host it is, where it is not the node's: by the CA on it and by the machine ID. Pure.
+pub fn of_another<'a>(
+    goal: &NodeGoal,
+    (facts, survey): (&Facts, &Survey),
+    mut peers: impl Iterator<Item = (&'a String, &'a Peer)>,
+) -> Vec<RemovalRefusal> {
+    let mut found = Vec::new();
+    let [theirs, ours] =
+        [&survey.authority, &goal.authority].map(|authority| authority.as_deref().map(str::trim));
+    if theirs.is_some() && theirs != ours {
+        found.push(RemovalRefusal::OtherCluster);
+    }
+    let same = peers.find(|(_, peer)| !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id);
+    found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
+    found
+}
+
+/// Whether what answers at the address of the node is another machine: a host that was installed again has another machine
+/// ID, and its name. Pure.
+pub fn other_host(node: &NodeView, facts: &Facts, name: &HostName) -> Option<RemovalRefusal> {
+    let is_node = !node.machine_id.is_empty() && node.machine_id == facts.machine_id;
+    let other = !is_node && facts.hostname != name.as_str();
+    other.then(|| RemovalRefusal::OtherHost(facts.hostname.clone()))
 }
 
 #[cfg(test)]

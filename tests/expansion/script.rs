@@ -345,6 +345,11 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             cluster.host(name).reinstall();
             cluster.host(name).on = true;
         }
+        ["the", "address", "of", name, "leads", "to", other] => {
+            let other = cluster.host(other).facts.clone();
+            let facts = &mut cluster.host(name).facts;
+            (facts.hostname, facts.machine_id) = (other.hostname, other.machine_id);
+        }
         ["the", "configuration", "changes"] => cluster.configuration += 1,
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),

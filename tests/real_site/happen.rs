@@ -63,6 +63,12 @@ impl Play {
             ["the", "disk", "of", name, "is", "not", "full"] => {
                 self.host(name, |host| drop(host.failing.remove(ANY_STEP)));
             }
+            ["the", "address", "of", name, "leads", "to", other] => {
+                let other = self.stage.session(other).ok_or("there is no such host")?.lock().facts.clone();
+                self.host(name, |host| {
+                    (host.facts.hostname, host.facts.machine_id) = (other.hostname, other.machine_id);
+                });
+            }
             ["the", "configuration", "changes"] => self.change_configuration()?,
             ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
             ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),

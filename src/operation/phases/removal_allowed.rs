@@ -5,7 +5,7 @@ use super::membership::members;
 use crate::etcd::removal::{RemovalMove, next_removal};
 use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::Look;
-use crate::operation::removal_refusal::{RemovalRefusal, refusals};
+use crate::operation::removal_refusal::{RemovalRefusal, of_another, other_host, refusals};
 use crate::operation::remove::RemoveOperation;
 
 /// Nothing is changed before this holds. Every reason against it is reported at once.
@@ -18,10 +18,18 @@ impl Phase<RemoveOperation> for RemovalAllowed {
     }
 
     fn status(&self, scene: &Scene<'_, RemoveOperation>) -> PhaseStatus {
-        // A removal that was killed at its end.
-        let Some(node) = seen!(scene.node().node, Look::Node) else { return PhaseStatus::Holds };
+        let node = seen!(scene.node().node, Look::Node);
         let peers = seen!(scene.node().peers, Look::Peers);
-        let mut found = refusals(scene.goal, node, peers.iter());
+        let mut found = Vec::new();
+        if !scene.goal.offline {
+            let facts = seen!(scene.host().facts, Look::Facts);
+            let survey = seen!(scene.host().survey, Look::Survey);
+            found.extend(of_another(scene.node_goal(), (facts, survey), peers.iter()));
+            found.extend(node.as_ref().and_then(|node| other_host(node, facts, &scene.node_goal().name)));
+        }
+        // A removal that was killed at its end has no Node any more.
+        let Some(node) = node else { return allowed(found) };
+        found.extend(refusals(scene.goal, node, peers.iter()));
         let membership = match members(scene) {
             Ok(membership) => membership,
             Err(first) => return first,
@@ -34,6 +42,10 @@ impl Phase<RemoveOperation> for RemovalAllowed {
             }
             _ => {}
         }
-        if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Removal(found)) }
+        allowed(found)
     }
+}
+
+fn allowed(found: Vec<RemovalRefusal>) -> PhaseStatus {
+    if found.is_empty() { PhaseStatus::Holds } else { PhaseStatus::Blocked(Blocker::Removal(found)) }
 }

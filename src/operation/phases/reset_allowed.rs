@@ -2,12 +2,14 @@
 
 use super::layer_applied::address;
 use super::membership::members;
+use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::Look;
 use crate::operation::goal::peer_url;
+use crate::operation::observed::node::NodeView;
 use crate::operation::removal_goal::RemoveGoal;
-use crate::operation::removal_refusal::RemovalRefusal;
+use crate::operation::removal_refusal::{RemovalRefusal, of_another};
 
 /// Nothing is changed before this holds.
 #[derive(Debug)]
@@ -28,17 +30,13 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for ResetAllowed {
         if goal.first || goal.has(Role::Bootstrap) {
             found.push(RemovalRefusal::Bootstrap);
         }
-        let [theirs, ours] =
-            [&survey.authority, &goal.authority].map(|authority| authority.as_deref().map(str::trim));
-        if theirs.is_some() && theirs != ours {
-            found.push(RemovalRefusal::OtherCluster);
-        }
-        let same = peers
-            .iter()
-            .find(|(_, peer)| !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id);
-        found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
+        found.extend(of_another(goal, (facts, survey), peers.iter()));
         if !scene.goal.kubelet_stopped && node.as_ref().is_some_and(|node| node.ready) {
             found.push(RemovalRefusal::InUse);
+        }
+        let serves = |node: &NodeView| node.annotations.contains_key(API_SERVER);
+        if survey.control_plane && node.as_ref().is_some_and(serves) {
+            found.push(RemovalRefusal::ApiServer);
         }
         if found.is_empty() && survey.has_member() {
             let own = match (address(scene), members(scene)) {
