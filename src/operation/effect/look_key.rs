@@ -28,6 +28,8 @@ pub enum LookKey {
     Lease,
     Api,
     Proxy(String),
+    /// Those of all other nodes.
+    Proxies,
     Trust,
     NewClusterMark,
     PackageService,
@@ -39,6 +41,7 @@ pub enum LookKey {
 impl LookKey {
     /// Whether what this names includes the other.
     pub fn includes(&self, other: &Self) -> bool {
-        self == other || matches!((self, other), (Self::PendingPlans, Self::Plan(_)))
+        let part = (self, other);
+        self == other || matches!(part, (Self::PendingPlans, Self::Plan(_)) | (Self::Proxies, Self::Proxy(_)))
     }
 }

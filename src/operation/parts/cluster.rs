@@ -38,6 +38,7 @@ impl ClusterPart {
             LookKey::Proxy(node) => {
                 self.proxies.remove(node);
             }
+            LookKey::Proxies => self.proxies.clear(),
             _ => {}
         }
     }

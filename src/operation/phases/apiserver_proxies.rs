@@ -7,7 +7,7 @@ use super::layer_applied::{address, applied};
 use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
-use crate::operation::effect::{Action, Look};
+use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
 use crate::operation::observed::node::Peer;
 use crate::operation::observed::proxy::ProxyView;
@@ -27,6 +27,11 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
         goal.as_ref().has(Role::Master)
     }
 
+    /// Where a role was withdrawn, they were looked at before the node had what it has now.
+    fn looks_again(&self) -> Vec<LookKey> {
+        vec![LookKey::Proxies]
+    }
+
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
         others_current(scene)
     }
@@ -36,25 +41,13 @@ impl<O: NodeOperation> Phase<O> for ApiServerProxies {
 /// on its own node, which is not looked at a second time.
 pub(super) fn others_current<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
     let peers = seen!(scene.node().peers, Look::Peers);
-    let node = seen!(scene.node().node, Look::Node);
+    let nodes = match all_nodes(scene, peers) {
+        Ok(nodes) => nodes,
+        Err(first) => return first,
+    };
     if let Err(first) = applied(scene, Layer::Proxy) {
         return first;
     }
-    let address = match address(scene) {
-        Ok(address) => address,
-        Err(first) => return first,
-    };
-    let label = |role: &Role| (role.label(), String::new());
-    let own = Peer {
-        labels: scene.node_goal().roles.iter().map(label).collect(),
-        machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
-        control_plane_ip: Some(address),
-        api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),
-        ..Peer::default()
-    };
-    let mut nodes: BTreeMap<String, Peer> = peers.clone();
-    nodes.insert(scene.node_goal().name.to_string(), own);
-    let nodes = Arc::new(nodes);
     if scene.host_begun().touched || scene.node_begun().api_server_unrecorded {
         return proxies_current(scene, peers, &nodes);
     }
@@ -62,6 +55,25 @@ pub(super) fn others_current<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseSta
     let others = peers.iter().filter(|(name, _)| !beside.iter().any(|node| node.as_str() == **name));
     let others = others.map(|(name, peer)| (name.clone(), peer.clone())).collect();
     proxies_current(scene, &others, &nodes)
+}
+
+/// The peers, and the node itself with the roles that it shall have; `Err` is what comes before.
+pub(super) fn all_nodes<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    peers: &BTreeMap<String, Peer>,
+) -> Result<Arc<BTreeMap<String, Peer>>, PhaseStatus> {
+    let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
+    let label = |role: &Role| (role.label(), String::new());
+    let own = Peer {
+        labels: scene.node_goal().roles.iter().map(label).collect(),
+        machine_id: node.as_ref().map(|node| node.machine_id.clone()).unwrap_or_default(),
+        control_plane_ip: Some(address(scene)?),
+        api_server: node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER)),
+        ..Peer::default()
+    };
+    let mut nodes = peers.clone();
+    nodes.insert(scene.node_goal().name.to_string(), own);
+    Ok(Arc::new(nodes))
 }
 
 /// These peers know the API servers and the mirrors of these nodes, as far as they can be reached.

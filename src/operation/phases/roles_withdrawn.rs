@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::another_api_server::another_ready;
-use super::apiserver_proxies::proxies_current;
+use super::apiserver_proxies::{all_nodes, proxies_current};
 use super::layer_applied::applied;
 use super::member_removed::leave;
 use crate::model::api_contract::API_SERVER;
@@ -50,9 +50,11 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
         let mirror_left = !scene.node_goal().has(Role::Mirror) && survey.mirror_files;
         if mirror_left {
             let peers = seen!(scene.node().peers, Look::Peers);
-            match proxies_current(scene, peers, &Arc::new(peers.clone())) {
-                PhaseStatus::Holds => {}
-                first => return first,
+            // A master that stays one stays in the proxies.
+            let nodes = if master { all_nodes(scene, peers) } else { Ok(Arc::new(peers.clone())) };
+            match nodes.map(|nodes| proxies_current(scene, peers, &nodes)) {
+                Ok(PhaseStatus::Holds) => {}
+                Ok(first) | Err(first) => return first,
             }
         }
         let left = !master && survey.master_files || !etcd && survey.member_files || mirror_left;
