@@ -168,19 +168,15 @@ impl MembershipChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Obstacle {
     /// The address belongs to another member.
-    #[error(
-        "etcd member {other} already has the peer URL {peer_url}: remove it first with etcdctl member remove"
-    )]
+    #[error("etcd member {other} already has the peer URL {peer_url}")]
     AddressTaken {
         /// The name of that member.
         other: String,
         /// Ours.
         peer_url: String,
     },
-    /// A machine was replaced: its name is taken by a member somewhere else.
-    #[error(
-        "etcd member {name} is at {there}, not at {here}: remove the old one first with etcdctl member remove"
-    )]
+    /// Our name is taken by a member somewhere else, which may not be replaced.
+    #[error("etcd member {name} is at {there}, not at {here}")]
     NameTaken {
         /// The name.
         name: String,
@@ -246,7 +242,12 @@ pub(super) fn list(complaints: &[String]) -> String {
 pub fn next(goal: &MemberGoal, observed: &Membership, progress: LearnerProgress<'_>) -> Move {
     let ours = match own_entry(goal, observed) {
         Ok(ours) => ours,
-        Err(obstacle) => return Move::Blocked(obstacle),
+        Err(obstacle) => {
+            return match left_behind(goal, observed, progress) {
+                Some(member) => replace(goal, observed, member, progress),
+                None => Move::Blocked(obstacle),
+            };
+        }
     };
     match ours {
         None => begin(goal, observed, progress),
@@ -274,6 +275,18 @@ fn own_entry<'a>(goal: &MemberGoal, observed: &'a Membership) -> Result<Option<&
         }),
         (here, _) => Ok(here),
     }
+}
+
+/// The member of a machine that is replaced by one with another address, which no member has yet.
+fn left_behind<'a>(
+    goal: &MemberGoal,
+    observed: &'a Membership,
+    progress: LearnerProgress<'_>,
+) -> Option<&'a Member> {
+    let may_go = progress.data == (MemberData::Lost { replace: true });
+    let here = observed.members.iter().any(|member| member.peer_urls.contains(&goal.peer_url));
+    let named = observed.members.iter().find(|member| member.name == goal.name)?;
+    (may_go && !here && has_lost_its_data(named, progress)).then_some(named)
 }
 
 fn begin(goal: &MemberGoal, observed: &Membership, progress: LearnerProgress<'_>) -> Move {

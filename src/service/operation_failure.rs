@@ -163,6 +163,21 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
                 ),
             ];
         }
+        Blocker::Etcd(Obstacle::NameTaken { name, there, .. }) => {
+            return vec![
+                format!(
+                    "if the machine at {there} is gone, `metalform deploy-node {name} --replace-member` removes its member through the others, and joins this one as a learner"
+                ),
+                format!(
+                    "`metalform remove-node {name}` removes the member wherever it is, and resets the host; then deploy it again"
+                ),
+            ];
+        }
+        Blocker::Etcd(Obstacle::AddressTaken { other, .. }) => {
+            return vec![format!(
+                "`metalform remove-node {other}` removes that member through the others; add --offline if its machine is gone"
+            )];
+        }
         Blocker::Etcd(_) => "`metalform etcd members` shows every member",
         Blocker::LearnerRemoved(_) => {
             "look at journalctl -u kubelet and /var/log/pods on the host, then run the same command again"
@@ -201,6 +216,23 @@ mod tests {
         assert_eq!(failure.class(), ErrorClass::Host);
         assert_eq!(failure.errors(), ["node-1: one", "node-1: two"]);
         assert_eq!(failure.hints(), ["fix one", "fix two"]);
+    }
+
+    #[test]
+    fn a_member_at_another_address_is_removed_by_metalform() {
+        let (name, there, here) = ("n", "https://192.0.2.1:2380", "https://192.0.2.2:2380");
+        let [name, there, here] = [name, there, here].map(str::to_owned);
+        let taken = [
+            Obstacle::NameTaken { name, there, here },
+            Obstacle::AddressTaken { other: "n".to_owned(), peer_url: String::new() },
+        ];
+        for obstacle in taken {
+            let (phase, blocker) = ("etcd member".to_owned(), Blocker::Etcd(obstacle));
+            let failure = run("n", RunError::Fault(RunFault::Blocked { phase, blocker }));
+            let hints = failure.hints().concat();
+            assert!(hints.contains("`metalform remove-node n`"), "{hints}");
+            assert!(!failure.errors().concat().contains("etcdctl"), "{:?}", failure.errors());
+        }
     }
 
     #[test]

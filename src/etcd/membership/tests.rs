@@ -194,6 +194,13 @@ fn a_member_that_lost_its_data_is_replaced_when_the_others_allow_it() {
         let numbers = Obstacle::Irreplaceable { name: name(), healthy, others, quorum, voters, complaints };
         Move::Blocked(numbers)
     };
+    let there = "https://x:2380";
+    let elsewhere =
+        |b: Member| membership(vec![leading(voter(1, "a")), b, moved(down(voter(9, "n")), there)]);
+    let taken = || {
+        let (there, here) = (there.to_owned(), peer_url("n"));
+        Move::Blocked(Obstacle::NameTaken { name: name(), there, here })
+    };
     let waiting = |other: &str| Move::WaitForLearner { learner: other.to_owned() };
     let with_learner = || with(three(voter(2, "b")), learner(4, "d"));
     let abandoned = LearnerProgress { abandoned: Some(4), ..lost(true) };
@@ -275,6 +282,32 @@ fn a_member_that_lost_its_data_is_replaced_when_the_others_allow_it() {
             },
         ),
         ("removed by now", membership(others()), lost(true), add()),
+        ("the new machine has another address", elsewhere(voter(2, "b")), lost(true), replace_member(true)),
+        (
+            "at another address, and another voter is down too",
+            elsewhere(down(voter(2, "b"))),
+            lost(true),
+            irreplaceable(1, 2, 2, "b: no answer"),
+        ),
+        (
+            "at another address, beside another learner",
+            with(elsewhere(voter(2, "b")).members, learner(4, "d")),
+            lost(true),
+            waiting("d"),
+        ),
+        ("at another address, not asked for", elsewhere(voter(2, "b")), lost(false), taken()),
+        (
+            "the member at another address answers",
+            with(others(), moved(voter(9, "n"), there)),
+            lost(true),
+            taken(),
+        ),
+        (
+            "our address was added beside it",
+            with(elsewhere(voter(2, "b")).members, unstarted(learner(8, "n"))),
+            lost(true),
+            taken(),
+        ),
     ];
     for (what, observed, progress, expected) in cases {
         assert_eq!(next(&goal(), &observed, progress), expected, "{what}");
