@@ -21,9 +21,7 @@ pub enum RemovalRefusal {
     )]
     Bootstrap,
     /// No API server would be left.
-    #[error(
-        "it has the last API server: of the {masters} other masters, {removed} are removed too, and no other has one"
-    )]
+    #[error("it has the last API server{}", removed_too(*masters, *removed))]
     LastMaster {
         /// The other masters.
         masters: usize,
@@ -57,6 +55,15 @@ pub enum RemovalRefusal {
     /// Pods that no controller creates again.
     #[error("no controller creates these pods again elsewhere: {}", .0.join(", "))]
     Unmanaged(Vec<String>),
+}
+
+/// Of the other masters, where there are any.
+fn removed_too(masters: usize, removed: usize) -> String {
+    match masters {
+        0 => String::new(),
+        1 => ": the only other one is removed too".to_owned(),
+        _ => format!(": of the {masters} other masters, {removed} are removed too, and no other has one"),
+    }
 }
 
 impl RemovalRefusal {
@@ -183,5 +190,8 @@ mod tests {
         assert_eq!(check(&[Role::Master], false, &ready, &waiting, &[]), [lone(0)]);
         let first = check(&[Role::Bootstrap, Role::Master], false, &ready, &none, &[]);
         assert_eq!(first, [RemovalRefusal::Bootstrap, lone(0)]);
+        assert_eq!(lone(0).to_string(), "it has the last API server");
+        assert_eq!(lone(1).to_string(), "it has the last API server: the only other one is removed too");
+        assert!(lone(2).to_string().contains("of the 2 other masters, 2 are removed too"));
     }
 }
