@@ -350,6 +350,13 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let facts = &mut cluster.host(name).facts;
             (facts.hostname, facts.machine_id) = (other.hostname, other.machine_id);
         }
+        ["another", "machine", "takes", "the", "place", "of", name, "at", "another", "address"] => {
+            let number = cluster.hosts.len() + 1;
+            let host = cluster.host(name);
+            host.reinstall();
+            host.move_to(number);
+            host.on = true;
+        }
         ["the", "configuration", "changes"] => cluster.configuration += 1,
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),

@@ -48,7 +48,7 @@ use crate::stage::Stage;
 use crate::support::attempt::{Ended, Recipe, line, outcome, removal};
 use crate::support::fault::{Fault, Faults};
 use crate::support::foreseen::{deployment, planned, refused};
-use crate::support::host::Host;
+use crate::support::host::{Host, address, interfaces};
 use crate::support::side_by_side::side_by_side;
 use crate::support::values;
 use crate::transcript::comparable;
@@ -172,8 +172,7 @@ impl Play {
                 self.hosts.push(((*name).to_owned(), roles.clone()));
                 let number = self.hosts.len();
                 let model = Host::new(name, roles, number);
-                let address = crate::support::host::address(number);
-                self.stage.add(name, machine(model.facts), address);
+                self.stage.add(name, machine(model.facts), address(number));
                 if *name != "bootstrap" {
                     self.apply_node(name);
                 }
@@ -306,6 +305,17 @@ impl Play {
                 let mut host = session.lock();
                 let machine_id = format!("{} again", host.facts.machine_id);
                 *host = machine(Facts { machine_id, ..host.facts.clone() });
+            }
+            ["another", "machine", "takes", "the", "place", "of", name, "at", "another", "address"] => {
+                let number = self.hosts.len() + 1;
+                let session = self.stage.session(name).unwrap();
+                let mut host = session.lock();
+                let machine_id = format!("{} again", host.facts.machine_id);
+                let mut facts = Facts { machine_id, ..host.facts.clone() };
+                facts.addresses.extend(interfaces(number));
+                *host = machine(facts);
+                drop(host);
+                self.stage.machine(name, |machine| machine.address = address(number));
             }
             ["show"] => return Ok(self.show()),
             ["wait", seconds, "s"] => {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::etcd::{Etcd, Link, SimulatedMember};
 use super::host::{
     APISERVER, APISERVER_CONFIGURATION, CONTROLLER_MANAGER, ETCD, ETCD_CONFIGURATION, Host, KUBELET, MEMBER,
-    NETWORK, PROXY, TOKEN, address,
+    NETWORK, PROXY, TOKEN, address, nodes_of,
 };
 use super::lease::Lease;
 
@@ -322,8 +322,7 @@ impl Cluster {
         if self.nodes.get(name).is_some_and(|node| node.annotations.contains_key(API_SERVER)) {
             self.violations.push(format!("the API server of {name} stops while it is recorded as ready"));
         }
-        let used =
-            |host: &Host| host.things.get(PROXY).is_some_and(|proxy| proxy.split(' ').any(|one| one == name));
+        let used = |host: &Host| host.things.get(PROXY).is_some_and(|proxy| nodes_of(proxy).contains(&name));
         let deployed = |other: &str| self.nodes.get(other).is_some_and(|node| !node.machine_id.is_empty());
         let using: Vec<&String> = self
             .hosts
@@ -444,7 +443,8 @@ impl Cluster {
             Some(lease) => lines.push(format!("lease: abandoned by {}", lease.holder)),
         }
         for (name, host) in self.hosts.iter().filter(|(_, host)| !host.things.is_empty()) {
-            let proxy = host.things.get(PROXY).map_or("-", String::as_str);
+            let proxy =
+                host.things.get(PROXY).map_or_else(|| "-".to_owned(), |proxy| nodes_of(proxy).join(" "));
             let node = self.nodes.get(name);
             let state = match node {
                 None => "no Node",

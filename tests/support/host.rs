@@ -51,6 +51,13 @@ pub fn address(number: usize) -> IpAddr {
     format!("192.0.2.{}", 10 + number).parse().unwrap()
 }
 
+/// The interfaces of a machine: on the control plane and on the workload plane.
+pub fn interfaces(number: usize) -> [(String, Vec<Cidr>); 2] {
+    let workload: IpAddr = format!("198.51.100.{}", 10 + number).parse().unwrap();
+    [("eth0", address(number)), ("eth1", workload)]
+        .map(|(interface, address)| (interface.to_owned(), vec![Cidr { address, prefix: 24 }]))
+}
+
 pub struct Host {
     pub roles: BTreeSet<Role>,
     pub number: usize,
@@ -127,10 +134,7 @@ impl Host {
         let mut facts = given::facts("debian-13-container");
         facts.hostname = name.to_owned();
         facts.machine_id = format!("machine-{number}");
-        let workload = format!("198.51.100.{}", 10 + number).parse().unwrap();
-        for (interface, address) in [("eth0", address(number)), ("eth1", workload)] {
-            facts.addresses.insert(interface.to_owned(), vec![Cidr { address, prefix: 24 }]);
-        }
+        facts.addresses.extend(interfaces(number));
         let names: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let states = LIBRARY.with(|library| library.staged(&names).unwrap());
         Self {
@@ -261,6 +265,12 @@ impl Host {
         self.facts.machine_id.push_str(" again");
     }
 
+    /// It has the addresses of this number, which no other host has.
+    pub fn move_to(&mut self, number: usize) {
+        self.number = number;
+        self.facts.addresses.extend(interfaces(number));
+    }
+
     /// Since when a thing is as it is.
     pub fn since(&self, thing: &str) -> Option<Instant> {
         self.since.get(thing).copied()
@@ -351,11 +361,23 @@ impl Host {
     }
 }
 
-/// The nodes whose API server a proxy uses, as in `templates/haproxy`.
+/// The nodes whose API server a proxy uses, with their addresses, as in `templates/haproxy`.
 pub fn api_servers(values: &Values<'_, Cluster>) -> String {
     let nodes = values.peers.values().chain([&values.node.node]);
-    let names: BTreeSet<&str> = nodes.filter(|node| node.api_server).map(|node| node.name.as_str()).collect();
-    names.into_iter().collect::<Vec<_>>().join(" ")
+    let servers: BTreeMap<&str, Option<IpAddr>> = nodes
+        .filter(|node| node.api_server)
+        .map(|node| (node.name.as_str(), node.control_plane_ip))
+        .collect();
+    let server = |(name, address): (&str, Option<IpAddr>)| {
+        format!("{name}={}", address.map_or_else(String::new, |address| address.to_string()))
+    };
+    servers.into_iter().map(server).collect::<Vec<_>>().join(" ")
+}
+
+/// The nodes among these API servers.
+pub fn nodes_of(api_servers: &str) -> Vec<&str> {
+    let servers = api_servers.split_whitespace();
+    servers.map(|server| server.split_once('=').map_or(server, |(name, _)| name)).collect()
 }
 
 /// Where packages and images are served.
