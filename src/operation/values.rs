@@ -85,12 +85,18 @@ fn mirrors(inputs: &NodeInputs, cluster: &Cluster) -> Vec<IpAddr> {
     std::iter::once(origin).chain(copies).collect()
 }
 
+/// The member beside it; where the node is to have none, the others. A member that leaves the node is not listed even while
+/// it votes: the list is the same before and after that.
 fn etcd_endpoints(inputs: &NodeInputs) -> Vec<String> {
+    let own = client_url(inputs.address);
     if inputs.goal.has(Role::Etcd) {
-        return vec![client_url(inputs.address)];
+        return vec![own];
     }
-    let members = inputs.membership.iter().flat_map(|membership| membership.voters());
-    members.flat_map(|member| member.client_urls.iter().cloned()).collect()
+    let voters = inputs.membership.iter().flat_map(|membership| membership.voters());
+    let all: Vec<String> = voters.flat_map(|member| member.client_urls.iter().cloned()).collect();
+    let others: Vec<String> = all.iter().filter(|url| **url != own).cloned().collect();
+    // The only voter cannot leave.
+    if others.is_empty() { all } else { others }
 }
 
 fn peer_values(name: &str, peer: &Peer) -> NodeValues {
@@ -104,5 +110,38 @@ fn peer_values(name: &str, peer: &Peer) -> NodeValues {
         workload_plane_ip: peer.workload_plane_ip,
         api_server: peer.api_server_address().is_some(),
         vars: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::etcd::simulation::{membership, voter};
+    use crate::operation::tests::goal;
+
+    #[test]
+    fn an_api_server_without_a_member_uses_every_voter_but_the_one_that_leaves_its_node() {
+        let endpoints = |role: Option<Role>, voters: &[&str]| {
+            let members = (1..).zip(voters).map(|(id, host)| voter(id, host)).collect();
+            etcd_endpoints(&NodeInputs {
+                goal: goal([Role::Master].into_iter().chain(role)),
+                address: [192, 0, 2, 1].into(),
+                facts: crate::engine::roster::tests::facts(),
+                joined: true,
+                node: None,
+                peers: BTreeMap::new(),
+                membership: Some(membership(members)),
+            })
+        };
+        let (own, a, b) = ("192.0.2.1", "192.0.2.2", "192.0.2.3");
+        for (role, voters, expected) in [
+            (Some(Role::Etcd), vec![own, a, b], vec![own]),
+            (None, vec![a, b], vec![a, b]),
+            (None, vec![own, a, b], vec![a, b]),
+            (None, vec![own], vec![own]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|host| format!("https://{host}:2379")).collect();
+            assert_eq!(endpoints(role, &voters), expected, "{role:?} {voters:?}");
+        }
     }
 }

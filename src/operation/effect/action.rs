@@ -285,7 +285,9 @@ impl Action {
             Self::CreateJoinToken | Self::DeleteJoinTokens => {
                 vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
             }
-            Self::TakeLease | Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
+            // Until this run had it, another one may have changed the voters that an API server is given.
+            Self::TakeLease => vec![LookKey::Membership, LookKey::Lease, LookKey::Plan(Layer::ControlPlane)],
+            Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
             Self::ChangeMembership(..) | Self::WithdrawLearner(_) | Self::MoveLeader(..) => {
                 vec![LookKey::Membership]
             }

@@ -113,8 +113,9 @@ impl NodePart {
                 self.peers.get_or_insert_with(BTreeMap::new);
             }
             Action::Apply(Layer::ControlPlane | Layer::EtcdMember { .. }, _) => {
-                let etcd = vec![ExpectedPod::Static("etcd".to_owned())];
-                self.missing_pods.extend([(pods.to_vec(), Vec::new()), (etcd, Vec::new())]);
+                self.missing_pods.insert(pods.to_vec(), Vec::new());
+                let alone = ["etcd", "kube-apiserver"].map(|name| vec![ExpectedPod::Static(name.to_owned())]);
+                self.missing_pods.extend(alone.map(|pod| (pod, Vec::new())));
             }
             Action::SetCapacity(_) => self.view().has_capacity = true,
             Action::RecordAddresses { control_plane, workload_plane, status } => {

@@ -3,7 +3,8 @@
 use super::another_api_server::another_ready;
 use super::layer_applied::applied;
 use super::membership::{api_server_endpoints, lease};
-use super::pods_ready::pods_ready;
+use super::pods_ready::{pods_ready, these_ready};
+use crate::kube_api::pods::ExpectedPod;
 use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
@@ -52,4 +53,13 @@ fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let peers = scene.node().peers.as_ref().ok_or(PhaseStatus::Look(Look::Peers))?;
     another_ready(scene, peers)?;
     Err(PhaseStatus::Act(action))
+}
+
+/// The API server of a node that is to have no etcd member uses those of other nodes, and is ready; `Err` is what comes
+/// before. The member beside it may leave then: it was the only one that the API server used.
+pub(super) fn own_member_unused<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    api_server_endpoints(scene)?;
+    applied(scene, Layer::ControlPlaneFiles)?;
+    in_turn(scene)?;
+    these_ready(scene, vec![ExpectedPod::Static("kube-apiserver".to_owned())])
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::another_api_server::another_ready;
 use super::apiserver_proxies::{all_nodes, proxies_current};
+use super::control_plane::own_member_unused;
 use super::layer_applied::applied;
 use super::member_removed::leave;
 use crate::model::api_contract::API_SERVER;
@@ -15,7 +16,8 @@ use crate::operation::observed::node::NodeView;
 use crate::operation::removal_refusal::RemovalRefusal;
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
-/// etcd member leaves through the others; the other nodes forget its mirror. Files and keys of the roles go last.
+/// etcd member leaves through the others; the other nodes forget its mirror. Files and keys of the roles go last. An API
+/// server that stays uses the other members before its own leaves.
 #[derive(Debug)]
 pub struct RolesWithdrawn;
 
@@ -41,7 +43,15 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
             }
         }
         if !etcd && (survey.has_member() || replaces) {
-            match leave(scene) {
+            // Its own member may be the only one that could be asked without them.
+            seen!(scene.node().peers, Look::Peers);
+            let left = match leave(scene) {
+                // Nothing is changed for a member that has to stay.
+                Err(PhaseStatus::Blocked(blocker)) => return PhaseStatus::Blocked(blocker),
+                left if master && survey.control_plane => own_member_unused(scene).and(left),
+                left => left,
+            };
+            match left {
                 Ok(()) if survey.has_member() => return PhaseStatus::Act(Action::SetAsideMemberData),
                 Ok(()) => {}
                 Err(first) => return first,
