@@ -150,8 +150,11 @@ mod tests {
     }
 
     fn summary() -> RunSummary {
-        let action =
-            ActionRecord { sentence: "apply base".to_owned(), resources: vec!["file:/etc/a".to_owned()] };
+        let action = ActionRecord {
+            sentence: "apply base".to_owned(),
+            resources: vec!["file:/etc/a".to_owned()],
+            voters: false,
+        };
         let phase = PhaseRun {
             title: "Base system",
             began: Duration::from_millis(1500),

@@ -13,6 +13,7 @@ use super::new_host_key::new_host_keys;
 use super::node_selection::{NodeSelection, SelectedNodes};
 use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
+use super::voter_lists;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
@@ -70,7 +71,8 @@ pub async fn deploy(
 }
 
 /// Deploys Nodes that were read before, whatever the request selects. Where there is an entry for a node, its host is not
-/// changed otherwise than foreseen.
+/// changed otherwise than foreseen. Masters without etcd are deployed once more where other nodes have changed the voters
+/// that their API servers list.
 pub(super) async fn deploy_selected(
     selected: SelectedNodes,
     foreseen: &Foreseen,
@@ -80,14 +82,13 @@ pub(super) async fn deploy_selected(
 ) -> DeployReport {
     let SelectedNodes { mut specs, wrong } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
-    let each = specs.iter().map(|spec| {
-        let foreseen = foreseen.get(&spec.name).cloned();
-        let others = specs.iter().filter(|other| other.name != spec.name);
-        let beside = Arc::new(others.map(|other| other.name.clone()).collect());
-        deploy_one(workspace.clone(), (spec.clone(), beside, foreseen), request, cancel)
-    });
-    let deployed: Vec<NodeReport> =
-        futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await;
+    let mut deployed = side_by_side((&specs, &specs), foreseen, request, &workspace, cancel).await;
+    if !request.run.dry_run {
+        let outdated = voter_lists::outdated(&specs, &deployed);
+        let again = side_by_side((&outdated, &specs), foreseen, request, &workspace, cancel).await;
+        deployed = merged(deployed, again);
+        voter_lists::warn_of_others(&workspace.layout, &deployed).await;
+    }
     let refused = wrong
         .into_iter()
         .map(|(name, problems)| set_aside(&workspace, name, problems.into(), request.run.dry_run));
@@ -105,6 +106,35 @@ pub(super) async fn deploy_selected(
         ..ClusterChanges::default()
     };
     DeployReport { nodes, changes, host_keys }
+}
+
+/// Deploys some of all the Nodes that the command deploys.
+async fn side_by_side(
+    (some, all): (&[NodeSpec], &[NodeSpec]),
+    foreseen: &Foreseen,
+    request: &DeployRequest,
+    workspace: &Arc<Workspace>,
+    cancel: &Cancel,
+) -> Vec<NodeReport> {
+    let each = some.iter().map(|spec| {
+        let foreseen = foreseen.get(&spec.name).cloned();
+        let others = all.iter().filter(|other| other.name != spec.name);
+        let beside = Arc::new(others.map(|other| other.name.clone()).collect());
+        deploy_one(workspace.clone(), (spec.clone(), beside, foreseen), request, cancel)
+    });
+    let each: Vec<_> = each.collect();
+    futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await
+}
+
+/// One report a node.
+fn merged(mut nodes: Vec<NodeReport>, again: Vec<NodeReport>) -> Vec<NodeReport> {
+    for later in again {
+        if let Some(at) = nodes.iter().position(|node| node.name == later.name) {
+            let earlier = nodes.swap_remove(at);
+            nodes.push(earlier.followed_by(later));
+        }
+    }
+    nodes
 }
 
 /// What others depend on, and what takes turns, begins first.

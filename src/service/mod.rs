@@ -76,5 +76,6 @@ mod snapshot_host;
 pub mod snapshot_nodes;
 pub mod ssh_options;
 pub mod states;
+mod voter_lists;
 pub mod workspace;
 pub mod workspace_origin;

@@ -49,6 +49,15 @@ impl NodeReport {
         }
     }
 
+    /// This run and a later one, which decides whether it is complete.
+    pub(super) fn followed_by(self, later: Self) -> Self {
+        let work = match (self.work, later.work) {
+            (NodeWork::Done(earlier), NodeWork::Done(later)) => NodeWork::Done(earlier.followed_by(later)),
+            (_, later) => later,
+        };
+        Self { name: self.name, work, failure: later.failure }
+    }
+
     /// Its end, as an event.
     fn ended(&self, operation: OperationKind) -> Event {
         let (changed, elapsed) = match &self.work {

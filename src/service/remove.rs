@@ -8,6 +8,7 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
 use super::operation_report::{NodeReport, RunOptions, operate};
 use super::recorded_nodes;
+use super::voter_lists;
 use super::workspace::goal;
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::share::{Share, UPLOADS};
@@ -63,6 +64,7 @@ pub async fn remove(
         reports.push(remove_one(workspace.clone(), spec, request, cancel).await);
     }
     if !request.run.dry_run {
+        voter_lists::warn_of_others(&workspace.layout, &reports).await;
         recorded_nodes::record(&workspace.layout).await;
     }
     Ok(reports)

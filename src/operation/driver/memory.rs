@@ -38,12 +38,15 @@ pub struct ActionRecord {
     pub sentence: String,
     /// Ids of the resources and objects that differed before.
     pub resources: Vec<String>,
+    /// As [`Action::may_change_voters`].
+    #[serde(default)]
+    pub voters: bool,
 }
 
 impl From<&Action> for ActionRecord {
     fn from(action: &Action) -> Self {
         let resources = action.changes().into_iter().map(|change| change.id).collect();
-        Self { sentence: action.sentence(), resources }
+        Self { sentence: action.sentence(), resources, voters: action.may_change_voters() }
     }
 }
 

@@ -228,6 +228,12 @@ impl Action {
         )
     }
 
+    /// Whether other members of etcd may vote after it. What comes with a change counts too: the answer to the change itself
+    /// may be lost.
+    pub fn may_change_voters(&self) -> bool {
+        matches!(self, Self::ChangeMembership(..) | Self::SetAsideMemberData)
+    }
+
     /// What it changes.
     pub fn target(&self) -> Target {
         match self {
