@@ -42,7 +42,8 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
                 first => return first,
             }
         }
-        if !etcd && (survey.has_member() || replaces) {
+        // Its keys are there before it is in the list of members, and go last: a run that was killed may have left no more.
+        if !etcd && (survey.has_member() || survey.member_files || replaces) {
             // Its own member may be the only one that could be asked without them.
             seen!(scene.node().peers, Look::Peers);
             let left = match leave(scene) {
