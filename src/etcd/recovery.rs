@@ -21,6 +21,11 @@ pub enum DiskState {
         /// Why.
         reason: String,
     },
+    /// SSH does not reach the host, and its member answers: it cannot be stopped.
+    Running {
+        /// Why SSH does not reach it.
+        reason: String,
+    },
     /// It was looked at.
     Reached {
         /// Whether the static pod of etcd is there: without it data has no etcd.
@@ -39,12 +44,26 @@ pub struct MemberCopy {
     pub position: Option<LogPosition>,
 }
 
+impl DiskState {
+    /// What was found on a host, or why SSH does not reach it; with what its member answers, if it does.
+    pub fn found(inspected: Result<Self, String>, position: Option<LogPosition>) -> Self {
+        match (inspected, position) {
+            (Ok(Self::Reached { pod, data }), position) => {
+                Self::Reached { pod, data: data.map(|data| MemberCopy { position, ..data }) }
+            }
+            (Ok(state), _) => state,
+            (Err(reason), Some(_)) => Self::Running { reason },
+            (Err(reason), None) => Self::Unreachable { reason },
+        }
+    }
+}
+
 impl<N> MemberOnDisk<N> {
     /// Its data, as far as it is known.
     pub fn data(&self) -> Option<&MemberCopy> {
         match &self.state {
             DiskState::Reached { data, .. } => data.as_ref(),
-            DiskState::Unreachable { .. } => None,
+            DiskState::Unreachable { .. } | DiskState::Running { .. } => None,
         }
     }
 
@@ -89,6 +108,12 @@ pub struct RecoveryPlan<N> {
 /// Why there is nothing to recover from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryObstacle {
+    /// Members that run and cannot be stopped: with the one that continues there would be two clusters.
+    #[error("{}", running(.hosts))]
+    Running {
+        /// Their nodes, and why SSH does not reach each.
+        hosts: Vec<(String, String)>,
+    },
     /// No host that answers has data.
     #[error("no host that can be reached has the data of an etcd member")]
     NoData,
@@ -112,14 +137,22 @@ pub enum RecoveryObstacle {
     NoPod(String),
 }
 
+fn running(hosts: &[(String, String)]) -> String {
+    let line = |(node, reason): &(String, String)| {
+        format!("{node} does not answer over SSH ({reason}), and its etcd member runs")
+    };
+    hosts.iter().map(line).collect::<Vec<_>>().join("; ")
+}
+
 /// With the data of the member that was named; else of the one that has come furthest.
 ///
 /// # Errors
-/// Where that is not known, or there is none.
+/// Where that is not known, or there is none; and where a member runs that cannot be stopped.
 pub fn plan<N: Clone + ToString>(
     members: &[MemberOnDisk<N>],
     named: Option<&str>,
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
+    all_can_be_stopped(members)?;
     let mut present = members.iter().filter(|member| member.data().is_some());
     let survivor = match named {
         Some(name) => present
@@ -133,15 +166,25 @@ pub fn plan<N: Clone + ToString>(
 /// With a snapshot on the host of this node, whatever data it has.
 ///
 /// # Errors
-/// When its host cannot be reached.
+/// When its host cannot be reached, and where a member runs that cannot be stopped.
 pub fn plan_restore<N: Clone + ToString>(
     members: &[MemberOnDisk<N>],
     node: &str,
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
-    let reached = |member: &&MemberOnDisk<N>| !matches!(member.state, DiskState::Unreachable { .. });
+    all_can_be_stopped(members)?;
+    let reached = |member: &&MemberOnDisk<N>| matches!(member.state, DiskState::Reached { .. });
     let target = members.iter().filter(reached).find(|member| member.node.to_string() == node);
     let target = target.ok_or_else(|| RecoveryObstacle::NotReached(node.to_owned()))?;
     around(members, target, RecoverySource::Snapshot)
+}
+
+fn all_can_be_stopped<N: ToString>(members: &[MemberOnDisk<N>]) -> Result<(), RecoveryObstacle> {
+    let running = members.iter().filter_map(|member| match &member.state {
+        DiskState::Running { reason } => Some((member.node.to_string(), reason.clone())),
+        DiskState::Unreachable { .. } | DiskState::Reached { .. } => None,
+    });
+    let hosts: Vec<(String, String)> = running.collect();
+    if hosts.is_empty() { Ok(()) } else { Err(RecoveryObstacle::Running { hosts }) }
 }
 
 fn furthest<N: Clone + ToString>(
@@ -266,6 +309,23 @@ mod tests {
         let DiskState::Reached { data, .. } = present("a", None).state else { unreachable!() };
         let bare = [MemberOnDisk { node: "a".to_owned(), state: DiskState::Reached { pod: false, data } }];
         assert_eq!(survivor(&bare, None), Err(RecoveryObstacle::NoPod("a".to_owned())));
+    }
+
+    #[test]
+    fn a_member_that_answers_is_not_taken_to_be_off() {
+        let position = Some(LogPosition { votes: true, index: 4, revision: 7 });
+        let found = DiskState::found;
+        let no_ssh = || Err("no route".to_owned());
+        assert_eq!(found(no_ssh(), None), unreachable("a").state);
+        assert_eq!(found(Ok(present("a", None).state), position), present("a", Some(4)).state);
+        assert_eq!(found(Ok(lost("a").state), position), lost("a").state);
+        let state = found(no_ssh(), position);
+        let members = [present("a", Some(4)), MemberOnDisk { node: "b".to_owned(), state }];
+        let hosts = vec![("b".to_owned(), "no route".to_owned())];
+        let obstacle = RecoveryObstacle::Running { hosts };
+        assert_eq!(obstacle.to_string(), "b does not answer over SSH (no route), and its etcd member runs");
+        assert_eq!(plan(&members, Some("a")), Err(obstacle.clone()));
+        assert_eq!(plan_restore(&members, "a"), Err(obstacle));
     }
 
     #[test]

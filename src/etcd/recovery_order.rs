@@ -16,6 +16,8 @@ pub struct RecoveryOrder<N> {
 pub enum RecoveryStep<N> {
     /// Verify that etcd still has no quorum: it may have come back while the plan was read, and was written to since.
     VerifyLost,
+    /// Verify that none of these has come back while the plan was read: nothing stops its member.
+    VerifySilent(Vec<N>),
     /// Stop all of these, side by side: no two members agree behind the one that continues.
     Stop {
         /// The nodes.
@@ -52,14 +54,16 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let api_servers = (!masters.contains(survivor)).then(|| survivor.clone());
     let others = stopped.iter().map(|(node, _)| node.clone());
     let deployed = std::iter::once(survivor.clone()).chain(others).collect();
-    let verified = (plan.source == RecoverySource::Member).then_some(RecoveryStep::VerifyLost);
+    let lost = (plan.source == RecoverySource::Member).then_some(RecoveryStep::VerifyLost);
+    let silent = plan.unreachable.iter().map(|member| member.node.clone()).collect();
     let steps = [
+        RecoveryStep::VerifySilent(silent),
         RecoveryStep::Stop { others: stopped, api_servers },
         RecoveryStep::Continue(survivor.clone()),
         RecoveryStep::AwaitEtcd(survivor.clone()),
         RecoveryStep::AwaitApi(survivor.clone()),
     ];
-    RecoveryOrder { deployed, steps: verified.into_iter().chain(steps).collect() }
+    RecoveryOrder { deployed, steps: lost.into_iter().chain(steps).collect() }
 }
 
 #[cfg(test)]
@@ -86,6 +90,7 @@ mod tests {
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
         let mut steps = vec![
             RecoveryStep::VerifyLost,
+            RecoveryStep::VerifySilent(vec!["d"]),
             RecoveryStep::Stop { others, api_servers: None },
             RecoveryStep::Continue("b"),
             RecoveryStep::AwaitEtcd("b"),
@@ -93,7 +98,7 @@ mod tests {
         ];
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
-        // A snapshot takes the place of what works, too.
+        // A snapshot takes the place of what works, too; but not beside what cannot be stopped.
         steps.remove(0);
         let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
         assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
@@ -103,6 +108,6 @@ mod tests {
     fn where_the_one_that_continues_has_no_api_server_those_of_others_get_its_etcd() {
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member)];
         let stop = RecoveryStep::Stop { others, api_servers: Some("b") };
-        assert_eq!(order(&plan(), &["a"]).steps.get(1), Some(&stop));
+        assert_eq!(order(&plan(), &["a"]).steps.get(2), Some(&stop));
     }
 }

@@ -69,7 +69,7 @@ fn row(member: &MemberOnDisk<HostName>, what: String) -> [String; 5] {
     let data = member.data();
     let position = data.and_then(|data| data.position);
     let state = match (&member.state, data) {
-        (DiskState::Unreachable { .. }, _) => "unknown",
+        (DiskState::Unreachable { .. } | DiskState::Running { .. }, _) => "unknown",
         (DiskState::Reached { .. }, Some(_)) => "present",
         (DiskState::Reached { .. }, None) => "lost",
     };

@@ -94,6 +94,9 @@ pub enum EtcdRecoverError {
         /// Voters.
         voters: usize,
     },
+    /// Its host was silent when the plan was made.
+    #[error("{0} answers now, and did not when the plan was made")]
+    CameBack(HostName),
     /// There is nothing to continue with.
     #[error(transparent)]
     Obstacle(#[from] RecoveryObstacle),
@@ -139,9 +142,10 @@ impl CommandError for EtcdRecoverError {
             Self::Nodes(error) => error.class(),
             Self::Members(error) => error.class(),
             Self::Snapshot(error) => error.class(),
-            Self::Works { .. } | Self::Obstacle(_) | Self::Locked(HostLockError::Held { .. }) => {
-                ErrorClass::Refused
-            }
+            Self::Works { .. }
+            | Self::CameBack(_)
+            | Self::Obstacle(_)
+            | Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Locked(HostLockError::File(_)) | Self::NoImage | Self::NoAddress(_) => {
                 ErrorClass::Configuration
             }
@@ -169,6 +173,16 @@ impl CommandError for EtcdRecoverError {
             Self::Works { .. } => {
                 "`metalform expand` adds members that are missing; one that does not work is replaced with `metalform \
                  deploy-node NAME --replace-member`"
+            }
+            Self::CameBack(_) => {
+                "nothing was changed; run the same command again, for a plan that includes it"
+            }
+            Self::Obstacle(RecoveryObstacle::Running { hosts }) => {
+                let nodes: Vec<&str> = hosts.iter().map(|(node, _)| node.as_str()).collect();
+                return vec![format!(
+                    "make SSH reach it (`metalform node check {}` shows more while the API answers), or power it off",
+                    nodes.join(" ")
+                )];
             }
             Self::Obstacle(RecoveryObstacle::NoData) => {
                 "`metalform etcd restore FILE` makes etcd of a snapshot"
@@ -243,28 +257,30 @@ async fn inspect(
     let has = |spec: &NodeSpec, role| spec.roles.contains(&role);
     let inspected = specs.iter().filter(|spec| has(spec, Role::Etcd) || has(spec, Role::Master));
     let inspected = join_all(inspected.map(async |spec| {
-        let mut state = match host(workspace, spec, cancel).inspect().await {
-            Ok(state) => state,
-            Err(error) => DiskState::Unreachable { reason: error_chain(&error) },
-        };
-        if let (DiskState::Reached { data: Some(data), .. }, Some(address)) =
-            (&mut state, spec.control_plane_ip)
-        {
-            data.position = recovery::log_position(&access, &client_url(address)).await.ok();
-        }
-        let counts = has(spec, Role::Etcd) || matches!(state, DiskState::Unreachable { .. });
+        let state = look(spec, &access, workspace, cancel).await;
+        let counts = has(spec, Role::Etcd) || !matches!(state, DiskState::Reached { .. });
         counts.then(|| MemberOnDisk { node: spec.name.clone(), state })
     }))
     .await;
     Ok(inspected.into_iter().flatten().collect())
 }
 
+/// One host over SSH; and its member, which may run where SSH does not reach it.
+async fn look(spec: &NodeSpec, access: &EtcdAccess, workspace: &Workspace, cancel: &Cancel) -> DiskState {
+    let inspected = host(workspace, spec, cancel).inspect().await;
+    let position = match spec.control_plane_ip {
+        Some(address) => recovery::log_position(access, &client_url(address)).await.ok(),
+        None => None,
+    };
+    DiskState::found(inspected.map_err(|error| error_chain(&error)), position)
+}
+
 impl PreparedRecovery {
     /// Carries it out.
     ///
     /// # Errors
-    /// When etcd has its quorum again (but for a snapshot), and at the first step that fails. Data that was replaced stays on
-    /// its host. Failures of nodes that join again are in the report.
+    /// When etcd has its quorum again (but for a snapshot), when a host answers again, and at the first step that fails. Data
+    /// that was replaced stays on its host. Failures of nodes that join again are in the report.
     pub async fn carry_out(
         self,
         workspace: Arc<Workspace>,
@@ -289,6 +305,7 @@ impl PreparedRecovery {
                         return Err(works(&membership));
                     }
                 }
+                RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, &workspace, cancel).await?,
                 RecoveryStep::Stop { others, api_servers } => {
                     let url = api_servers.as_ref().map(|_| client_url(address));
                     self.stop((others, url.as_deref()), &workspace, cancel).await?;
@@ -338,6 +355,25 @@ impl PreparedRecovery {
     fn spec(&self, name: &HostName) -> Result<&NodeSpec, EtcdRecoverError> {
         let found = self.specs.iter().find(|spec| spec.name == *name);
         found.ok_or_else(|| RecoveryObstacle::NotReached(name.to_string()).into())
+    }
+
+    async fn verify_silent(
+        &self,
+        nodes: &[HostName],
+        workspace: &Workspace,
+        cancel: &Cancel,
+    ) -> Result<(), EtcdRecoverError> {
+        let access = access(workspace, &self.specs)?;
+        let looked = join_all(nodes.iter().map(async |node| {
+            match look(self.spec(node)?, &access, workspace, cancel).await {
+                DiskState::Unreachable { .. } => Ok(()),
+                DiskState::Running { .. } | DiskState::Reached { .. } => {
+                    Err(EtcdRecoverError::CameBack(node.clone()))
+                }
+            }
+        }))
+        .await;
+        looked.into_iter().collect()
     }
 
     async fn stop(

@@ -164,6 +164,8 @@ impl Play {
                 RecoveryEnd::Refused(RecoveryObstacle::Undecided { .. } | RecoveryObstacle::Learner(_)) => {
                     named = self.best();
                 }
+                // It is off by the time of a later run, or SSH reaches it.
+                RecoveryEnd::Refused(RecoveryObstacle::Running { .. }) => {}
                 RecoveryEnd::Refused(obstacle) => return Err(format!("cannot be recovered: {obstacle}")),
                 RecoveryEnd::Failed(_) | RecoveryEnd::Killed => {}
             }

@@ -91,9 +91,6 @@ impl<'a> Recovery<'a> {
     }
 
     fn inspect(&self, cluster: &Cluster, name: &str) -> DiskState {
-        if !cluster.reaches(name) {
-            return DiskState::Unreachable { reason: "no route to host".to_owned() };
-        }
         let host = &cluster.hosts[name];
         let answering = cluster.etcd.members.iter().find(|member| Some(member.id) == host.etcd_data);
         let answering = answering.filter(|member| member.running && member.link.answers);
@@ -104,10 +101,13 @@ impl<'a> Recovery<'a> {
         });
         let data = host.etcd_data.or(host.sole);
         let last_write = Timestamp::UNIX_EPOCH;
-        DiskState::Reached {
+        let inspected = DiskState::Reached {
             pod: host.things.contains_key(ETCD),
-            data: data.map(|_| MemberCopy { last_write, position }),
-        }
+            data: data.map(|_| MemberCopy { last_write, position: None }),
+        };
+        let reached = cluster.reaches(name);
+        let inspected = if reached { Ok(inspected) } else { Err("no route to host".to_owned()) };
+        DiskState::found(inspected, position.filter(|_| cluster.is_near(name)))
     }
 
     /// Carries a plan out, but for the deployment of its nodes.
@@ -115,8 +115,10 @@ impl<'a> Recovery<'a> {
         let masters = self.having(&self.cluster(), Role::Master).map(str::to_owned).collect::<Vec<_>>();
         let mut order = order(plan, &masters);
         match self.defect {
-            Some(Defect::OthersLater) => order.steps.swap(1, 2),
-            Some(Defect::QuorumBack) => order.steps.retain(|step| *step != RecoveryStep::VerifyLost),
+            Some(Defect::OthersLater) => order.steps.swap(2, 3),
+            Some(Defect::QuorumBack) => order
+                .steps
+                .retain(|step| !matches!(step, RecoveryStep::VerifyLost | RecoveryStep::VerifySilent(_))),
             _ => {}
         }
         for step in &order.steps {
@@ -125,6 +127,7 @@ impl<'a> Recovery<'a> {
                     return RecoveryEnd::Works;
                 }
                 RecoveryStep::VerifyLost => Ok(()),
+                RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes),
                 RecoveryStep::Stop { others, api_servers } => self.stop(others, api_servers.as_deref()).await,
                 RecoveryStep::Continue(node) => self.go_on(plan, node).await,
                 RecoveryStep::AwaitEtcd(node) => {
@@ -146,6 +149,15 @@ impl<'a> Recovery<'a> {
             }
         }
         RecoveryEnd::Recovered(order.deployed)
+    }
+
+    fn verify_silent(&self, nodes: &[String]) -> Result<(), String> {
+        let cluster = self.cluster();
+        let is_silent = |node: &str| matches!(self.inspect(&cluster, node), DiskState::Unreachable { .. });
+        match nodes.iter().find(|node| !is_silent(node)) {
+            Some(node) => Err(format!("{node} answers again")),
+            None => Ok(()),
+        }
     }
 
     /// Side by side, as far as it matters: each of them may be done or not when the run ends.
