@@ -28,11 +28,20 @@ pub enum DiskState {
     },
     /// It was looked at.
     Reached {
-        /// Whether the static pod of etcd is there: without it data has no etcd.
-        pod: bool,
+        /// The static pod of etcd: without it data has no etcd.
+        pod: Option<EtcdPod>,
         /// Of a member that has started once.
         data: Option<MemberCopy>,
     },
+}
+
+/// The static pod of a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdPod {
+    /// Its image, by the name under which containerd has it.
+    pub image: String,
+    /// False where containerd does not have it.
+    pub loaded: bool,
 }
 
 /// The data of a member.
@@ -63,6 +72,14 @@ impl<N> MemberOnDisk<N> {
     pub fn data(&self) -> Option<&MemberCopy> {
         match &self.state {
             DiskState::Reached { data, .. } => data.as_ref(),
+            DiskState::Unreachable { .. } | DiskState::Running { .. } => None,
+        }
+    }
+
+    /// The static pod of its etcd.
+    pub fn pod(&self) -> Option<&EtcdPod> {
+        match &self.state {
+            DiskState::Reached { pod, .. } => pod.as_ref(),
             DiskState::Unreachable { .. } | DiskState::Running { .. } => None,
         }
     }
@@ -135,6 +152,14 @@ pub enum RecoveryObstacle {
     /// Its data would have no etcd.
     #[error("{0} has no static pod of etcd")]
     NoPod(String),
+    /// Its etcd cannot be started.
+    #[error("{node} does not have the image of its static pod of etcd, {image}")]
+    NoImage {
+        /// The node.
+        node: String,
+        /// The image.
+        image: String,
+    },
 }
 
 fn running(hosts: &[(String, String)]) -> String {
@@ -216,10 +241,15 @@ fn around<N: Clone + ToString>(
     survivor: &MemberOnDisk<N>,
     source: RecoverySource,
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
-    if matches!(survivor.state, DiskState::Reached { pod: false, .. }) {
-        return Err(RecoveryObstacle::NoPod(survivor.node.to_string()));
+    let node = survivor.node.to_string();
+    match survivor.pod() {
+        None => return Err(RecoveryObstacle::NoPod(node)),
+        Some(EtcdPod { image, loaded: false }) => {
+            return Err(RecoveryObstacle::NoImage { node, image: image.clone() });
+        }
+        Some(EtcdPod { loaded: true, .. }) => {}
     }
-    let others = members.iter().filter(|member| member.node.to_string() != survivor.node.to_string());
+    let others = members.iter().filter(|member| member.node.to_string() != node);
     let (unreachable, set_aside) =
         others.cloned().partition(|member| matches!(member.state, DiskState::Unreachable { .. }));
     Ok(RecoveryPlan { source, survivor: survivor.clone(), set_aside, unreachable })
@@ -250,8 +280,12 @@ mod tests {
         }
     }
 
+    fn pod(loaded: bool) -> Option<EtcdPod> {
+        Some(EtcdPod { image: "registry.k8s.io/etcd:1".to_owned(), loaded })
+    }
+
     fn lost(node: &str) -> MemberOnDisk<String> {
-        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: true, data: None } }
+        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: pod(true), data: None } }
     }
 
     fn present(node: &str, index: Option<u64>) -> MemberOnDisk<String> {
@@ -264,7 +298,7 @@ mod tests {
 
     fn at(node: &str, position: Option<LogPosition>) -> MemberOnDisk<String> {
         let data = Some(MemberCopy { last_write: Timestamp::UNIX_EPOCH, position });
-        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: true, data } }
+        MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: pod(true), data } }
     }
 
     fn names(members: &[MemberOnDisk<String>]) -> Vec<&str> {
@@ -307,8 +341,18 @@ mod tests {
         assert_eq!(survivor(&silent, Some("c")), Err(RecoveryObstacle::NoSuchMember("c".to_owned())));
         assert_eq!(survivor(&[lost("a")], Some("a")), Err(RecoveryObstacle::NoSuchMember("a".to_owned())));
         let DiskState::Reached { data, .. } = present("a", None).state else { unreachable!() };
-        let bare = [MemberOnDisk { node: "a".to_owned(), state: DiskState::Reached { pod: false, data } }];
+        let bare = [MemberOnDisk { node: "a".to_owned(), state: DiskState::Reached { pod: None, data } }];
         assert_eq!(survivor(&bare, None), Err(RecoveryObstacle::NoPod("a".to_owned())));
+    }
+
+    #[test]
+    fn etcd_does_not_continue_where_its_image_is_missing() {
+        let state = DiskState::Reached { pod: pod(false), data: None };
+        let members = [present("a", None), MemberOnDisk { node: "b".to_owned(), state }];
+        let image = "registry.k8s.io/etcd:1".to_owned();
+        let missing = RecoveryObstacle::NoImage { node: "b".to_owned(), image };
+        assert_eq!(plan_restore(&members, "b"), Err(missing));
+        assert_eq!(names(&plan_restore(&members, "a").unwrap().set_aside), ["b"]);
     }
 
     #[test]

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn member(node: &'static str) -> MemberOnDisk<&'static str> {
-        MemberOnDisk { node, state: DiskState::Reached { pod: true, data: None } }
+        MemberOnDisk { node, state: DiskState::Reached { pod: None, data: None } }
     }
 
     fn plan() -> RecoveryPlan<&'static str> {

@@ -43,7 +43,6 @@ use crate::transport::pool::ConnectionPool;
 use crate::workspace::cluster_record::ClusterRecord;
 use crate::workspace::layout::Layout;
 use crate::workspace::trust::Subject;
-pub use begin_cluster::etcd_image;
 pub use bootstrap::{OBJECTS, REGISTRY, REGISTRY_WRITER};
 pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};

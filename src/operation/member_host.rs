@@ -10,7 +10,8 @@ use super::etcd_container;
 use super::host_access::HostAccess;
 use super::script_turn::member_data_turn;
 use crate::engine::host::HostError;
-use crate::etcd::recovery::{DiskState, MemberCopy};
+use crate::etcd::recovery::{DiskState, EtcdPod, MemberCopy};
+use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
 use crate::transport::Program;
 
@@ -33,7 +34,7 @@ pub struct SoleMember {
     pub name: String,
     /// Its peer URL.
     pub peer_url: String,
-    /// The image of etcd, with etcdutl(1), that the host has.
+    /// The image of etcd, with etcdutl(1), by the name under which containerd on the host has it.
     pub image: String,
 }
 
@@ -115,17 +116,24 @@ fn without_control_plane(api_server: Option<&str>) -> String {
 }
 
 fn parse(printed: &str) -> DiskState {
-    let value = |key: &str| printed.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-    let last_write = value("last-write").and_then(|seconds| seconds.parse().ok());
+    let values =
+        |key: &'static str| printed.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '));
+    let last_write = values("last-write").next().and_then(|seconds| seconds.parse().ok());
     let last_write = last_write.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    let image = values("pod").next().map(without_tag).filter(|image| !image.is_empty());
+    // Without any, containerd did not answer.
+    let stored: Vec<&str> = values("stored").collect();
+    let loaded = |image: &str| stored.is_empty() || stored.contains(&image);
     DiskState::Reached {
-        pod: value("pod").is_some(),
+        pod: image.map(|image| EtcdPod { loaded: loaded(&image), image }),
         data: last_write.map(|last_write| MemberCopy { last_write, position: None }),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::engine::shells::{run, shells};
 
@@ -176,15 +184,50 @@ mod tests {
 
     #[test]
     fn a_host_without_data_or_pod_says_so() {
-        let state = |pod, seconds: Option<i64>| DiskState::Reached {
-            pod,
+        let state = |pod: Option<(&str, bool)>, seconds: Option<i64>| DiskState::Reached {
+            pod: pod.map(|(image, loaded)| EtcdPod { image: image.to_owned(), loaded }),
             data: seconds.map(|seconds| MemberCopy {
                 last_write: Timestamp::from_second(seconds).unwrap(),
                 position: None,
             }),
         };
-        assert_eq!(parse("pod yes\nlast-write 1763890000\n"), state(true, Some(1_763_890_000)));
-        assert_eq!(parse("pod yes\n"), state(true, None));
-        assert_eq!(parse(""), state(false, None));
+        let known = Some(("a.b/etcd@sha256:ab", true));
+        let listed = "stored a.b/c@sha256:cd\nstored a.b/etcd@sha256:ab\n";
+        let pod = "pod a.b/etcd:3@sha256:ab\n";
+        assert_eq!(
+            parse(&format!("{pod}{listed}last-write 1763890000\n")),
+            state(known, Some(1_763_890_000))
+        );
+        assert_eq!(parse(pod), state(known, None));
+        assert_eq!(
+            parse(&format!("{pod}stored a.b/c@sha256:cd\n")),
+            state(known.map(|(image, _)| (image, false)), None)
+        );
+        assert_eq!(parse("pod \n"), state(None, None));
+        assert_eq!(parse(""), state(None, None));
+    }
+
+    #[test]
+    fn the_image_is_that_of_the_static_pod_on_the_host() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().to_str().unwrap();
+        let ctr = root.path().join("ctr");
+        let manifest = "containers:\n    - name: etcd\n      image: a.b/etcd:3@sha256:ab\n      command:\n";
+        std::fs::write(root.path().join("etcd.yaml"), manifest).unwrap();
+        let lists = [("echo a.b/c:1; echo a.b/etcd@sha256:ab", true), ("echo", false), ("exit 1", true)];
+        for (shell, (list, loaded)) in shells().into_iter().flat_map(|shell| lists.map(|list| (shell, list)))
+        {
+            std::fs::write(&ctr, format!("#!/bin/sh\n{list}\n")).unwrap();
+            std::fs::set_permissions(&ctr, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let script = INSPECT
+                .replace("/etc/kubernetes/manifests", directory)
+                .replace("/var/lib/etcd", &format!("{directory}/etcd"));
+            let script = format!("PATH={directory}:$PATH\n{script}");
+            let output = run(shell, &Program { script, payload: Vec::new() });
+            assert_eq!(output.status, 0, "{shell} {list}");
+            let pod = Some(EtcdPod { image: "a.b/etcd@sha256:ab".to_owned(), loaded });
+            let printed = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(parse(&printed), DiskState::Reached { pod, data: None }, "{shell} {list}");
+        }
     }
 }

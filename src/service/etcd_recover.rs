@@ -39,7 +39,7 @@ use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
-use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace, etcd_image};
+use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace};
 use crate::operation::goal::{client_url, peer_url};
 use crate::operation::member_host::{MemberHost, SoleMember};
 use crate::workspace::host_lock::{HostLock, HostLockError};
@@ -100,9 +100,6 @@ pub enum EtcdRecoverError {
     /// There is nothing to continue with.
     #[error(transparent)]
     Obstacle(#[from] RecoveryObstacle),
-    /// The bundle has no etcd.
-    #[error("no image of etcd in the bundle")]
-    NoImage,
     /// A node that was never deployed.
     #[error("{0}: no address on the control plane is recorded")]
     NoAddress(HostName),
@@ -146,9 +143,7 @@ impl CommandError for EtcdRecoverError {
             | Self::CameBack(_)
             | Self::Obstacle(_)
             | Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
-            Self::Locked(HostLockError::File(_)) | Self::NoImage | Self::NoAddress(_) => {
-                ErrorClass::Configuration
-            }
+            Self::Locked(HostLockError::File(_)) | Self::NoAddress(_) => ErrorClass::Configuration,
             Self::Host { error, .. } if error.connection().is_some() => ErrorClass::Ssh,
             Self::Host { .. } => ErrorClass::Host,
             Self::Silent { class, .. } => *class,
@@ -184,6 +179,11 @@ impl CommandError for EtcdRecoverError {
                     nodes.join(" ")
                 )];
             }
+            Self::Obstacle(RecoveryObstacle::NoImage { image, .. }) => {
+                return vec![format!(
+                    "pull it on that host (crictl pull {image}), or name another etcd node: --member NODE"
+                )];
+            }
             Self::Obstacle(RecoveryObstacle::NoData) => {
                 "`metalform etcd restore FILE` makes etcd of a snapshot"
             }
@@ -195,10 +195,14 @@ impl CommandError for EtcdRecoverError {
                  learner, to try it: --member NODE"
             }
             Self::Obstacle(_) | Self::NoAddress(_) => "name another etcd node: --member NODE",
-            Self::Host { .. } => "make the host reachable, then run the same command again; no data was lost",
+            Self::Host { error, .. } if error.connection().is_some() => {
+                "make the host reachable, then run the same command again; no data was lost"
+            }
+            Self::Host { .. } => {
+                "fix the cause, then run the same command again: it resumes, and no data was lost"
+            }
             Self::Silent { .. } => "run `metalform expand` once etcd and the API answer",
             Self::Locked(error) => return error.hint().map(str::to_owned).into_iter().collect(),
-            Self::NoImage => return Vec::new(),
         };
         vec![hint.to_owned()]
     }
@@ -289,10 +293,11 @@ impl PreparedRecovery {
         let survivor = self.spec(&self.plan.survivor.node)?;
         let address =
             survivor.control_plane_ip.ok_or_else(|| EtcdRecoverError::NoAddress(survivor.name.clone()))?;
+        let image = self.plan.survivor.pod().map(|pod| pod.image.clone());
         let member = SoleMember {
             name: survivor.name.to_string(),
             peer_url: peer_url(address),
-            image: etcd_image(&workspace).ok_or(EtcdRecoverError::NoImage)?,
+            image: image.ok_or_else(|| RecoveryObstacle::NoPod(survivor.name.to_string()))?,
         };
         let masters = self.specs.iter().filter(|spec| spec.roles.contains(&Role::Master));
         let masters: Vec<HostName> = masters.map(|spec| spec.name.clone()).collect();

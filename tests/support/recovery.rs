@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use metalform::etcd::recovery::{
-    DiskState, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
+    DiskState, EtcdPod, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
 };
 use metalform::etcd::recovery_order::{RecoveryStep, Stopped, order};
 use metalform::model::role::Role;
@@ -102,7 +102,7 @@ impl<'a> Recovery<'a> {
         let data = host.etcd_data.or(host.sole);
         let last_write = Timestamp::UNIX_EPOCH;
         let inspected = DiskState::Reached {
-            pod: host.things.contains_key(ETCD),
+            pod: host.things.contains_key(ETCD).then(|| EtcdPod { image: String::new(), loaded: true }),
             data: data.map(|_| MemberCopy { last_write, position: None }),
         };
         let reached = cluster.reaches(name);

@@ -14,7 +14,7 @@ use crate::operation::site::EffectError;
 const SCRIPT: &str = include_str!("begin_cluster.sh");
 
 /// The image of etcd as containerd knows it; `None` where the bundle has none.
-pub fn etcd_image(workspace: &Workspace) -> Option<String> {
+fn etcd_image(workspace: &Workspace) -> Option<String> {
     workspace.bundles.first().manifest.images_by_name().get("etcd").map(|image| without_tag(image))
 }
 

@@ -1,8 +1,12 @@
-# Prints whether the static pod of etcd is here, and when the member last wrote to its log. Data that a recovery has made
-# and not put in its place yet counts: the next one does that.
+# Prints the image of the static pod of etcd that is here, the images that containerd has, where it answers, and when the
+# member last wrote to its log. Data that a recovery has made and not put in its place yet counts: the next one does that.
 set -eu
-if test -e /etc/kubernetes/manifests/etcd.yaml; then
-    echo 'pod yes'
+pod=/etc/kubernetes/manifests/etcd.yaml
+if test -e "$pod"; then
+    echo "pod $(sed -n 's/^[ -]*image: *//p' "$pod" | head -n 1)"
+    if stored=$(timeout 20 ctr --connect-timeout 5s -n k8s.io images list --quiet 2>/dev/null); then
+        echo "$stored" | sed 's/^/stored /'
+    fi
 fi
 for wal in /var/lib/etcd/member/wal /var/lib/etcd/recovery/member/wal; do
     if test -d "$wal"; then
