@@ -3,8 +3,10 @@
 //! Scripts, not states: what they change is data, and etcd must not run meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::timeout;
 
 use super::etcd_container;
 use super::host_access::HostAccess;
@@ -14,6 +16,14 @@ use crate::etcd::recovery::{DiskState, EtcdPod, MemberCopy};
 use crate::model::image_reference::without_tag;
 use crate::model::shell_word::quote_all;
 use crate::transport::Program;
+use crate::transport::error::TransportError;
+
+/// How long a host may take, its connection included, to be looked at.
+const INSPECT_LIMIT: Duration = Duration::from_secs(30);
+/// To stop its pods, once a script before this one has ended.
+const STOP_LIMIT: Duration = Duration::from_secs(300);
+/// To copy a database of 8 GiB, etcd's largest recommended, on a slow disk, and to start etcd with it.
+const CONTINUE_LIMIT: Duration = Duration::from_secs(1800);
 
 const INSPECT: &str = include_str!("member_host/inspect.sh");
 const STOP: &str = include_str!("cluster_site/stop_pods.sh");
@@ -38,13 +48,34 @@ pub struct SoleMember {
     pub image: String,
 }
 
+/// Why a script did not end well on the host of a member.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemberHostError {
+    /// The host was not reached, or the script failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The script was given up. It may still run on the host: the next one waits for it.
+    #[error("no answer in {} s", .0.as_secs())]
+    TimedOut(Duration),
+}
+
+impl MemberHostError {
+    /// The connection error, if it is one.
+    pub fn connection(&self) -> Option<&TransportError> {
+        match self {
+            Self::Host(error) => error.connection(),
+            Self::TimedOut(_) => None,
+        }
+    }
+}
+
 impl MemberHost {
     /// What is on its disk, but for how far the member has come. Changes nothing.
     ///
     /// # Errors
     /// When the host does not answer.
-    pub async fn inspect(&self) -> Result<DiskState, HostError> {
-        Ok(parse(&self.run("etcd-data:inspect", INSPECT.to_owned(), Vec::new()).await?))
+    pub async fn inspect(&self) -> Result<DiskState, MemberHostError> {
+        Ok(parse(&self.run(INSPECT_LIMIT, "etcd-data:inspect", INSPECT.to_owned(), Vec::new()).await?))
     }
 
     /// Ends its etcd and its control plane, removes their static pods, and sets the data aside. With the client URL of a
@@ -52,13 +83,13 @@ impl MemberHost {
     ///
     /// # Errors
     /// When one of them does not end.
-    pub async fn set_aside(&self, api_server: Option<&str>) -> Result<(), HostError> {
+    pub async fn set_aside(&self, api_server: Option<&str>) -> Result<(), MemberHostError> {
         let script = format!(
             "pods='etcd {CONTROL_PLANE}'\n{}{STOP}\n{}\n{SET_ASIDE}",
             member_data_turn(),
             without_control_plane(api_server)
         );
-        self.run("etcd-data:set aside", script, Vec::new()).await.map(drop)
+        self.run(STOP_LIMIT, "etcd-data:set aside", script, Vec::new()).await.map(drop)
     }
 
     /// Ends its control plane, where other nodes' etcd was all it had. With the client URL of a member, its API server
@@ -66,17 +97,17 @@ impl MemberHost {
     ///
     /// # Errors
     /// When it does not end.
-    pub async fn stop_control_plane(&self, api_server: Option<&str>) -> Result<(), HostError> {
+    pub async fn stop_control_plane(&self, api_server: Option<&str>) -> Result<(), MemberHostError> {
         let remove = without_control_plane(api_server);
         let script = format!("pods='{CONTROL_PLANE}'\n{}{STOP}\n{remove}", member_data_turn());
-        self.run("static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
+        self.run(STOP_LIMIT, "static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
     /// Makes its data that of the only member, the whole of it or nothing; what it was stays beside it.
     ///
     /// # Errors
     /// The data is what it was then.
-    pub async fn recover(&self, member: &SoleMember) -> Result<(), HostError> {
+    pub async fn recover(&self, member: &SoleMember) -> Result<(), MemberHostError> {
         self.go_on(member, "data", Vec::new()).await
     }
 
@@ -84,26 +115,39 @@ impl MemberHost {
     ///
     /// # Errors
     /// The data is what it was then.
-    pub async fn restore(&self, member: &SoleMember, snapshot: Vec<u8>) -> Result<(), HostError> {
+    pub async fn restore(&self, member: &SoleMember, snapshot: Vec<u8>) -> Result<(), MemberHostError> {
         self.go_on(member, "snapshot", snapshot).await
     }
 
-    async fn go_on(&self, member: &SoleMember, source: &str, payload: Vec<u8>) -> Result<(), HostError> {
+    async fn go_on(
+        &self,
+        member: &SoleMember,
+        source: &str,
+        payload: Vec<u8>,
+    ) -> Result<(), MemberHostError> {
         let SoleMember { name, peer_url, image } = member;
         let size = payload.len().to_string();
         let arguments = quote_all([image.as_str(), name, peer_url, source, &size]);
         let (turn, functions) = (member_data_turn(), etcd_container::FUNCTIONS);
         let stop = format!("pods='etcd kube-apiserver'\n{turn}{STOP}");
         let script = format!("set -- {arguments}\n{stop}\n{functions}\n{RECOVER}");
-        self.run("etcd-data:recover", script, payload).await.map(drop)
+        self.run(CONTINUE_LIMIT, "etcd-data:recover", script, payload).await.map(drop)
     }
 
-    async fn run(&self, resource: &str, script: String, payload: Vec<u8>) -> Result<String, HostError> {
-        let output = self.0.run(&Program { script, payload }).await?;
+    async fn run(
+        &self,
+        limit: Duration,
+        resource: &str,
+        script: String,
+        payload: Vec<u8>,
+    ) -> Result<String, MemberHostError> {
+        let program = Program { script, payload };
+        let ended = timeout(limit, self.0.run(&program)).await;
+        let output = ended.map_err(|_| MemberHostError::TimedOut(limit))??;
         if output.status == 0 {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        Err(HostError::of_script(resource, &output))
+        Err(HostError::of_script(resource, &output).into())
     }
 }
 
@@ -134,8 +178,44 @@ fn parse(printed: &str) -> DiskState {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use async_trait::async_trait;
+
     use super::*;
+    use crate::engine::share::Share;
     use crate::engine::shells::{run, shells};
+    use crate::operation::host_access::EngineHost;
+    use crate::transport::{LineSink, Output, Replies, Transport};
+
+    /// sshd runs, and nothing that it starts ends.
+    struct WedgedHost;
+
+    #[async_trait]
+    impl Transport for WedgedHost {
+        async fn converse(
+            &self,
+            _: &Program,
+            _: Replies,
+            _: &mut LineSink<'_>,
+        ) -> Result<Output, TransportError> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_on_which_nothing_ends_is_given_up() {
+        let engine = EngineHost::new("m2".parse().unwrap(), Arc::new(WedgedHost), Share::default());
+        let host = MemberHost(Arc::new(engine));
+        let (name, image) = ("m2".to_owned(), "a.b/etcd:1".to_owned());
+        let member = SoleMember { name, peer_url: "https://192.0.2.2:2380".to_owned(), image };
+        let given_up = |seconds| Err(MemberHostError::TimedOut(Duration::from_secs(seconds)));
+        let inspected = host.inspect().await.map(drop);
+        assert_eq!(inspected.clone().unwrap_err().to_string(), "no answer in 30 s");
+        assert_eq!(inspected, given_up(30));
+        assert_eq!(host.set_aside(None).await, given_up(300));
+        assert_eq!(host.stop_control_plane(None).await, given_up(300));
+        assert_eq!(host.recover(&member).await, given_up(1800));
+        assert_eq!(host.restore(&member, Vec::new()).await, given_up(1800));
+    }
 
     #[test]
     fn an_api_server_starts_again_with_the_member_that_continues() {

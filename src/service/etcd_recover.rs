@@ -26,7 +26,6 @@ use super::operation_report::{RunOptions, set_aside};
 use super::recorded_nodes::{self, RecordedNodesError};
 use super::snapshot_file::{self, SnapshotFile, SnapshotFileError};
 use crate::engine::cancel::Cancel;
-use crate::engine::host::HostError;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
 use crate::etcd::client::EtcdAccess;
@@ -41,7 +40,7 @@ use crate::model::node::NodeSpec;
 use crate::model::role::Role;
 use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace};
 use crate::operation::goal::{client_url, peer_url};
-use crate::operation::member_host::{MemberHost, SoleMember};
+use crate::operation::member_host::{MemberHost, MemberHostError, SoleMember};
 use crate::workspace::host_lock::{HostLock, HostLockError};
 
 /// How long etcd, and then the API, may take to answer.
@@ -112,7 +111,7 @@ pub enum EtcdRecoverError {
         /// Its node.
         node: HostName,
         /// Why.
-        error: Box<HostError>,
+        error: Box<MemberHostError>,
     },
     /// etcd or the API does not answer.
     #[error("{error}")]
@@ -128,7 +127,7 @@ pub enum EtcdRecoverError {
 }
 
 impl EtcdRecoverError {
-    fn host(node: &HostName, error: HostError) -> Self {
+    fn host(node: &HostName, error: MemberHostError) -> Self {
         Self::Host { node: node.clone(), error: Box::new(error) }
     }
 }
@@ -197,6 +196,9 @@ impl CommandError for EtcdRecoverError {
             Self::Obstacle(_) | Self::NoAddress(_) => "name another etcd node: --member NODE",
             Self::Host { error, .. } if error.connection().is_some() => {
                 "make the host reachable, then run the same command again; no data was lost"
+            }
+            Self::Host { error, .. } if matches!(**error, MemberHostError::TimedOut(_)) => {
+                "power it off (restart it, if etcd continues with it), then run the same command again; no data was lost"
             }
             Self::Host { .. } => {
                 "fix the cause, then run the same command again: it resumes, and no data was lost"
@@ -471,4 +473,30 @@ fn waiting(workspace: &Workspace, host: &HostName, condition: &str) {
         last_seen: String::new(),
         elapsed: Duration::ZERO,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::host::HostError;
+    use crate::transport::error::TransportError;
+
+    #[test]
+    fn the_hint_is_that_of_the_cause() {
+        let lost = TransportError::Lost { host: "192.0.2.2:22".to_owned(), reason: "reset".to_owned() };
+        let failed = HostError::Failed {
+            resources: vec!["etcd-data:recover".to_owned()],
+            status: 1,
+            output: "ctr: image not found".to_owned(),
+        };
+        for (error, hint) in [
+            (MemberHostError::Host(HostError::Transport(lost)), "make the host reachable"),
+            (MemberHostError::Host(failed), "fix the cause"),
+            (MemberHostError::TimedOut(Duration::from_secs(300)), "power it off"),
+        ] {
+            let node: HostName = "m2".parse().unwrap();
+            let hints = EtcdRecoverError::host(&node, error).hints();
+            assert!(matches!(&*hints, [only] if only.starts_with(hint)), "{hints:?}");
+        }
+    }
 }
