@@ -1,5 +1,7 @@
 //! Which data etcd continues with after its quorum was lost, and what is lost with the others. Pure.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::client::{CallError, EtcdAccess};
@@ -98,6 +100,8 @@ pub struct LogPosition {
     pub index: u64,
     /// Of its key-value store.
     pub revision: i64,
+    /// The id of its cluster, where it is known. A snapshot that is restored begins a new one.
+    pub cluster: Option<u64>,
 }
 
 /// What etcd continues with.
@@ -139,6 +143,12 @@ pub enum RecoveryObstacle {
     Undecided {
         /// Their nodes.
         silent: Vec<String>,
+    },
+    /// The logs of different clusters cannot be compared.
+    #[error("the members that can be reached are of different clusters: {}", .members.join(", "))]
+    Clusters {
+        /// Each with its cluster.
+        members: Vec<String>,
     },
     /// The only data is of a member that has never voted.
     #[error("the only data that can be reached is of {0}, which is a learner: etcd may not start with it")]
@@ -223,9 +233,26 @@ fn furthest<N: Clone + ToString>(
     if !silent.is_empty() {
         return Err(RecoveryObstacle::Undecided { silent });
     }
+    of_one_cluster(&present)?;
     // Of several the first.
     let furthest = present.into_iter().rev().max_by_key(|member| member.position());
     voter(furthest.ok_or(RecoveryObstacle::NoData)?)
+}
+
+/// Members from before a restore may have come further in their log than those after it.
+fn of_one_cluster<N: ToString>(present: &[&MemberOnDisk<N>]) -> Result<(), RecoveryObstacle> {
+    let positions = present.iter().filter_map(|member| member.position());
+    let clusters: BTreeSet<u64> = positions.filter_map(|position| position.cluster).collect();
+    if clusters.len() <= 1 {
+        return Ok(());
+    }
+    let members = present.iter().filter_map(|member| {
+        let LogPosition { revision, cluster, .. } = member.position()?;
+        let cluster = cluster.map_or_else(|| "unknown".to_owned(), |id| format!("{id:x}"));
+        let node = member.node.to_string();
+        Some(format!("{node} (cluster {cluster}, revision {revision})"))
+    });
+    Err(RecoveryObstacle::Clusters { members: members.collect() })
 }
 
 /// One that does not answer may be.
@@ -264,7 +291,8 @@ pub async fn log_position(access: &EtcdAccess, url: &String) -> Result<LogPositi
         .call(&[url], async |mut client| {
             let status = client.status().await?;
             let revision = status.header().map_or(0, |header| header.revision());
-            Ok(LogPosition { votes: !status.is_learner(), index: status.raft_index(), revision })
+            let cluster = status.header().map(|header| header.cluster_id());
+            Ok(LogPosition { votes: !status.is_learner(), index: status.raft_index(), revision, cluster })
         })
         .await
 }
@@ -289,11 +317,11 @@ mod tests {
     }
 
     fn present(node: &str, index: Option<u64>) -> MemberOnDisk<String> {
-        at(node, index.map(|index| LogPosition { votes: true, index, revision: 7 }))
+        at(node, index.map(|index| LogPosition { votes: true, index, revision: 7, cluster: None }))
     }
 
     fn learner(node: &str, index: u64) -> MemberOnDisk<String> {
-        at(node, Some(LogPosition { votes: false, index, revision: 7 }))
+        at(node, Some(LogPosition { votes: false, index, revision: 7, cluster: None }))
     }
 
     fn at(node: &str, position: Option<LogPosition>) -> MemberOnDisk<String> {
@@ -317,6 +345,21 @@ mod tests {
         assert_eq!(survivor(&[present("a", Some(9)), present("b", Some(9))], None), Ok("a".to_owned()));
         // The only data there is need not answer.
         assert_eq!(survivor(&[lost("a"), present("b", None), unreachable("c")], None), Ok("b".to_owned()));
+    }
+
+    #[test]
+    fn members_of_different_clusters_are_not_compared() {
+        let of = |node, index, cluster| {
+            at(node, Some(LogPosition { votes: true, index, revision: 7, cluster: Some(cluster) }))
+        };
+        let restored = [of("a", 4, 0x2b), of("b", 9, 0x1a), lost("c")];
+        let clusters = RecoveryObstacle::Clusters {
+            members: vec!["a (cluster 2b, revision 7)".to_owned(), "b (cluster 1a, revision 7)".to_owned()],
+        };
+        assert_eq!(survivor(&restored, None), Err(clusters));
+        assert_eq!(survivor(&restored, Some("a")), Ok("a".to_owned()));
+        assert_eq!(survivor(&[of("a", 4, 0x2b), of("b", 9, 0x2b)], None), Ok("b".to_owned()));
+        assert_eq!(survivor(&[of("a", 4, 0x2b), present("b", Some(9))], None), Ok("b".to_owned()));
     }
 
     #[test]
@@ -357,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_member_that_answers_is_not_taken_to_be_off() {
-        let position = Some(LogPosition { votes: true, index: 4, revision: 7 });
+        let position = Some(LogPosition { votes: true, index: 4, revision: 7, cluster: None });
         let found = DiskState::found;
         let no_ssh = || Err("no route".to_owned());
         assert_eq!(found(no_ssh(), None), unreachable("a").state);

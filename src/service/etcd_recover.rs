@@ -189,6 +189,10 @@ impl CommandError for EtcdRecoverError {
             Self::Obstacle(RecoveryObstacle::Undecided { .. }) => {
                 "start etcd on their hosts (systemctl start kubelet), or name the member: --member NODE"
             }
+            Self::Obstacle(RecoveryObstacle::Clusters { .. }) => {
+                "a restored snapshot begins a new cluster, whose revisions are 1000000000 ahead: name a member of the \
+                 cluster that is expected to continue: --member NODE"
+            }
             Self::Obstacle(RecoveryObstacle::Learner(_)) => {
                 "bring the host of a voter back; or `metalform etcd restore FILE` makes etcd of a snapshot; or name the \
                  learner, to try it: --member NODE"

@@ -97,7 +97,7 @@ impl<'a> Recovery<'a> {
         let position = answering.and_then(|member| Some((member, cluster.etcd.stored(member.id)?)));
         let position = position.map(|(member, index)| {
             let index = if self.defect == Some(Defect::OneBehind) { u64::MAX - index } else { index };
-            LogPosition { votes: !member.learner, index, revision: 0 }
+            LogPosition { votes: !member.learner, index, revision: 0, cluster: None }
         });
         let data = host.etcd_data.or(host.sole);
         let last_write = Timestamp::UNIX_EPOCH;
