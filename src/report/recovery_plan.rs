@@ -46,9 +46,9 @@ fn lost(prepared: &PreparedRecovery) -> String {
             let now = now.map(|status| status.revision).max();
             let now = now.map(|revision| format!(" etcd has its quorum, and revision {revision} now."));
             format!(
-                "All that was written after the snapshot {} (saved {:.0}) is lost.{}",
+                "All that was written after the snapshot {} ({}) is lost.{}",
                 snapshot.file.display(),
-                snapshot.saved,
+                snapshot.age,
                 now.unwrap_or_default(),
             )
         }

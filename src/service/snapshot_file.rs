@@ -1,5 +1,7 @@
 //! The file of a snapshot of etcd, known to be whole.
 
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use jiff::Timestamp;
 
 use super::command_error::{CommandError, ErrorClass};
 use crate::etcd::snapshot::{DamagedSnapshot, SnapshotCheck};
+use crate::etcd::snapshot_name::SnapshotName;
 
 /// A snapshot that is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +19,30 @@ pub struct SnapshotFile {
     pub file: PathBuf,
     /// Its size, bytes.
     pub size: u64,
-    /// When it was written.
-    pub saved: Timestamp,
+    /// When it was taken.
+    pub age: SnapshotAge,
+}
+
+/// When a snapshot was taken, as far as its file shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotAge {
+    /// By its name.
+    Named(SnapshotName),
+    /// It has another name. A copy may be newer than the snapshot.
+    Modified(Timestamp),
+}
+
+impl fmt::Display for SnapshotAge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => {
+                write!(f, "taken {:.0}, revision {} or later", name.time(), name.revision())
+            }
+            Self::Modified(time) => {
+                write!(f, "the file was last modified {time:.0}; when the snapshot was taken is not known")
+            }
+        }
+    }
 }
 
 /// Why a snapshot cannot be used.
@@ -74,9 +99,17 @@ pub fn open(file: &Path) -> Result<SnapshotFile, SnapshotFileError> {
         }
     }
     let size = check.finish().map_err(|error| SnapshotFileError::Damaged { file: file.to_owned(), error })?;
-    let modified = reading.metadata().and_then(|metadata| metadata.modified()).map_err(unreadable)?;
-    let saved = Timestamp::try_from(modified).map_err(|error| unreadable(io::Error::other(error)))?;
-    Ok(SnapshotFile { file: file.to_owned(), size, saved })
+    let name: Option<SnapshotName> =
+        file.file_name().and_then(OsStr::to_str).and_then(|name| name.parse().ok());
+    let age = match name {
+        Some(name) => SnapshotAge::Named(name),
+        None => {
+            let modified = reading.metadata().and_then(|metadata| metadata.modified()).map_err(unreadable)?;
+            let modified = Timestamp::try_from(modified);
+            SnapshotAge::Modified(modified.map_err(|error| unreadable(io::Error::other(error)))?)
+        }
+    };
+    Ok(SnapshotFile { file: file.to_owned(), size, age })
 }
 
 impl SnapshotFile {
@@ -96,6 +129,26 @@ mod tests {
 
     use super::*;
     use crate::etcd::database_file::example::database;
+
+    #[test]
+    fn the_name_of_a_snapshot_dates_it_and_not_the_time_of_its_copy() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut whole = database(25);
+        whole.extend(Sha256::digest(&whole));
+        for (name, expected) in [
+            ("etcd-20261120T000000Z-769.db", "taken 2026-11-20T00:00:00Z, revision 769 or later"),
+            (
+                "before-upgrade.db",
+                "the file was last modified 2026-11-23T04:58:30Z; when the snapshot was taken is not known",
+            ),
+        ] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, &whole).unwrap();
+            let copied: Timestamp = "2026-11-23T04:58:30Z".parse().unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(copied.into()).unwrap();
+            assert_eq!(open(&path).unwrap().age.to_string(), expected);
+        }
+    }
 
     #[test]
     fn only_a_whole_snapshot_is_opened() {
