@@ -16,6 +16,8 @@ const BEGIN: &str = concat!(
 const RECOVER: &str =
     concat!("set -- image m1 https://192.0.2.1:2380 data 0\n", include_str!("member_host/recover.sh"));
 
+const KEEP: &str = concat!("set -eu\n", include_str!("member_host/keep_manifests.sh"));
+
 /// As ctr(1): a task without its container is not found, and no other one gets its name.
 const CONTAINERD: &str = r#"
 ctr() {
@@ -51,7 +53,7 @@ struct Host {
 impl Host {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        for directory in ["etcd", "tasks", "containers"] {
+        for directory in ["etcd", "tasks", "containers", "manifests"] {
             std::fs::create_dir(root.path().join(directory)).unwrap();
         }
         let unique = root.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.');
@@ -71,6 +73,7 @@ impl Host {
         let (arguments, script) = script.split_once('\n').unwrap();
         let script = format!("{arguments}\n{FUNCTIONS}\n{script}")
             .replace("/var/lib/etcd", &format!("{root}/etcd"))
+            .replace("/etc/kubernetes/manifests", &format!("{root}/manifests"))
             .replace("=metalform-etcd", &format!("={}", self.containers));
         run(shell, &Program { script: format!("root={root}\n{CONTAINERD}\n{script}"), payload: Vec::new() })
     }
@@ -115,6 +118,30 @@ fn a_recovery_keeps_what_the_data_was() {
         assert_eq!(host.names("containers"), [""; 0], "{shell}");
         let units = std::fs::read_to_string(host.root.path().join("systemctl")).unwrap();
         assert_eq!(units, "start kubelet.service\n", "{shell}");
+    }
+}
+
+#[test]
+fn a_member_that_a_recovery_has_stopped_continues_with_the_static_pods_that_it_had() {
+    for shell in shells() {
+        let host = Host::with_data();
+        let manifest = |pod: &str| host.root.path().join(format!("manifests/{pod}.yaml"));
+        for pod in ["etcd", "kube-apiserver"] {
+            std::fs::write(manifest(pod), pod).unwrap();
+        }
+        succeeded(&host.run(shell, KEEP), shell);
+        std::fs::remove_file(manifest("etcd")).unwrap();
+        // With the etcd of another member, which is lost; and a run that resumes.
+        std::fs::write(manifest("kube-apiserver"), "of another").unwrap();
+        succeeded(&host.run(shell, KEEP), shell);
+        succeeded(&host.run(shell, RECOVER), shell);
+        for pod in ["etcd", "kube-apiserver"] {
+            assert_eq!(std::fs::read_to_string(manifest(pod)).unwrap(), pod, "{shell}");
+        }
+        assert!(!host.root.path().join("etcd/stopped").exists(), "{shell}");
+        let mut present = host.names("manifests");
+        present.sort();
+        assert_eq!(present, ["etcd.yaml", "kube-apiserver.yaml"], "{shell}");
     }
 }
 

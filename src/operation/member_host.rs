@@ -30,6 +30,7 @@ const STOP: &str = include_str!("cluster_site/stop_pods.sh");
 const API_SERVER: &str = "kube-apiserver";
 const CONTROL_PLANE: &str = "kube-apiserver kube-controller-manager kube-scheduler";
 const POINT: &str = include_str!("member_host/point_api_server.sh");
+const KEEP: &str = include_str!("member_host/keep_manifests.sh");
 const SET_ASIDE: &str = include_str!("cluster_site/set_aside_member_data.sh");
 const RECOVER: &str = include_str!("member_host/recover.sh");
 
@@ -79,13 +80,14 @@ impl MemberHost {
     }
 
     /// Ends its etcd and its control plane, removes their static pods, and sets the data aside. With the client URL of a
-    /// member, its API server starts again, with that member.
+    /// member, its API server starts again, with that member. [`Self::recover`] and [`Self::restore`] put the static pods
+    /// back.
     ///
     /// # Errors
     /// When one of them does not end.
     pub async fn set_aside(&self, api_server: Option<&str>) -> Result<(), MemberHostError> {
         let script = format!(
-            "pods='etcd {CONTROL_PLANE}'\n{}{STOP}\n{}\n{SET_ASIDE}",
+            "pods='etcd {CONTROL_PLANE}'\n{}{STOP}\n{KEEP}\n{}\n{SET_ASIDE}",
             member_data_turn(),
             without_control_plane(api_server)
         );
@@ -184,6 +186,7 @@ mod tests {
     use crate::engine::share::Share;
     use crate::engine::shells::{run, shells};
     use crate::operation::host_access::EngineHost;
+    use crate::transport::fake::FakeTransport;
     use crate::transport::{LineSink, Output, Replies, Transport};
 
     /// sshd runs, and nothing that it starts ends.
@@ -243,6 +246,17 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn static_pods_are_kept_before_they_are_removed() {
+        let ends_well = |_: &Program| Ok(Output { status: 0, stdout: Vec::new(), stderr: Vec::new() });
+        let fake = Arc::new(FakeTransport::new(ends_well));
+        let engine = EngineHost::new("m2".parse().unwrap(), fake.clone(), Share::default());
+        MemberHost(Arc::new(engine)).set_aside(None).await.unwrap();
+        let programs = fake.programs();
+        let place = |text: &str| programs[0].script.find(text).unwrap();
+        assert!(place(STOP) < place(KEEP) && place(KEEP) < place("rm -f /etc/kubernetes/manifests/"));
+    }
+
     #[test]
     fn data_is_set_aside_before_its_pod_is_removed() {
         for shell in shells() {
@@ -293,10 +307,15 @@ mod tests {
         let directory = root.path().to_str().unwrap();
         let ctr = root.path().join("ctr");
         let manifest = "containers:\n    - name: etcd\n      image: a.b/etcd:3@sha256:ab\n      command:\n";
-        std::fs::write(root.path().join("etcd.yaml"), manifest).unwrap();
+        let (used, kept) = (root.path().join("etcd.yaml"), root.path().join("etcd/stopped/etcd.yaml"));
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
         let lists = [("echo a.b/c:1; echo a.b/etcd@sha256:ab", true), ("echo", false), ("exit 1", true)];
         for (shell, (list, loaded)) in shells().into_iter().flat_map(|shell| lists.map(|list| (shell, list)))
         {
+            // A recovery has removed the one and kept the other; or there was none.
+            let (manifest_at, other) = if loaded { (&used, &kept) } else { (&kept, &used) };
+            std::fs::write(manifest_at, manifest).unwrap();
+            let _none = std::fs::remove_file(other);
             std::fs::write(&ctr, format!("#!/bin/sh\n{list}\n")).unwrap();
             std::fs::set_permissions(&ctr, std::fs::Permissions::from_mode(0o755)).unwrap();
             let script = INSPECT

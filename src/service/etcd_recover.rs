@@ -184,7 +184,8 @@ impl CommandError for EtcdRecoverError {
                 )];
             }
             Self::Obstacle(RecoveryObstacle::NoData) => {
-                "`metalform etcd restore FILE` makes etcd of a snapshot"
+                "`metalform etcd restore FILE` makes etcd of a snapshot; or move data that a recovery has set aside back on \
+                 its host (/var/lib/etcd/removed-* to /var/lib/etcd/member), then run this command again"
             }
             Self::Obstacle(RecoveryObstacle::Undecided { .. }) => {
                 "start etcd on their hosts (systemctl start kubelet), or name the member: --member NODE"

@@ -7,6 +7,7 @@ use crate::operation::site::EffectError;
 const STOP_NODE: &str = concat!(
     include_str!("recorded.sh"),
     include_str!("stop_node.sh"),
+    include_str!("forget_kept_manifests.sh"),
     include_str!("forget_packet_rules.sh")
 );
 

@@ -6,6 +6,8 @@ set -eu
 image=$1 name=$2 peer_url=$3 source=$4 size=$5
 data=/var/lib/etcd/member
 work=/var/lib/etcd/recovery
+manifests=/etc/kubernetes/manifests
+kept=/var/lib/etcd/stopped
 
 leave() {
     end_containers
@@ -46,4 +48,15 @@ if test -e "$data"; then
 fi
 mv -T "$work/member" "$data"
 sync /var/lib/etcd
-rm -rf "$work"
+# Another recovery has stopped this member (keep_manifests.sh). etcd's manifest is the last: a run that ends before puts
+# back both.
+if ! test -e "$manifests/etcd.yaml" && test -e "$kept/etcd.yaml"; then
+    for pod in kube-apiserver etcd; do
+        if test -e "$kept/$pod.yaml"; then
+            cp -p "$kept/$pod.yaml" "$manifests/.$pod.yaml"
+            mv -T "$manifests/.$pod.yaml" "$manifests/$pod.yaml"
+        fi
+    done
+    sync -f "$manifests"
+fi
+rm -rf "$work" "$kept"
