@@ -52,6 +52,8 @@ echo '== before'
 install old-tool 'rpmlib(PayloadIsXz)'
 record_host
 sed -n '/^package/p' $before/inventory
+echo '== an administrator installs a tool between a deployment that failed and the next'
+install new-tool 'rpmlib(PayloadIsXz)'
 echo '== a node'
 apply one
 record_packages
@@ -79,23 +81,25 @@ clear
 const EXPECTED: &str = "\
 == before
 package	old-tool	install installed
+== an administrator installs a tool between a deployment that failed and the next
 == a node
 node-1: changed=2 unchanged=0
 gpg-pubkey
 gpg-pubkey
 kubelet
 kubernetes-cni
-gpg-pubkey gpg-pubkey kubelet kubernetes-cni old-tool
+new-tool
+gpg-pubkey gpg-pubkey kubelet kubernetes-cni new-tool old-tool
 == an administrator installs what needs packages of the node, and what needs that
 
 Remv admin-plugin Remv admin-tool Remv admin-frontend
 == without the states
 node-1: changed=2 unchanged=0
-admin-frontend admin-plugin admin-tool gpg-pubkey gpg-pubkey kubernetes-cni old-tool
+admin-frontend admin-plugin admin-tool gpg-pubkey gpg-pubkey kubernetes-cni new-tool old-tool
 == reset
-admin-frontend admin-plugin admin-tool kubernetes-cni old-tool
+admin-frontend admin-plugin admin-tool kubernetes-cni new-tool old-tool
 == again, once nothing needs it
-old-tool
+new-tool old-tool
 ";
 
 #[tokio::test]

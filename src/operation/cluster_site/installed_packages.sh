@@ -10,6 +10,15 @@ installed_packages() {
     fi
 }
 
+# Without what dnf knows, none: then all packages count as dependencies.
+packages_installed_by_name() {
+    if command -v dpkg-query >/dev/null; then
+        apt-mark showmanual
+    else
+        LC_ALL=C dnf -q -C --disablerepo='*' repoquery --userinstalled --qf '%{name}'
+    fi 2>/dev/null
+}
+
 # names; those that another package needs stay
 purge_packages() {
     if command -v dpkg-query >/dev/null; then

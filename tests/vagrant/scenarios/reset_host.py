@@ -61,10 +61,13 @@ def killed_half_way():
     with Deployment(WORKER) as running:
         running.until("haproxy is unpacked", lambda: on(WORKER, "sh", "-c", unpacked).returncode == 0)
         running.kill()
+    # An administrator looks into it.
+    _install_own(WORKER, "own-tool")
     done = metalform("reset-host", WORKER, "--check")
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, HOST)
     expect("package haproxy" in done.stdout, done.stdout)
     _metalform(SUCCESS, "reset-host", WORKER)
+    _purge_own(WORKER, "own-tool")
     expect_same(WORKER, before)
     nft(WORKER, "delete table ip nat")
 
@@ -82,7 +85,10 @@ def again():
     succeed(BOOTSTRAP, "sh", "-c", f"cat > {FILE}", stdin=yaml.safe_dump(manifest(WORKER)))
     done = _metalform(SUCCESS, "reset-host", "-f", FILE, "--check")
     expect("nothing of metalform is left" in done.stdout, done.stdout)
+    # A node has a package of this name, and this host one of its administrator's.
+    _install_own(WORKER, "socat")
     _metalform(SUCCESS, "reset-host", "-f", FILE)
+    _purge_own(WORKER, "socat")
     expect_same(WORKER, _state["worker"])
 
 
@@ -111,6 +117,24 @@ def healthy():
     delete_node(MEMBER)
     members = json.loads(_metalform(SUCCESS, "etcd", "health", "-o", "json").stdout)
     expect_equal("voters", sorted(one["name"] for one in members), sorted(with_role("etcd")))
+
+
+def _install_own(node, package):
+    """A package that no repository has, once apt has ended that a killed run has left at work."""
+    shell(
+        node,
+        "apt-get -qq -o DPkg::Lock::Timeout=120 check || true; "
+        'mkdir -p /run/own/DEBIAN; printf "Package: %s\\nVersion: 0.1\\nArchitecture: all\\nMaintainer: own\\n'
+        'Description: own\\n" "$1" > /run/own/DEBIAN/control; dpkg-deb --build /run/own /run/own.deb; '
+        "dpkg -i /run/own.deb; rm -r /run/own /run/own.deb",
+        package,
+        timeout=180,
+    )
+
+
+def _purge_own(node, package):
+    """Fails where it is not installed any more."""
+    shell(node, 'dpkg -s "$1" && dpkg --purge "$1"', package)
 
 
 def _metalform(code, *words):
