@@ -69,6 +69,28 @@ def master_returns():
         expect(f"{address(MASTER)}:6443" in config, f"{node}: {config}")
 
 
+@check("without the label etcd alone its API server stays, and lists the voters of after the same expand")
+def master_without_member():
+    _label(MASTER, "etcd-")
+    _label(WORKER, "etcd=")
+    _metalform(SUCCESS, "expand")
+    voters = [node for node in [*with_role("etcd"), WORKER] if node != MASTER]
+    expect_voters(voters)
+    manifest = shell(MASTER, "cat /etc/kubernetes/manifests/kube-apiserver.yaml")
+    servers = manifest.split("--etcd-servers=")[1].split()[0]
+    expect_equal("--etcd-servers", sorted(servers.split(",")), sorted(f"https://{address(node)}:2379" for node in voters))
+    expect_equal("readyz", kubectl(f"--server=https://{address(MASTER)}:6443", "get", "--raw", "/readyz"), "ok")
+    expect_equal("left of etcd", on(MASTER, "pgrep", "-l", "-x", "etcd").stdout, "")
+
+
+@check("and has a voting member again")
+def member_returns():
+    _label(MASTER, "etcd=")
+    _label(WORKER, "etcd-")
+    _metalform(SUCCESS, "expand")
+    expect_voters(with_role("etcd"))
+
+
 def _label(node, *roles):
     kubectl("label", "node", node, "--overwrite", *(f"{_ROLE}{role}" for role in roles))
 
