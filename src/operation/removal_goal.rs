@@ -19,6 +19,9 @@ pub struct RemoveGoal {
     pub keep_data: KeepData,
     /// Whether its kubelet was stopped for good before: the API may show its Node as Ready for a while yet.
     pub kubelet_stopped: bool,
+    /// Whether its host is metalform's alone: without a record of what was there before, all that the states have by name is
+    /// removed.
+    pub dedicated: bool,
     /// How long its pods may take to leave.
     pub drain_limit: Duration,
     /// Other nodes that the same command removes.

@@ -175,6 +175,7 @@ mod tests {
                     offline,
                     force: false,
                     kubelet_stopped: false,
+                    dedicated: false,
                     keep_data: KeepData(false),
                     drain_limit: Duration::ZERO,
                     together: together.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>(),

@@ -102,6 +102,7 @@ fn nothing_is_removed_before_it_is_allowed_and_the_node_goes_last() {
                 offline,
                 force: false,
                 kubelet_stopped: false,
+                dedicated: false,
                 keep_data: KeepData(false),
                 drain_limit: Duration::ZERO,
                 together: BTreeSet::new(),

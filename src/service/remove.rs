@@ -96,6 +96,7 @@ async fn remove_one(
         offline: request.offline,
         force: request.force,
         kubelet_stopped: false,
+        dedicated: false,
         keep_data: KeepData(request.keep_data),
         drain_limit: request.drain_limit,
         together: others.map(ToString::to_string).collect(),

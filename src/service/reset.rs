@@ -145,6 +145,7 @@ pub async fn reset(
             offline: false,
             force: false,
             kubelet_stopped: false,
+            dedicated: false,
             keep_data: KeepData(request.keep_data),
             drain_limit: Duration::ZERO,
             together: BTreeSet::new(),
@@ -155,7 +156,7 @@ pub async fn reset(
     Ok(reports)
 }
 
-/// Compares hosts with what was recorded on them; where nothing was, with a host that has nothing of metalform.
+/// Compares hosts with what was recorded on them.
 ///
 /// # Errors
 /// When a host is not known, or cannot be compared.
@@ -169,8 +170,8 @@ pub async fn compare(
         let name = spec.name.clone();
         let goal = goal(&workspace, &spec);
         let site = site(&workspace, &goal, spec, cancel);
-        let compared = compare_site(&site, goal, KeepData(request.keep_data)).await;
-        let (_, differences) =
+        let compared = differences(&site, goal, KeepData(request.keep_data)).await;
+        let differences =
             compared.map_err(|error| ResetError::Host { node: name.clone(), error: Box::new(error) })?;
         comparisons.push(HostComparison { name, differences });
     }
@@ -216,6 +217,21 @@ pub async fn compare_site(
         Observation::HostDifferences(differences) => Ok((facts, differences)),
         _ => Err(unexpected(&look)),
     }
+}
+
+/// How one host differs from what was recorded on it. Of a host that metalform has not changed, or has reset since, nothing
+/// is metalform's, whatever its name.
+async fn differences(
+    site: &dyn Site,
+    goal: NodeGoal,
+    keep: KeepData,
+) -> Result<Vec<HostDifference>, EffectError> {
+    let Observation::Survey(survey) = site.look(&Look::Survey).await? else {
+        return Err(unexpected(&Look::Survey));
+    };
+    let (_, mut differences) = compare_site(site, goal, keep).await?;
+    differences.iter_mut().for_each(|difference| difference.ours &= !survey.untouched);
+    Ok(differences)
 }
 
 /// A site answers a look with its own observation.

@@ -244,6 +244,18 @@ async fn an_inspection_finds_what_a_clean_host_does_not_have() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reset_cleans_a_host_of_the_pool_that_metalform_has_not_changed() {
+    const LEFT: &str = "/etc/cni/net.d/10-metalform.conflist";
+    let rack = Rack::new().await;
+    rack.host(|host| host.tree.write(LEFT, "of somebody".into(), of_root(0o644), 1));
+    let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue;
+    assert_eq!(residue, [format!("path {LEFT}: is there")]);
+    rack.perform(HostJob::Reset, 1, None).await.unwrap();
+    let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue;
+    assert_eq!(residue, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_host_is_deployed_reset_and_deployed_again() {
     let rack = Rack::new().await;
     for (uid, token) in [("uid-1", 1), ("uid-2", 3)] {

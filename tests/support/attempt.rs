@@ -176,8 +176,8 @@ fn changed(times: u32) -> Cluster {
 pub fn removal(node: &NodeGoal, offline: bool) -> RemoveGoal {
     let (force, drain_limit, together) = (false, Duration::from_secs(60), BTreeSet::new());
     let node = NodeGoal { leaves: true, ..node.clone() };
-    let kubelet_stopped = false;
-    RemoveGoal { node, offline, force, kubelet_stopped, keep_data: KeepData(false), drain_limit, together }
+    let (kubelet_stopped, dedicated, keep_data) = (false, false, KeepData(false));
+    RemoveGoal { node, offline, force, kubelet_stopped, dedicated, keep_data, drain_limit, together }
 }
 
 /// Runs an operation whose memory is written down and read back after its steps: after every one without dice.

@@ -50,6 +50,7 @@ impl Job<'_> {
             offline: false,
             force: false,
             kubelet_stopped: true,
+            dedicated: true,
             keep_data: KeepData(false),
             drain_limit: Duration::ZERO,
             together: BTreeSet::new(),

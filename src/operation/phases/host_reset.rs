@@ -10,7 +10,7 @@ use crate::operation::removal_goal::RemoveGoal;
 /// shows nothing of metalform's; the record of what was there before goes last, so that a run that was ended resumes.
 ///
 /// Without a record, what the states have by name may be the administrator's: a host that metalform has not changed, or
-/// that was reset before, is left as it is.
+/// that was reset before, is left as it is, unless it is metalform's alone.
 #[derive(Debug)]
 pub struct HostReset;
 
@@ -29,7 +29,7 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for HostReset {
             return PhaseStatus::Holds;
         }
         // The mark of a version without records goes with the states: once begun, a reset goes on.
-        if !begun.touched && seen!(scene.host().survey, Look::Survey).untouched {
+        if !scene.goal.dedicated && !begun.touched && seen!(scene.host().survey, Look::Survey).untouched {
             return PhaseStatus::Holds;
         }
         let given = match inputs(scene) {

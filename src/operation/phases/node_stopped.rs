@@ -19,7 +19,8 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for NodeStopped {
     }
 
     fn status(&self, scene: &Scene<'_, O>) -> PhaseStatus {
-        if scene.host_begun().node_stopped || seen!(scene.host().survey, Look::Survey).untouched {
+        let untouched = !scene.goal.dedicated && seen!(scene.host().survey, Look::Survey).untouched;
+        if untouched || scene.host_begun().node_stopped {
             return PhaseStatus::Holds;
         }
         PhaseStatus::Act(Action::StopNode)

@@ -88,6 +88,7 @@ def again():
     # A node has a package of this name, and this host one of its administrator's.
     _install_own(WORKER, "socat")
     _metalform(SUCCESS, "reset-host", "-f", FILE)
+    _metalform(SUCCESS, "reset-host", "-f", FILE, "--check")
     _purge_own(WORKER, "socat")
     expect_same(WORKER, _state["worker"])
 
