@@ -56,14 +56,15 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let deployed = std::iter::once(survivor.clone()).chain(others).collect();
     let lost = (plan.source == RecoverySource::Member).then_some(RecoveryStep::VerifyLost);
     let silent = plan.unreachable.iter().map(|member| member.node.clone()).collect();
+    // It waits for hosts that do not answer: whether there is a quorum is the last thing that is asked.
+    let verified = std::iter::once(RecoveryStep::VerifySilent(silent)).chain(lost);
     let steps = [
-        RecoveryStep::VerifySilent(silent),
         RecoveryStep::Stop { others: stopped, api_servers },
         RecoveryStep::Continue(survivor.clone()),
         RecoveryStep::AwaitEtcd(survivor.clone()),
         RecoveryStep::AwaitApi(survivor.clone()),
     ];
-    RecoveryOrder { deployed, steps: lost.into_iter().chain(steps).collect() }
+    RecoveryOrder { deployed, steps: verified.chain(steps).collect() }
 }
 
 #[cfg(test)]
@@ -89,8 +90,8 @@ mod tests {
         let order = super::order(&plan(), &["a", "b", "d", "master"]);
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
         let mut steps = vec![
-            RecoveryStep::VerifyLost,
             RecoveryStep::VerifySilent(vec!["d"]),
+            RecoveryStep::VerifyLost,
             RecoveryStep::Stop { others, api_servers: None },
             RecoveryStep::Continue("b"),
             RecoveryStep::AwaitEtcd("b"),
@@ -99,7 +100,7 @@ mod tests {
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
         // A snapshot takes the place of what works, too; but not beside what cannot be stopped.
-        steps.remove(0);
+        steps.remove(1);
         let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
         assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
     }
