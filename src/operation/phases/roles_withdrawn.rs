@@ -49,7 +49,8 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
             let left = match leave(scene) {
                 // Nothing is changed for a member that has to stay.
                 Err(PhaseStatus::Blocked(blocker)) => return PhaseStatus::Blocked(blocker),
-                left if master && survey.control_plane => own_member_unused(scene).and(left),
+                // One that has left serves no API server any more.
+                Err(first) if master && survey.control_plane => own_member_unused(scene).and(Err(first)),
                 left => left,
             };
             match left {
