@@ -83,8 +83,10 @@ pub(super) async fn deploy_selected(
     let SelectedNodes { mut specs, wrong } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
     let mut deployed = side_by_side((&specs, &specs), foreseen, request, &workspace, cancel).await;
-    if !request.run.dry_run {
-        let outdated = voter_lists::outdated(&specs, &deployed);
+    let outdated = voter_lists::outdated(&specs, &deployed);
+    if request.run.dry_run {
+        voter_lists::foretell(&outdated);
+    } else {
         let again = side_by_side((&outdated, &specs), foreseen, request, &workspace, cancel).await;
         deployed = merged(deployed, again);
         voter_lists::warn_of_others(&workspace.layout, &deployed).await;

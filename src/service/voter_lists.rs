@@ -19,6 +19,17 @@ pub(super) fn outdated(specs: &[NodeSpec], nodes: &[NodeReport]) -> Vec<NodeSpec
     specs.iter().filter(is_outdated).map(|spec| NodeSpec { warnings: Vec::new(), ..spec.clone() }).collect()
 }
 
+/// What a dry run says of them: their runs of this command show nothing of it.
+pub(super) fn foretell(outdated: &[NodeSpec]) {
+    if !outdated.is_empty() {
+        let names: Vec<&str> = outdated.iter().map(|spec| spec.name.as_str()).collect();
+        tracing::warn!(
+            "at the end the API servers of these nodes restart, one at a time, with the new list of voters: {}",
+            names.join(", ")
+        );
+    }
+}
+
 /// Warns where the runs of a command may have changed the voters, and it deploys not all Nodes that list them. A failure to
 /// find them is none of the command's.
 pub(super) async fn warn_of_others(layout: &Layout, nodes: &[NodeReport]) {
@@ -49,8 +60,15 @@ fn lists_voters(spec: &NodeSpec) -> bool {
 }
 
 fn may_have_changed_voters(node: &NodeReport) -> bool {
-    let NodeWork::Done(summary) = &node.work else { return false };
-    summary.phases.iter().flat_map(|phase| &phase.actions).any(|action| action.voters)
+    match &node.work {
+        NodeWork::Done(summary) => {
+            summary.phases.iter().flat_map(|phase| &phase.actions).any(|action| action.voters)
+        }
+        NodeWork::Planned(preview) => {
+            let mut planned = preview.phases.iter().flat_map(|phase| &phase.actions);
+            planned.any(|planned| planned.action.may_change_voters())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -64,6 +82,7 @@ mod tests {
     use crate::model::api_contract::SSH_HOST;
     use crate::model::node::{NodeManifest, NodeMetadata};
     use crate::operation::driver::ActionRecord;
+    use crate::operation::dry_run::{PhasePreview, PlannedAction, Preview};
     use crate::operation::effect::Action;
     use crate::operation::run::{PhaseRun, RunError, RunSummary};
     use crate::service::operation_failure::OperationFailure;
@@ -138,6 +157,16 @@ mod tests {
             let found: Vec<&str> = found.iter().map(|spec| spec.name.as_str()).collect();
             assert_eq!(found, expected, "{nodes:?}");
         }
+    }
+
+    #[test]
+    fn a_dry_run_counts_what_it_foresees() {
+        let change = PlannedAction { action: promote(), changes: Vec::new() };
+        let phase = PhasePreview { title: "etcd voter", actions: vec![change], end: None };
+        let work = NodeWork::Planned(Preview { phases: vec![phase], ..Preview::default() });
+        assert!(may_have_changed_voters(&NodeReport { work, ..node("etcd-4", &[], None) }));
+        let nothing = NodeWork::Planned(Preview::default());
+        assert!(!may_have_changed_voters(&NodeReport { work: nothing, ..node("etcd-4", &[], None) }));
     }
 
     #[test]
