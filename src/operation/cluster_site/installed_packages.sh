@@ -15,7 +15,7 @@ packages_installed_by_name() {
     if command -v dpkg-query >/dev/null; then
         apt-mark showmanual
     else
-        LC_ALL=C dnf -q -C --disablerepo='*' repoquery --userinstalled --qf '%{name}'
+        LC_ALL=C dnf -q -C --disablerepo='*' repoquery --userinstalled --qf '%{name}\n'
     fi 2>/dev/null
 }
 
