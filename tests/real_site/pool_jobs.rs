@@ -249,7 +249,7 @@ async fn a_reset_cleans_a_host_of_the_pool_that_metalform_has_not_changed() {
     let rack = Rack::new().await;
     rack.host(|host| host.tree.write(LEFT, "of somebody".into(), of_root(0o644), 1));
     let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue;
-    assert_eq!(residue, [format!("path {LEFT}: is there")]);
+    assert!(residue.iter().any(|one| one.starts_with(&format!("path {LEFT}: is there"))), "{residue:?}");
     rack.perform(HostJob::Reset, 1, None).await.unwrap();
     let residue = rack.perform(HostJob::Inspect, 0, None).await.unwrap().residue;
     assert_eq!(residue, Vec::<String>::new());
