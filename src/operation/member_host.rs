@@ -180,33 +180,16 @@ fn parse(printed: &str) -> DiskState {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use async_trait::async_trait;
-
     use super::*;
     use crate::engine::share::Share;
     use crate::engine::shells::{run, shells};
     use crate::operation::host_access::EngineHost;
-    use crate::transport::fake::FakeTransport;
-    use crate::transport::{LineSink, Output, Replies, Transport};
-
-    /// sshd runs, and nothing that it starts ends.
-    struct WedgedHost;
-
-    #[async_trait]
-    impl Transport for WedgedHost {
-        async fn converse(
-            &self,
-            _: &Program,
-            _: Replies,
-            _: &mut LineSink<'_>,
-        ) -> Result<Output, TransportError> {
-            std::future::pending().await
-        }
-    }
+    use crate::transport::Output;
+    use crate::transport::fake::{FakeTransport, HangingTransport};
 
     #[tokio::test(start_paused = true)]
     async fn a_host_on_which_nothing_ends_is_given_up() {
-        let engine = EngineHost::new("m2".parse().unwrap(), Arc::new(WedgedHost), Share::default());
+        let engine = EngineHost::new("m2".parse().unwrap(), Arc::new(HangingTransport), Share::default());
         let host = MemberHost(Arc::new(engine));
         let (name, image) = ("m2".to_owned(), "a.b/etcd:1".to_owned());
         let member = SoleMember { name, peer_url: "https://192.0.2.2:2380".to_owned(), image };

@@ -235,5 +235,7 @@ mod tests {
         assert!(marked("").untouched);
         assert!(MARKS.iter().all(|mark| !marked(mark).untouched));
         assert!(!read(&Observed::default()).untouched, "nothing is known of it");
+        let recording = include_str!("cluster_site/record_host.sh");
+        assert!(MARKS.iter().all(|mark| recording.contains(mark)), "a host that has one is recorded no more");
     }
 }

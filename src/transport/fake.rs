@@ -45,6 +45,23 @@ impl Transport for FakeTransport {
     }
 }
 
+/// Test support: it is reached, and no program on it ever ends.
+#[cfg(test)]
+pub struct HangingTransport;
+
+#[cfg(test)]
+#[async_trait]
+impl Transport for HangingTransport {
+    async fn converse(
+        &self,
+        _: &Program,
+        _: Replies,
+        _: &mut LineSink<'_>,
+    ) -> Result<Output, TransportError> {
+        std::future::pending().await
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use crate::engine::share::LARGE;
 use crate::resource::contract::change::Change;
 use crate::resource::contract::probe::{Answer, PathState};
 use crate::resource::contract::step::{Access, Step};
-use crate::transport::fake::FakeTransport;
+use crate::transport::fake::{FakeTransport, HangingTransport};
 use crate::transport::local::LocalTransport;
 use crate::transport::{LineSink, Replies};
 
@@ -281,25 +281,10 @@ async fn a_large_payload_waits_for_an_upload_slot() {
     assert_eq!(fs::metadata(&path).unwrap().len(), 2 * LARGE as u64);
 }
 
-/// A transport on which nothing ever finishes.
-struct Hanging;
-
-#[async_trait]
-impl Transport for Hanging {
-    async fn converse(
-        &self,
-        _: &Program,
-        _: Replies,
-        _: &mut LineSink<'_>,
-    ) -> Result<Output, TransportError> {
-        std::future::pending().await
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn every_operation_has_a_limit_that_its_error_names() {
     let second = std::time::Duration::from_secs(1);
-    let host = HostSession::new("node-1".parse().unwrap(), &Hanging, Nonce::new(11))
+    let host = HostSession::new("node-1".parse().unwrap(), &HangingTransport, Nonce::new(11))
         .within(Limits { observe: 60 * second, apply: 900 * second });
     let observed = host.observe(&BTreeSet::from([Probe::Swap])).await.unwrap_err();
     let files = || Files(vec![touch("/a")]);
