@@ -80,6 +80,7 @@ struct Found {
 struct Other {
     machine_id: String,
     control_plane_ip: Option<IpAddr>,
+    workload_plane_ip: Option<IpAddr>,
 }
 
 impl Case {
@@ -126,6 +127,7 @@ impl Case {
                 let peer = Peer {
                     machine_id: other.machine_id.clone(),
                     control_plane_ip: other.control_plane_ip,
+                    workload_plane_ip: other.workload_plane_ip,
                     ..Peer::default()
                 };
                 (name.clone(), peer)
@@ -185,6 +187,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
             "the host has the address 192.0.2.11 of node node-2",
+            "the host has the address 198.51.100.11 of node node-2",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],

@@ -1,5 +1,6 @@
 //! Whether a host is fit to be a node: every reason against it, at once.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -134,12 +135,13 @@ pub fn identity<'a>(
                     .to_owned(),
             ));
         }
-        if peer.control_plane_ip.is_some_and(|ip| has_address(facts, ip)) {
+        // Of two nodes that record the same address, neither gets a serving certificate for its kubelet. Both planes may
+        // have the same networks.
+        let recorded: BTreeSet<IpAddr> =
+            [peer.control_plane_ip, peer.workload_plane_ip].into_iter().flatten().collect();
+        for address in recorded.into_iter().filter(|address| has_address(facts, *address)) {
             found.push(failure(
-                format!(
-                    "the host has the address {} of node {name}",
-                    peer.control_plane_ip.map_or_else(String::new, |ip| ip.to_string())
-                ),
+                format!("the host has the address {address} of node {name}"),
                 "give it an address of its own, or remove that node first",
             ));
         }

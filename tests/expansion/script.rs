@@ -357,6 +357,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             host.move_to(number);
             host.on = true;
         }
+        ["the", "workload", "address", "of", name, "is", "that", "of", other] => {
+            let workload = cluster.host(other).facts.addresses["eth1"].clone();
+            cluster.host(name).facts.addresses.insert("eth1".to_owned(), workload);
+        }
         ["the", "configuration", "changes"] => cluster.configuration += 1,
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),

@@ -69,6 +69,11 @@ impl Play {
                     (host.facts.hostname, host.facts.machine_id) = (other.hostname, other.machine_id);
                 });
             }
+            ["the", "workload", "address", "of", name, "is", "that", "of", other] => {
+                let other = self.stage.session(other).ok_or("there is no such host")?.lock().facts.clone();
+                let workload = other.addresses["eth1"].clone();
+                self.host(name, |host| drop(host.facts.addresses.insert("eth1".to_owned(), workload)));
+            }
             ["the", "configuration", "changes"] => self.change_configuration()?,
             ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
             ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use metalform::kube_api::eviction::{DrainPod, PodName};
 use metalform::kube_api::pods::ExpectedPod;
-use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, SSH_HOST};
+use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::role::Role;
 use metalform::operation::observed::node::{NodeView, Peer, Reachability};
@@ -274,6 +274,9 @@ impl Cluster {
 
     pub fn peers(&self, of: &str) -> BTreeMap<String, Peer> {
         let others = self.nodes.iter().filter(|(name, _)| *name != of);
+        let recorded = |node: &NodeView, key: &str| -> Option<IpAddr> {
+            node.annotations.get(key).and_then(|ip| ip.parse().ok())
+        };
         others
             .map(|(name, node)| {
                 let roles = self.hosts.get(name).map(|host| host.roles.clone()).unwrap_or_default();
@@ -281,10 +284,8 @@ impl Cluster {
                 let peer = Peer {
                     labels: roles.iter().map(label).collect(),
                     machine_id: node.machine_id.clone(),
-                    control_plane_ip: node
-                        .annotations
-                        .get(CONTROL_PLANE_IP)
-                        .and_then(|ip| ip.parse::<IpAddr>().ok()),
+                    workload_plane_ip: recorded(node, WORKLOAD_PLANE_IP),
+                    control_plane_ip: recorded(node, CONTROL_PLANE_IP),
                     api_server: node.annotations.contains_key(API_SERVER),
                     ..Peer::default()
                 };

@@ -86,9 +86,10 @@ def all_at_once():
 
 @check("the address of another node")
 def address_of_another():
-    # It is that node: its name, its machine id and its address are each a reason.
+    # It is that node: its name, its machine id and its address on each plane are each a reason.
+    reasons = [address("node-1"), address("node-1", "workload-plane"), "node-1"]
     with _annotated({"metalform.dev/ssh-host": address("node-1")}), Unchanged("node-1"):
-        expect_refusal(metalform("deploy-node", NODE), HOST, address("node-1"), "node-1", errors=3)
+        expect_refusal(metalform("deploy-node", NODE), HOST, *reasons, errors=4)
 
 
 @check("a host that belongs to another cluster")
