@@ -203,3 +203,34 @@ async fn a_kubelet_changes_of_its_node_only_what_decides_nothing() {
     let deleted = refusal(own.delete("pooled", &DeleteParams::default()).await);
     assert!(deleted.contains("User \"system:node:pooled\" cannot delete resource \"nodes\""), "{deleted}");
 }
+
+#[tokio::test]
+async fn a_kubelet_gives_its_node_no_provider_id_but_its_own() {
+    const SENTENCE: &str =
+        "a node identity may not change the provider ID of a Node, nor create a Node with that of another";
+    let Some(shared) = shared() else { return };
+    let nodes: Api<Node> = Api::all(shared.api.admin().await);
+    let node = |name: &str, spec: Value| -> Node {
+        serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
+    };
+    // As an operator applies it.
+    nodes.create(&PostParams::default(), &node("bare", json!({}))).await.unwrap();
+    let own: Api<Node> = Api::all(shared.api.client("system:node:bare", NODES).await);
+    for id in ["metalform://pooled/u", "metalform://bare/u", "other://u"] {
+        let patch = Patch::Merge(json!({ "spec": { "providerID": id } }));
+        let answer = refusal(own.patch("bare", &PatchParams::default(), &patch).await);
+        assert!(answer.ends_with(SENTENCE), "{id}: {answer}");
+    }
+
+    // The Node was deleted while its kubelet runs, which creates it again.
+    let own: Api<Node> = Api::all(shared.api.client("system:node:again", NODES).await);
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    for spec in [json!({ "providerID": "metalform://again/u" }), json!({})] {
+        let answer = refusal(own.create(&dry, &node("again", spec.clone())).await);
+        assert_eq!(answer, "allowed", "{spec}");
+    }
+    for id in ["metalform://pooled/u", "metalform://again", "metalform://again-2/u", "other://again/u"] {
+        let answer = refusal(own.create(&dry, &node("again", json!({ "providerID": id }))).await);
+        assert!(answer.ends_with(SENTENCE), "{id}: {answer}");
+    }
+}

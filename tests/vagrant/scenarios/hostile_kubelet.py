@@ -171,6 +171,12 @@ def taints():
     _refused(_kubelet("taint", "node", NODE, "hostile=true:NoSchedule"))
 
 
+@check("it may not set the provider ID of its own Node")
+def sets_provider_id():
+    patch = json.dumps({"spec": {"providerID": f"metalform://{OTHER}/0"}})
+    _refused(_kubelet("patch", "node", NODE, "--type=merge", f"--patch={patch}"), POLICY)
+
+
 @check("it may not delete its own Node")
 def deletes_itself():
     _refused(_kubelet("delete", "node", NODE, "--wait=false"))
