@@ -45,7 +45,7 @@ pub fn failures<'a>(
 ) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
     found.extend(node.and_then(|node| another_machine(goal, facts, survey, node)));
-    found.extend(identity(goal, facts, peers));
+    found.extend(identity(goal, facts, node, peers));
     found.extend(system(goal, (facts, received), survey));
     found.extend(networks(goal, facts, recorded));
     found.extend(occupants(goal, facts, survey));
@@ -114,12 +114,14 @@ fn another_machine(
     }
 }
 
-/// What shows that a host is another machine than that of the Node. Pure.
+/// What shows that a host is another machine than that of the Node, which is `node` where there is one. Pure.
 pub fn identity<'a>(
     goal: &NodeGoal,
     facts: &Facts,
+    node: Option<&NodeView>,
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
 ) -> Vec<PreflightFailure> {
+    let is_own = node.is_some_and(|node| node.is_of(facts));
     let mut found = Vec::new();
     if facts.hostname != goal.name.as_str() {
         found.push(failure(
@@ -128,7 +130,7 @@ pub fn identity<'a>(
         ));
     }
     for (name, peer) in peers {
-        if !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id {
+        if !is_own && peer.claims(facts) {
             found.push(failure(
                 format!("the host has the machine id of node {name}"),
                 "it is that node, or a clone of it: rm /etc/machine-id && systemd-machine-id-setup"

@@ -117,10 +117,11 @@ pub fn refusals<'a>(
     found
 }
 
-/// Whose host it is, where it is not the node's: by the CA on it and by the machine ID. Pure.
+/// Whose host it is, where it is not that of the Node `node`: by the CA on it and by the machine ID. Pure.
 pub fn of_another<'a>(
     goal: &NodeGoal,
     (facts, survey): (&Facts, &Survey),
+    node: Option<&NodeView>,
     mut peers: impl Iterator<Item = (&'a String, &'a Peer)>,
 ) -> Vec<RemovalRefusal> {
     let mut found = Vec::new();
@@ -129,7 +130,8 @@ pub fn of_another<'a>(
     if theirs.is_some() && theirs != ours {
         found.push(RemovalRefusal::OtherCluster);
     }
-    let same = peers.find(|(_, peer)| !facts.machine_id.is_empty() && peer.machine_id == facts.machine_id);
+    let is_own = node.is_some_and(|node| node.is_of(facts));
+    let same = peers.find(|(_, peer)| !is_own && peer.claims(facts));
     found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
     found
 }
@@ -137,8 +139,7 @@ pub fn of_another<'a>(
 /// Whether what answers at the address of the node is another machine: a host that was installed again has another machine
 /// ID, and its name. Pure.
 pub fn other_host(node: &NodeView, facts: &Facts, name: &HostName) -> Option<RemovalRefusal> {
-    let is_node = !node.machine_id.is_empty() && node.machine_id == facts.machine_id;
-    let other = !is_node && facts.hostname != name.as_str();
+    let other = !node.is_of(facts) && facts.hostname != name.as_str();
     other.then(|| RemovalRefusal::OtherHost(facts.hostname.clone()))
 }
 
@@ -159,6 +160,25 @@ mod tests {
             ..Peer::default()
         };
         (format!("master-{number}"), peer)
+    }
+
+    #[test]
+    fn a_machine_that_its_own_node_reports_is_not_that_of_another_that_reports_it_too() {
+        let goal = crate::operation::tests::goal([Role::Node]);
+        let facts = Facts::examples()[0].clone();
+        let node = |machine_id: &str| NodeView { machine_id: machine_id.to_owned(), ..NodeView::default() };
+        let peer = Peer { machine_id: facts.machine_id.clone(), ..Peer::default() };
+        let peers = BTreeMap::from([("other".to_owned(), peer)]);
+        let check = |facts: &Facts, node: Option<NodeView>| {
+            of_another(&goal, (facts, &Survey::default()), node.as_ref(), peers.iter())
+        };
+        let refused = [RemovalRefusal::HostOf("other".to_owned())];
+        assert_eq!(check(&facts, Some(node(&facts.machine_id))), []);
+        assert_eq!(check(&facts, Some(node("another"))), refused);
+        assert_eq!(check(&facts, Some(node(""))), refused);
+        assert_eq!(check(&facts, None), refused);
+        let unknown = Facts { machine_id: String::new(), ..facts };
+        assert_eq!(check(&unknown, Some(node(""))), []);
     }
 
     #[test]

@@ -357,6 +357,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             host.move_to(number);
             host.on = true;
         }
+        ["the", "kubelet", "of", name, "claims", "the", "machine", "of", other] => {
+            let machine_id = cluster.host(other).facts.machine_id.clone();
+            cluster.nodes.get_mut(*name).unwrap().machine_id = machine_id;
+        }
         ["the", "workload", "address", "of", name, "is", "that", "of", other] => {
             let workload = cluster.host(other).facts.addresses["eth1"].clone();
             cluster.host(name).facts.addresses.insert("eth1".to_owned(), workload);

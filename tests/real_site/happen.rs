@@ -69,6 +69,12 @@ impl Play {
                     (host.facts.hostname, host.facts.machine_id) = (other.hostname, other.machine_id);
                 });
             }
+            ["the", "kubelet", "of", name, "claims", "the", "machine", "of", other] => {
+                let other = self.stage.session(other).ok_or("there is no such host")?.lock().facts.clone();
+                self.change("nodes", "", name, |node| {
+                    node["status"]["nodeInfo"]["machineID"] = json!(other.machine_id);
+                });
+            }
             ["the", "workload", "address", "of", name, "is", "that", "of", other] => {
                 let other = self.stage.session(other).ok_or("there is no such host")?.lock().facts.clone();
                 let workload = other.addresses["eth1"].clone();

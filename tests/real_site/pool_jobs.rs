@@ -319,7 +319,6 @@ async fn the_worker_of_an_earlier_claim_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_not_that_of_its_host_is_left_alone() {
     let rack = Rack::new().await;
-    rack.perform(HostJob::Deploy, 1, Some(order("uid-1"))).await.unwrap();
     let refused = async |job: HostJob, expected: &str| {
         let error = rack.perform(job, 2, None).await.unwrap_err();
         assert!(error.message.contains(expected), "{job}: {error}");
@@ -328,10 +327,17 @@ async fn a_machine_that_is_not_that_of_its_host_is_left_alone() {
     let machine_id = "machine-2";
     let other =
         json!({ "metadata": { "name": "rack-0" }, "status": { "nodeInfo": { "machineID": machine_id } } });
-    rack.play.stage.api.lock().store.insert("nodes", "", other);
+    rack.play.stage.api.lock().store.insert("nodes", "", other.clone());
     refused(HostJob::StopKubelet, "its host is that of the Node rack-0").await;
+    let cloned = "the host has the machine id of node rack-0";
     let residue = rack.perform(HostJob::Inspect, 1, None).await.unwrap().residue.join("\n");
-    assert!(residue.contains("the host has the machine id of node rack-0"), "{residue}");
+    assert!(residue.contains(cloned), "{residue}");
+    rack.play.stage.api.lock().store.remove("nodes", "", "rack-0");
+    rack.perform(HostJob::Deploy, 1, Some(order("uid-1"))).await.unwrap();
+    // The kubelet of another node reports this machine, as its own does.
+    rack.play.stage.api.lock().store.insert("nodes", "", other);
+    let residue = rack.perform(HostJob::Inspect, 1, None).await.unwrap().residue.join("\n");
+    assert!(!residue.contains(cloned), "{residue}");
     rack.play.stage.api.lock().store.remove("nodes", "", "rack-0");
     // A node that no Machine has deployed has the name.
     rack.play.stage.api.lock().store.change("nodes", "", POOL_HOST, |node| {

@@ -26,10 +26,9 @@ impl Job<'_> {
         let site = self.looks(&goal);
         let (facts, mut residue) = compared(&site, &goal).await?;
         let survey = survey(&site).await?;
-        let peers = peers(&site).await?;
-        let other =
-            identity(&goal, &facts, peers.iter()).into_iter().chain(occupants(&goal, &facts, &survey));
-        residue.extend(other.map(|one| one.what));
+        let (own, peers) = (node(&site).await?, peers(&site).await?);
+        let other = identity(&goal, &facts, own.as_ref(), peers.iter());
+        residue.extend(other.into_iter().chain(occupants(&goal, &facts, &survey)).map(|one| one.what));
         let node = nodes::get(&self.pool.client, &self.spec.name).await?;
         residue.extend(
             host_identity::check_node(&goal.name, node.as_ref()).err().map(|error| error.to_string()),

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use k8s_openapi::api::core::v1::NodeAddress;
 
 use crate::model::api_contract::CONTROL_PLANE_IP;
+use crate::model::facts::Facts;
 use crate::model::node::{Taint, roles_of};
 use crate::model::role::Role;
 
@@ -63,6 +64,12 @@ pub enum Reachability {
 }
 
 impl Peer {
+    /// Whether its kubelet reports the machine with these facts. Any kubelet can report any machine ID, so this counts
+    /// only where the Node that the machine is to be is not known to be of it ([`NodeView::is_of`]).
+    pub fn claims(&self, facts: &Facts) -> bool {
+        !facts.machine_id.is_empty() && self.machine_id == facts.machine_id
+    }
+
     /// Where its API server is reached, if proxies may use it: it was ready once, its address is recorded, and it is a
     /// master. NodeRestriction refuses the label to kubelets, metalform's admission policy the annotations.
     pub fn api_server_address(&self) -> Option<IpAddr> {
@@ -80,6 +87,11 @@ impl NodeView {
     /// The first `InternalIP` of its status: where the API server connects to the kubelet.
     pub fn internal_ip(&self) -> Option<IpAddr> {
         self.addresses.iter().find(|address| address.type_ == "InternalIP")?.address.parse().ok()
+    }
+
+    /// Whether its kubelet reports the machine with these facts.
+    pub fn is_of(&self, facts: &Facts) -> bool {
+        !self.machine_id.is_empty() && self.machine_id == facts.machine_id
     }
 
     /// The address on the control plane that is recorded on the Node.

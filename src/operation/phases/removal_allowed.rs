@@ -24,7 +24,7 @@ impl Phase<RemoveOperation> for RemovalAllowed {
         if !scene.goal.offline {
             let facts = seen!(scene.host().facts, Look::Facts);
             let survey = seen!(scene.host().survey, Look::Survey);
-            found.extend(of_another(scene.node_goal(), (facts, survey), peers.iter()));
+            found.extend(of_another(scene.node_goal(), (facts, survey), node.as_ref(), peers.iter()));
             found.extend(node.as_ref().and_then(|node| other_host(node, facts, &scene.node_goal().name)));
         }
         // A removal that was killed at its end has no Node any more.

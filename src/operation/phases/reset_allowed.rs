@@ -30,7 +30,7 @@ impl<O: NodeOperation<Goal = RemoveGoal>> Phase<O> for ResetAllowed {
         if goal.first || goal.has(Role::Bootstrap) {
             found.push(RemovalRefusal::Bootstrap);
         }
-        found.extend(of_another(goal, (facts, survey), peers.iter()));
+        found.extend(of_another(goal, (facts, survey), node.as_ref(), peers.iter()));
         if !scene.goal.kubelet_stopped && node.as_ref().is_some_and(|node| node.ready) {
             found.push(RemovalRefusal::InUse);
         }

@@ -382,6 +382,27 @@ def proxies_are_unchanged():
     expect_equal("digests", _proxies(), STATE["haproxy"])
 
 
+@check("it reports the machine ID of another worker, which is deployed all the same")
+def claims_machine():
+    def reported(name):
+        return get("node", name)["status"]["nodeInfo"]["machineID"]
+
+    machine = reported(OTHER)
+    # A kubelet that runs reports its own again.
+    succeed(NODE, "systemctl", "stop", "kubelet")
+    try:
+        node = get("node", NODE)
+        node["status"]["nodeInfo"]["machineID"] = machine
+        done = _replace(f"{OWN}/status", node)
+        expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
+        done = metalform("deploy-node", OTHER)
+        expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, 0)
+        expect_equal("machine ID", reported(NODE), machine)
+    finally:
+        succeed(NODE, "systemctl", "start", "kubelet")
+    until("the kubelet reports its own machine ID again", 60, lambda: reported(NODE) != machine)
+
+
 # Without the policy.
 
 PROBE = ["annotate", "node", NODE, "metalform.dev/policy-probe=scenario", "--dry-run=server"]
