@@ -91,7 +91,7 @@ impl Failure {
             let _ = writeln!(out, "error: {}", printable(error));
         }
         for hint in &self.hints {
-            let _ = writeln!(out, "hint: {hint}");
+            let _ = writeln!(out, "hint: {}", printable(hint));
         }
     }
 

@@ -73,10 +73,7 @@ async fn check(arguments: &NodeCheckArgs, invocation: &Invocation) -> Result<Exi
     };
     let mut printed = Ok(());
     let mut report = |node: &CheckedNode| {
-        let CheckedNode { name, target, facts, .. } = node;
-        let os = format!("{} {}, {}", facts.os.id, facts.os.version, facts.arch);
-        let line = format!("{name}: OK ({}@{}, {os})\n", target.user, target.address());
-        printed = std::mem::replace(&mut printed, Ok(())).and_then(|()| print(&line));
+        printed = std::mem::replace(&mut printed, Ok(())).and_then(|()| print(&node_table::checked(node)));
     };
     node_check::check(&request, &workspace.layout, &workspace.pool, &mut report).await?;
     printed.map(|()| ExitCode::SUCCESS)

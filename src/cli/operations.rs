@@ -10,6 +10,7 @@ use super::output::{Format, document, print};
 use crate::model::operation_record::OperationStatus;
 use crate::model::operation_summary::OperationSummary;
 use crate::operation::cluster_site::ApiPort;
+use crate::report::diff::printable;
 use crate::report::operations::{list, log_line, rows, summary, text};
 use crate::service::operations;
 use crate::workspace::layout::Layout;
@@ -88,7 +89,7 @@ async fn follow(layout: &Layout, id: Option<&str>) -> Result<ExitCode, Failure> 
     let (id, mut shown) = (record.begun.id.clone(), 0);
     loop {
         let lines = record.events[shown..].iter().filter_map(|(time, event)| log_line(*time, event));
-        print(&lines.map(|line| line + "\n").collect::<String>())?;
+        print(&lines.map(|line| printable(&line) + "\n").collect::<String>())?;
         shown = record.events.len();
         if record.status() != OperationStatus::Running {
             break;
@@ -96,7 +97,7 @@ async fn follow(layout: &Layout, id: Option<&str>) -> Result<ExitCode, Failure> 
         tokio::time::sleep(PACE).await;
         record = operations::one(layout, &id)?;
     }
-    print(&format!("{}: {}\n", record.begun.command_line(), record.status()))?;
+    print(&format!("{}: {}\n", printable(&record.begun.command_line()), record.status()))?;
     let exit = record.ended.map_or(u8::from(!record.runs), |ended| ended.exit);
     Ok(ExitCode::from(exit))
 }

@@ -103,6 +103,11 @@ pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// The same in one line.
+pub fn printable_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

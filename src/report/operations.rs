@@ -75,12 +75,12 @@ pub fn list(operations: &[OperationSummary]) -> String {
         .map(|operation| {
             let took = operation.took().map_or_else(|| "-".to_owned(), seconds);
             [
-                printable(&operation.id),
+                operation.id.clone(),
                 format!("{:.0}", operation.started),
                 took,
-                printable(&operation.user),
+                operation.user.clone(),
                 operation.status.to_string(),
-                printable(&operation.command),
+                operation.command.clone(),
             ]
         })
         .collect();

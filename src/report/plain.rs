@@ -44,7 +44,7 @@ pub fn line(event: &Event, detail: Detail) -> Option<String> {
             let outcome = if *holds { "" } else { "  FAILED" };
             Some(format!("{host}: {phase:<24} {:>8}{outcome}", seconds(*elapsed)))
         }
-        Event::Acted { host, action } => Some(format!("{host}:   {action}")),
+        Event::Acted { host, action } => Some(format!("{host}:   {}", printable(action))),
         Event::Waiting { host, condition, last_seen, elapsed } => {
             let (condition, last_seen) = (printable(condition), printable(last_seen));
             Some(format!("{host}:   waiting for {condition} ({}): {last_seen}", seconds(*elapsed)))

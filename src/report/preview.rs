@@ -30,7 +30,7 @@ fn phase_text(name: &HostName, phase: &PhasePreview, paint: Paint) -> String {
         text.push_str(&action_text(planned, paint));
     }
     for line in phase.end.iter().flat_map(|end| unforeseen(name, end)) {
-        text.push_str(&format!("  {line}\n"));
+        text.push_str(&format!("  {}\n", printable(&line)));
     }
     text
 }

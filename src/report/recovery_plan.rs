@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::diff::printable;
 use super::table::table;
 use crate::etcd::recovery::{DiskState, MemberOnDisk};
 use crate::model::name::HostName;
@@ -26,7 +27,7 @@ pub fn text(prepared: &PreparedRecovery) -> String {
     let _infallible = writeln!(text, "\n{}", lost(prepared));
     for member in &plan.unreachable {
         if let DiskState::Unreachable { reason } = &member.state {
-            let _infallible = writeln!(text, "{}: {reason}", member.node);
+            let _infallible = writeln!(text, "{}: {}", member.node, printable(reason));
         }
     }
     if !plan.unreachable.is_empty() {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::diff::printable;
+use super::diff::printable_line;
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
 
@@ -67,7 +67,7 @@ impl Screen {
 
     fn doing(&mut self, host: &HostName, text: &str, now: Duration) {
         let line = self.hosts.entry(host.clone()).or_default();
-        line.doing = printable(text).replace(['\n', '\t'], " ");
+        line.doing = printable_line(text);
         line.since = now;
     }
 

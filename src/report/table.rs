@@ -1,18 +1,24 @@
 //! Aligned columns.
 
+use super::diff::printable_line;
+
 /// Lines whose cells are padded to the widest cell of their column, `gap` between them. The last cell of a line is
-/// not padded and does not widen its column, so lines may end early.
+/// not padded and does not widen its column, so lines may end early. A cell is one line without control characters:
+/// kubelets, hosts and mirrors have written many of them.
 pub fn columns<R: AsRef<[String]>>(rows: &[R], gap: &str) -> Vec<String> {
+    let printable =
+        |row: &R| -> Vec<String> { row.as_ref().iter().map(|cell| printable_line(cell)).collect() };
+    let rows: Vec<Vec<String>> = rows.iter().map(printable).collect();
     let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
-        let padded = row.as_ref().len().saturating_sub(1);
+    for row in &rows {
+        let padded = row.len().saturating_sub(1);
         widths.resize(widths.len().max(padded), 0);
-        for (width, cell) in widths.iter_mut().zip(&row.as_ref()[..padded]) {
+        for (width, cell) in widths.iter_mut().zip(&row[..padded]) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |row: &R| {
-        let (last, cells) = row.as_ref().split_last().map_or(("", [].as_slice()), |(l, c)| (l.as_str(), c));
+    let line = |row: &Vec<String>| {
+        let (last, cells) = row.split_last().map_or(("", [].as_slice()), |(l, c)| (l.as_str(), c));
         let mut line: String =
             cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}{gap}")).collect();
         line.push_str(last);
@@ -42,6 +48,13 @@ mod tests {
         let rows = [row(&["node-1", "Ready"]), row(&["n", "NotReady"])];
         assert_eq!(table(&["NAME", "STATUS"], &rows), "NAME     STATUS\nnode-1   Ready\nn        NotReady\n");
         assert_eq!(table::<Vec<String>>(&["NAME"], &[]), "NAME\n");
+    }
+
+    #[test]
+    fn a_cell_is_one_line_that_controls_no_terminal() {
+        let rows = [row(&["a\u{1b}[2J\nb", "x\ty\r\n"]), row(&["c", "z"])];
+        let expected = "NAME           STATUS\na\\u{1b}[2J b   x y\\r\nc              z\n";
+        assert_eq!(table(&["NAME", "STATUS"], &rows), expected);
     }
 
     #[test]
