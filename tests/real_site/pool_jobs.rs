@@ -438,7 +438,7 @@ async fn a_power_hook_switches_off_and_confirms() {
     std::fs::create_dir_all(&directory).unwrap();
     let (source, hook) = (directory.join("source"), directory.join("ipmi"));
     std::fs::write(&source, HOOK).unwrap();
-    for program in [["cp", "source", "ipmi"], ["chmod", "755", "ipmi"]] {
+    for program in [["cp", "source", "ipmi"], ["chmod", "755", "ipmi"], ["chmod", "755", "."]] {
         let mut command = std::process::Command::new(program[0]);
         assert!(command.args(&program[1..]).current_dir(&directory).status().unwrap().success());
     }

@@ -8,13 +8,13 @@
 //!   line of its standard error where it fails.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use zeroize::Zeroizing;
@@ -59,8 +59,13 @@ pub enum PowerHookError {
     #[error("power hook {}: not an executable file", .0.display())]
     NotExecutable(PathBuf),
     /// Others could replace what root runs.
-    #[error("power hook {}: writable by its group or by others", .0.display())]
-    Writable(PathBuf),
+    #[error("power hook {}: {reason} ({} {})", path.display(), reason.remedy(), path.display())]
+    Replaceable {
+        /// Of the program, or of a directory that it is in.
+        path: PathBuf,
+        /// Why.
+        reason: Replaceable,
+    },
     /// It does not start.
     #[error("power hook {hook}: cannot run")]
     Spawn {
@@ -100,6 +105,40 @@ pub enum PowerHookError {
     },
 }
 
+/// Why another user can replace a file, or what is in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Replaceable {
+    /// Its owner can.
+    #[error("owned by user {owner}, expected {expected}")]
+    Owner {
+        /// The user ID of its owner.
+        owner: u32,
+        /// The effective user ID of this process.
+        expected: u32,
+    },
+    /// Its group or others can.
+    #[error("writable by its group or by others")]
+    Writable,
+}
+
+impl Replaceable {
+    /// `None` for what the user `euid` alone can replace. Pure.
+    fn of(owner: u32, mode: u32, euid: u32) -> Option<Self> {
+        if owner != euid {
+            return Some(Self::Owner { owner, expected: euid });
+        }
+        (mode & WRITABLE != 0).then_some(Self::Writable)
+    }
+
+    /// A command that takes the path.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Owner { .. } => "chown root:root",
+            Self::Writable => "chmod go-w",
+        }
+    }
+}
+
 impl PowerHook {
     /// The program with this name, as it is now.
     ///
@@ -111,14 +150,19 @@ impl PowerHook {
             return Err(PowerHookError::Name(name.to_owned()));
         }
         let path = directory.join(name);
-        let found = std::fs::metadata(&path);
-        let metadata = found.map_err(|source| PowerHookError::Missing { path: path.clone(), source })?;
-        let mode = metadata.permissions().mode();
-        if !metadata.is_file() || mode & EXECUTABLE == 0 {
+        let missing = |source| PowerHookError::Missing { path: path.clone(), source };
+        let metadata = std::fs::metadata(&path).map_err(missing)?;
+        if !metadata.is_file() || metadata.permissions().mode() & EXECUTABLE == 0 {
             return Err(PowerHookError::NotExecutable(path));
         }
-        if mode & WRITABLE != 0 {
-            return Err(PowerHookError::Writable(path));
+        // It may be a link that leads out of the directory.
+        let target = std::fs::canonicalize(&path).map_err(missing)?;
+        for checked in [path.as_path(), directory, target.parent().unwrap_or(directory)] {
+            let metadata = std::fs::metadata(checked).map_err(missing)?;
+            let (owner, mode) = (metadata.uid(), metadata.permissions().mode());
+            if let Some(reason) = Replaceable::of(owner, mode, geteuid().as_raw()) {
+                return Err(PowerHookError::Replaceable { path: checked.to_owned(), reason });
+            }
         }
         Ok(Self { name: name.to_owned(), path, deadline: DEADLINE })
     }

@@ -116,6 +116,56 @@ fn a_name_is_that_of_a_program_which_root_alone_can_replace() {
     for mode in [0o775, 0o757] {
         let writable = directory("ipmi", "#!/bin/sh\n", mode);
         let error = found(writable.path(), "ipmi").unwrap_err();
-        assert_eq!(error, "power hook DIRECTORY/ipmi: writable by its group or by others");
+        let expected =
+            "power hook DIRECTORY/ipmi: writable by its group or by others (chmod go-w DIRECTORY/ipmi)";
+        assert_eq!(error, expected);
     }
+}
+
+#[test]
+fn a_directory_of_a_hook_is_not_writable_by_others() {
+    let hooks = directory("ipmi", "#!/bin/sh\n", 0o755);
+    let elsewhere = directory("tool", "#!/bin/sh\n", 0o755);
+    std::os::unix::fs::symlink(elsewhere.path().join("tool"), hooks.path().join("link")).unwrap();
+    let set = |directory: &Path, mode| {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let refused = |name: &str| {
+        PowerHook::find(hooks.path(), name).err().map(|error| {
+            let text = error.to_string().replace(&hooks.path().display().to_string(), "HOOKS");
+            text.replace(&elsewhere.path().canonicalize().unwrap().display().to_string(), "ELSEWHERE")
+        })
+    };
+    let writable = |path: &str| {
+        Some(format!("power hook {path}: writable by its group or by others (chmod go-w {path})"))
+    };
+    assert_eq!((refused("ipmi"), refused("link")), (None, None));
+    set(elsewhere.path(), 0o777);
+    assert_eq!((refused("ipmi"), refused("link")), (None, writable("ELSEWHERE")));
+    for mode in [0o775, 0o757] {
+        set(hooks.path(), mode);
+        assert_eq!((refused("ipmi"), refused("link")), (writable("HOOKS"), writable("HOOKS")));
+    }
+}
+
+#[test]
+fn the_effective_user_alone_owns_a_hook_and_may_write_it() {
+    let owned = |owner| Some(Replaceable::Owner { owner, expected: 0 });
+    for (owner, mode, expected) in [
+        (0, 0o100755, None),
+        (0, 0o100700, None),
+        (0, 0o40755, None),
+        (0, 0o100775, Some(Replaceable::Writable)),
+        (0, 0o100757, Some(Replaceable::Writable)),
+        // A sticky directory too: every user may add a file to it.
+        (0, 0o41777, Some(Replaceable::Writable)),
+        (1000, 0o100755, owned(1000)),
+        (1000, 0o100777, owned(1000)),
+    ] {
+        assert_eq!(Replaceable::of(owner, mode, 0), expected, "{owner} {mode:o}");
+    }
+    assert_eq!(Replaceable::of(1000, 0o100755, 1000), None);
+    let error = |reason| PowerHookError::Replaceable { path: "/x".into(), reason }.to_string();
+    let expected = "power hook /x: owned by user 1000, expected 0 (chown root:root /x)";
+    assert_eq!(error(Replaceable::Owner { owner: 1000, expected: 0 }), expected);
 }
