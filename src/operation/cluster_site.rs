@@ -163,6 +163,7 @@ impl Site for ClusterSite {
             Look::Reachability => self.reachability().await,
             Look::PodGateway => self.pod_gateway().await,
             Look::Membership(endpoints) => self.membership(endpoints).await,
+            Look::OwnMember => Ok(self.own_member().await),
             Look::Lease => self.lease_view().await,
             Look::Api => self.api().await,
             Look::Proxy(node, nodes) => self.proxy(node, nodes).await,

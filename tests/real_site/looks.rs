@@ -170,6 +170,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::Reachability,
         Look::PodGateway,
         Look::Membership(vec!["https://127.0.0.1:2379".to_owned()]),
+        Look::OwnMember,
         Look::Lease,
         Look::Api,
         Look::Proxy("node-1".to_owned(), Arc::default()),
@@ -198,6 +199,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::Reachability
             | Look::PodGateway
             | Look::Membership(_)
+            | Look::OwnMember
             | Look::Lease
             | Look::Api
             | Look::Proxy(..)

@@ -56,9 +56,9 @@ impl ModelSite {
                     return Err(self.lost_lease(&cluster));
                 }
                 let changes: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();
-                // The bootstrap node repairs what the API needs, and does not wait for its turn.
-                if !self.goal.first {
-                    let holds = cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run);
+                let holds = cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run);
+                // The bootstrap node repairs what the API needs: it has no lease where no API server answers.
+                if !self.goal.first || holds {
                     cluster.check_restart(&name, &changes, holds, now);
                 }
                 let only = midway.then(|| plan.changes().len() / 2);

@@ -260,7 +260,7 @@ impl ModelSite {
             | Look::Unit(_)
             | Look::Container(_) => lost(self.name()),
             Look::Proxy(node, _) => lost_peer(node),
-            Look::Membership(_) => EffectError::EtcdClient(ClientError::NoAnswer {
+            Look::Membership(_) | Look::OwnMember => EffectError::EtcdClient(ClientError::NoAnswer {
                 tried: vec!["no answer in 2000 ms".to_owned()],
             }),
             _ => {
@@ -335,6 +335,7 @@ impl ModelSite {
             Look::Membership(endpoints) => {
                 Observation::Membership(self.membership(&cluster, endpoints, now)?)
             }
+            Look::OwnMember => Observation::OwnMember(self.membership(&cluster, &[], now).ok()),
             Look::Lease => Observation::Lease(self.lease(&cluster, now)),
             Look::Pods(expected) => {
                 Observation::Pods(expected.clone(), cluster.missing_pods(name, expected, now))

@@ -34,6 +34,15 @@ impl ClusterSite {
         Ok(Observation::Membership(self.etcd(endpoints.iter().cloned())?.observe().await?))
     }
 
+    /// Through the member of this machine alone. One that does not run, or has no quorum, does not answer.
+    pub(super) async fn own_member(&self) -> Observation {
+        let answer = match self.etcd([]) {
+            Ok(access) => access.observe().await.ok(),
+            Err(_) => None,
+        };
+        Observation::OwnMember(answer)
+    }
+
     pub(super) async fn change_membership(
         &self,
         change: &MembershipChange,

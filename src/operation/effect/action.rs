@@ -285,7 +285,9 @@ impl Action {
                 ];
                 // Another run may have written a newer list of API servers before this one.
                 disturbed.extend((*layer == Layer::Proxy).then_some(LookKey::Peers));
-                disturbed.extend(layer.initial_cluster().map(|_| LookKey::Membership));
+                if layer.initial_cluster().is_some() {
+                    disturbed.extend([LookKey::Membership, LookKey::OwnMember]);
+                }
                 disturbed
             }
             Self::CreateJoinToken | Self::DeleteJoinTokens => {

@@ -51,6 +51,8 @@ pub enum Look {
     PodGateway,
     /// etcd's members, asked through these client URLs.
     Membership(Vec<String>),
+    /// etcd's members, asked through the member of this machine alone.
+    OwnMember,
     /// The holder of the lease on etcd membership.
     Lease,
     /// Whether the API server is ready.
@@ -90,6 +92,7 @@ impl Look {
             Self::Reachability => LookKey::Reachability,
             Self::PodGateway => LookKey::PodGateway,
             Self::Membership(_) => LookKey::Membership,
+            Self::OwnMember => LookKey::OwnMember,
             Self::Lease => LookKey::Lease,
             Self::Api => LookKey::Api,
             Self::Proxy(node, _) => LookKey::Proxy(node.clone()),
@@ -120,6 +123,7 @@ impl Look {
             Self::Reachability => "reach the pod on the node".to_owned(),
             Self::PodGateway => "reach the gateway of the node's pods".to_owned(),
             Self::Membership(_) => "list the etcd members".to_owned(),
+            Self::OwnMember => "list the etcd members through the member of this host".to_owned(),
             Self::Lease => "get the lease on etcd membership".to_owned(),
             Self::Api => "check the API server".to_owned(),
             Self::Proxy(node, _) => format!("plan the addresses of API servers and mirrors on {node}"),
@@ -155,7 +159,7 @@ impl Look {
             | Self::Container(_)
             | Self::HostDifferences(..)
             | Self::Proxy(..) => FailureClass::Ssh,
-            Self::Membership(_) => FailureClass::Etcd,
+            Self::Membership(_) | Self::OwnMember => FailureClass::Etcd,
             Self::Trust | Self::NewClusterMark => FailureClass::Configuration,
             Self::PackageService | Self::Registry | Self::Images => FailureClass::Host,
             _ => FailureClass::Api,

@@ -25,6 +25,7 @@ pub enum LookKey {
     Reachability,
     PodGateway,
     Membership,
+    OwnMember,
     Lease,
     Api,
     Proxy(String),

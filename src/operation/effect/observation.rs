@@ -40,6 +40,8 @@ pub enum Observation {
     /// Whether it answers, and no pod is left.
     PodGateway(bool),
     Membership(Membership),
+    /// `None`: it does not run, or has no quorum.
+    OwnMember(Option<Membership>),
     Lease(LeaseView),
     /// Why it is not ready.
     Api(Option<String>),

@@ -17,6 +17,8 @@ use crate::operation::observed::lease::LeaseView;
 pub struct EtcdPart {
     /// Its members.
     pub membership: Option<Membership>,
+    /// Its members through the node's own one; the inner `None` is "it does not answer".
+    pub own_member: Option<Option<Membership>>,
     /// The lease on changes of them.
     pub lease: Option<LeaseView>,
 }
@@ -50,6 +52,7 @@ impl EtcdPart {
                 begun.watch(membership, peer_url, now);
                 self.membership = Some(membership.clone());
             }
+            Observation::OwnMember(answer) => self.own_member = Some(answer.clone()),
             Observation::Container(name, container) if name == "etcd" => {
                 if let (Some(learner), Some(bytes)) = (&mut begun.learner, container.files) {
                     learner.has_files(bytes, now);
@@ -67,6 +70,7 @@ impl EtcdPart {
     pub fn forget(&mut self, key: &LookKey) {
         match key {
             LookKey::Membership => self.membership = None,
+            LookKey::OwnMember => self.own_member = None,
             LookKey::Lease => self.lease = None,
             _ => {}
         }

@@ -40,7 +40,7 @@ impl<O: NodeOperation> Phase<O> for ControlPlane {
 
 /// The static pods are on the host. An API server that serves is restarted under the lease on etcd membership, so that no
 /// other one restarts meanwhile, and while another one is ready, if there is one.
-fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+pub(super) fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let serves =
         |node: &Option<NodeView>| node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER));
     let action = match applied(scene, Layer::ControlPlane) {

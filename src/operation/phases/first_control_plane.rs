@@ -6,12 +6,22 @@
 //! there, the mark is removed. The static pod is written after that. As that of every other member it says `existing`:
 //! no file on any host could begin a second cluster. Each step is decided from what is observed: a run that is killed
 //! anywhere resumes.
+//!
+//! # In a cluster that exists
+//! What other nodes share with this one restarts as when a node is deployed: under the lease on etcd membership, while the
+//! other voters are healthy and another API server is ready. Where no API server answers there is no lease: what is wrong
+//! may be here, and is repaired at once, unless etcd would lose its quorum by that.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::control_plane::in_turn;
 use super::layer_applied::{address, applied};
-use super::membership::api_server_endpoints;
-use crate::etcd::membership::Obstacle;
+use super::member_wait::wait;
+use super::membership::{api_server_endpoints, member_goal, members, restarted, unhealthy_others};
+use super::pods_ready::these_ready;
+use crate::etcd::membership::{Move, Obstacle};
+use crate::kube_api::pods::ExpectedPod;
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
@@ -20,6 +30,7 @@ use crate::operation::contract::{Blocker, BootstrapNodeOperation, Phase, PhaseSt
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::goal::peer_url;
 use crate::operation::layer::Layer;
+use crate::operation::observed::node::Peer;
 use crate::operation::survey::Survey;
 
 /// The only place that ever starts a new etcd cluster.
@@ -89,22 +100,82 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
     };
     // Once there is a cluster, the proxy must not forget its other API servers. But the API may be away because of
     // what is wrong here: that comes first then.
-    let prerequisites = if survey.joined && scene.node().peers.is_some() {
-        Layer::First
-    } else {
-        if survey.joined && scene.cluster().api.as_ref().ok_or(PhaseStatus::Look(Look::Api))?.is_none() {
-            return Err(PhaseStatus::Look(Look::Peers));
-        }
-        Layer::Etcd
-    };
-    applied(scene, prerequisites)?;
+    let peers = known_peers(scene, survey)?;
+    let shared = peers.is_some_and(|peers| peers.values().any(takes_part));
+    if shared && scene.node().node.is_none() {
+        return Err(PhaseStatus::Look(Look::Node));
+    }
+    applied(scene, if peers.is_some() { Layer::First } else { Layer::Etcd })?;
     if etcd {
-        applied(scene, Layer::EtcdMember { initial_cluster, first_start: false })?;
+        let layer = Layer::EtcdMember { initial_cluster, first_start: false };
+        if shared {
+            let goal = member_goal(scene)?;
+            restarted(scene, layer, &goal, members(scene)?)?;
+        } else {
+            restarted_without_lease(scene, survey, layer)?;
+        }
     }
     if master {
         api_server_endpoints(scene)?;
         applied(scene, Layer::ControlPlaneFiles)?;
-        applied(scene, Layer::ControlPlane)?;
+        if shared { in_turn(scene)? } else { applied(scene, Layer::ControlPlane)? }
     }
-    Ok(())
+    if !scene.etcd_begun().lease {
+        return Ok(());
+    }
+    if master {
+        these_ready(scene, vec![ExpectedPod::Static("kube-apiserver".to_owned())])?;
+    }
+    Err(PhaseStatus::Act(Action::ReleaseLease))
+}
+
+/// The other nodes; `None` where no API server answers, or this node has yet to join. A run that holds the lease has known
+/// them.
+fn known_peers<'a, O: BootstrapNodeOperation>(
+    scene: &Scene<'a, O>,
+    survey: &Survey,
+) -> Result<Option<&'a BTreeMap<String, Peer>>, PhaseStatus> {
+    if !survey.joined {
+        return Ok(None);
+    }
+    let peers = scene.node().peers.as_ref();
+    if peers.is_some() {
+        return Ok(peers);
+    }
+    match scene.cluster().api.as_ref() {
+        _ if scene.etcd_begun().lease => Err(PhaseStatus::Look(Look::Peers)),
+        None => Err(PhaseStatus::Look(Look::Api)),
+        Some(None) => Err(PhaseStatus::Look(Look::Peers)),
+        Some(Some(_)) => Ok(None),
+    }
+}
+
+/// Whether a node has an etcd member or an API server, or is about to.
+fn takes_part(peer: &Peer) -> bool {
+    peer.etcd_address().or(peer.api_server_address()).is_some()
+}
+
+/// A member that answers has quorum: it stays where that needs it. One that does not answer is what may be repaired.
+fn restarted_without_lease<O: BootstrapNodeOperation>(
+    scene: &Scene<'_, O>,
+    survey: &Survey,
+    layer: Layer,
+) -> Result<(), PhaseStatus> {
+    let action = match applied(scene, layer) {
+        // Without its static pod it does not run.
+        Err(PhaseStatus::Act(action)) if survey.etcd_flags.is_some() => action,
+        other => return other,
+    };
+    let answer = scene.etcd().own_member.as_ref().ok_or(PhaseStatus::Look(Look::OwnMember))?;
+    let complaints = match answer {
+        Some(membership) => unhealthy_others(&member_goal(scene)?, membership),
+        None => Vec::new(),
+    };
+    if complaints.is_empty() {
+        return Err(PhaseStatus::Act(action));
+    }
+    Err(PhaseStatus::wait(Condition {
+        looks: vec![LookKey::OwnMember, LookKey::Api],
+        ..wait(scene, &Move::WaitForVoters { complaints })
+    }))
 }

@@ -185,7 +185,7 @@ fn act_on<O: NodeOperation>(
 
 /// A voter runs with what its host has. It is restarted under the lease, so that no other one restarts or joins
 /// meanwhile, and while all others are healthy.
-fn restarted<O: NodeOperation>(
+pub(super) fn restarted<O: NodeOperation>(
     scene: &Scene<'_, O>,
     layer: Layer,
     goal: &MemberGoal,
@@ -194,8 +194,8 @@ fn restarted<O: NodeOperation>(
     match applied(scene, layer) {
         Err(PhaseStatus::Act(_)) if !scene.etcd_begun().lease => Err(lease(scene)),
         Err(PhaseStatus::Act(action)) => {
-            let complaints = other_complaints(goal, membership);
-            if complaints.is_empty() || membership.voters().count() == 1 {
+            let complaints = unhealthy_others(goal, membership);
+            if complaints.is_empty() {
                 return Err(PhaseStatus::Act(action));
             }
             Err(PhaseStatus::wait(wait(scene, &Move::WaitForVoters { complaints })))
@@ -205,6 +205,11 @@ fn restarted<O: NodeOperation>(
         }
         other => other,
     }
+}
+
+/// One line for each voter that keeps this one from restarting; none where it is the only voter.
+pub(super) fn unhealthy_others(goal: &MemberGoal, membership: &Membership) -> Vec<String> {
+    if membership.voters().count() == 1 { Vec::new() } else { other_complaints(goal, membership) }
 }
 
 /// What brings the lease nearer.
