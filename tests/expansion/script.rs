@@ -366,6 +366,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             cluster.host(name).facts.addresses.insert("eth1".to_owned(), workload);
         }
         ["the", "configuration", "changes"] => cluster.configuration += 1,
+        ["the", "configuration", "changes", "so", "that", "no", "API", "server", "starts"] => {
+            cluster.configuration += 1;
+            cluster.broken = Some(cluster.configuration);
+        }
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),
         ["a", "budget", "keeps", pod] => cluster.pods.get_mut(*pod).unwrap().kept = true,

@@ -80,7 +80,11 @@ impl Play {
                 let workload = other.addresses["eth1"].clone();
                 self.host(name, |host| drop(host.facts.addresses.insert("eth1".to_owned(), workload)));
             }
-            ["the", "configuration", "changes"] => self.change_configuration()?,
+            ["the", "configuration", "changes"] => drop(self.change_configuration()?),
+            ["the", "configuration", "changes", "so", "that", "no", "API", "server", "starts"] => {
+                let flag = self.change_configuration()?;
+                self.stage.break_api_servers(flag);
+            }
             ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
             ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),
             ["a", "budget", "keeps", pod] => self.change("pods", "default", pod, |pod| {
@@ -146,18 +150,21 @@ impl Play {
         Ok(())
     }
 
-    /// The operator changes what etcd and the API servers run with, and nothing else: a flag of each.
-    fn change_configuration(&mut self) -> Result<(), String> {
+    /// The operator changes what etcd and the API servers run with, and nothing else: a flag of each. Returns that of the API
+    /// servers.
+    fn change_configuration(&mut self) -> Result<String, String> {
         self.configuration += 1;
-        let mut tree = Tree::embedded();
+        let (mut tree, mut last) = (Tree::embedded(), String::new());
         for (path, template, flag) in CONFIGURED {
             let (before, after) = template.split_once(flag).ok_or(format!("{path} has no {flag}"))?;
             let changed = format!("{before}{flag}{}{after}", self.configuration);
             tree.insert(path, changed.into_bytes());
+            let value = after.lines().next().unwrap_or_default();
+            last = format!("{flag}{}{value}", self.configuration);
         }
         let workspace = Arc::get_mut(&mut self.workspace).ok_or("a run still uses the workspace")?;
         workspace.library = Library::read(&tree).map_err(|errors| format!("{errors:?}"))?;
-        Ok(())
+        Ok(last)
     }
 
     fn change(&self, plural: &str, namespace: &str, name: &str, change: impl FnOnce(&mut Value)) {

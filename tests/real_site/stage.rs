@@ -50,6 +50,8 @@ struct Machines {
     since: BTreeMap<String, Instant>,
     /// `node/pod` → the manifest that its kubelet runs.
     manifests: BTreeMap<String, Option<String>>,
+    /// A flag with which no API server starts.
+    broken: Option<String>,
 }
 
 /// All of it.
@@ -83,6 +85,11 @@ impl Stage {
         if let Some(machine) = self.machines.lock().unwrap().all.get_mut(name) {
             change(machine);
         }
+    }
+
+    /// From now on no API server starts with this flag.
+    pub fn break_api_servers(&self, flag: String) {
+        self.machines.lock().unwrap().broken = Some(flag);
     }
 
     /// All hosts, by name.
@@ -163,7 +170,10 @@ impl Machines {
                 if self.manifests.insert(key.clone(), manifest.clone()).is_some_and(|ran| ran != manifest) {
                     self.since.remove(&key);
                 }
-                if !runs || (pod == "etcd" && !host.tree.is_directory(DIRECTORY)) {
+                let breaks = |flag: &String| host.tree.text(&path).is_some_and(|text| text.contains(flag));
+                if pod == "kube-apiserver" && self.broken.as_ref().is_some_and(breaks) {
+                    host.starting.insert(pod);
+                } else if !runs || (pod == "etcd" && !host.tree.is_directory(DIRECTORY)) {
                     self.since.remove(&key);
                     host.starting.insert(pod);
                 } else if now < *self.since.entry(key).or_insert(now) + START {

@@ -60,6 +60,8 @@ pub struct Cluster {
     pub bridges: BTreeSet<String>,
     /// How often the operator has changed what etcd and the API servers run with.
     pub configuration: u32,
+    /// The change with which no API server starts.
+    pub broken: Option<u32>,
     /// The API does not answer before.
     pub away_until: Option<Instant>,
     /// How long the API is away after each change of etcd's members.
@@ -219,7 +221,11 @@ impl Cluster {
             let found = self.etcd.members.iter().find(|member| member.peer_url == url);
             found.is_some_and(|member| leads(member) && (here || !host.cut && member.link.answers))
         };
-        host.runs(APISERVER) && settled && self.etcd.is_led() && endpoints.split(' ').any(lives)
+        let starts = self.broken.is_none_or(|change| {
+            let version = host.things.get(APISERVER_CONFIGURATION);
+            version.is_none_or(|version| !version.ends_with(&format!("-{change}")))
+        });
+        host.runs(APISERVER) && starts && settled && self.etcd.is_led() && endpoints.split(' ').any(lives)
     }
 
     fn allocate_networks(&mut self, now: Instant) {
@@ -287,6 +293,7 @@ impl Cluster {
                     workload_plane_ip: recorded(node, WORKLOAD_PLANE_IP),
                     control_plane_ip: recorded(node, CONTROL_PLANE_IP),
                     api_server: node.annotations.contains_key(API_SERVER),
+                    ready: node.ready,
                     ..Peer::default()
                 };
                 (name.clone(), peer)

@@ -293,8 +293,14 @@ impl Action {
             Self::CreateJoinToken | Self::DeleteJoinTokens => {
                 vec![LookKey::JoinTokens, LookKey::Plan(Layer::Base), LookKey::Plan(Layer::Joined)]
             }
-            // Until this run had it, another one may have changed the voters that an API server is given.
-            Self::TakeLease => vec![LookKey::Membership, LookKey::Lease, LookKey::Plan(Layer::ControlPlane)],
+            // Until this run had it, another one may have changed the voters that an API server is given, and restarted
+            // an API server.
+            Self::TakeLease => vec![
+                LookKey::Membership,
+                LookKey::Lease,
+                LookKey::Plan(Layer::ControlPlane),
+                LookKey::ApiServers,
+            ],
             Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
             Self::ChangeMembership(..) | Self::WithdrawLearner(_) | Self::MoveLeader(..) => {
                 vec![LookKey::Membership]

@@ -50,6 +50,8 @@ pub struct Peer {
     pub control_plane_ip: Option<IpAddr>,
     /// Whether its API server was ready once.
     pub api_server: bool,
+    /// Its Ready condition.
+    pub ready: bool,
 }
 
 /// Whether a pod on the node answers from this machine.

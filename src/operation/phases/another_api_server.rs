@@ -1,4 +1,4 @@
-//! Another API server is ready, before one stops or restarts.
+//! Another API server is ready, before one stops or restarts; before one restarts, those that should be are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,4 +36,25 @@ pub(super) fn another_ready<O: NodeOperation>(
         causes: Vec::new(),
         hopeless: None,
     }))
+}
+
+/// The API servers of these peers that are not ready although their nodes are, with what was seen; none before they were
+/// looked at. What broke them may break this one too. One whose host is away keeps no other from changing.
+pub(super) fn broken<O: NodeOperation>(scene: &Scene<'_, O>, peers: &BTreeMap<String, Peer>) -> Vec<String> {
+    let is_ready = |name: &str| peers.get(name).is_some_and(|peer| peer.ready);
+    let servers = scene.cluster().api_servers.iter().flatten().filter(|(name, _)| is_ready(name));
+    servers.filter_map(|(name, complaint)| Some(format!("{name}: {}", complaint.as_ref()?))).collect()
+}
+
+/// They are repaired by operations on their own nodes, which need the lease.
+pub(super) fn repaired(broken: &[String]) -> PhaseStatus {
+    PhaseStatus::wait(Condition {
+        sentence: "every other API server on a Ready node to be ready".to_owned(),
+        class: FailureClass::Api,
+        last_seen: broken.join("; "),
+        limit: Duration::from_secs(120),
+        looks: vec![LookKey::Lease, LookKey::ApiServers, LookKey::Peers, LookKey::Pods],
+        causes: Vec::new(),
+        hopeless: None,
+    })
 }

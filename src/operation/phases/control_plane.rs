@@ -1,6 +1,6 @@
 //! The node's API server, controller manager and scheduler are ready.
 
-use super::another_api_server::another_ready;
+use super::another_api_server::{another_ready, broken, repaired};
 use super::layer_applied::applied;
 use super::membership::{api_server_endpoints, lease};
 use super::pods_ready::{pods_ready, these_ready};
@@ -39,7 +39,8 @@ impl<O: NodeOperation> Phase<O> for ControlPlane {
 }
 
 /// The static pods are on the host. An API server that serves is restarted under the lease on etcd membership, so that no
-/// other one restarts meanwhile, and while another one is ready, if there is one.
+/// other one restarts meanwhile, and while another one is ready, if there is one. One that is ready stays while others are
+/// broken, without the lease: what another node has restarted with may be what breaks them.
 pub(super) fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let serves =
         |node: &Option<NodeView>| node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER));
@@ -47,12 +48,30 @@ pub(super) fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), Phas
         Err(PhaseStatus::Act(action)) if scene.node().node.as_ref().is_some_and(serves) => action,
         other => return other,
     };
-    if !scene.etcd_begun().lease {
-        return Err(lease(scene));
+    let (held, take) = (scene.etcd_begun().lease, lease(scene));
+    // While another run has the lease, its API server may restart.
+    if !held && !matches!(take, PhaseStatus::Act(_)) {
+        return Err(take);
     }
     let peers = scene.node().peers.as_ref().ok_or(PhaseStatus::Look(Look::Peers))?;
     another_ready(scene, peers)?;
-    Err(PhaseStatus::Act(action))
+    let broken = broken(scene, peers);
+    if !broken.is_empty() && serves_well(scene)? {
+        return Err(if held { PhaseStatus::Act(Action::ReleaseLease) } else { repaired(&broken) });
+    }
+    Err(if held { PhaseStatus::Act(action) } else { take })
+}
+
+/// Whether the node's own API server does not wait to be repaired. It is not ready for a moment after its member restarts.
+fn serves_well<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<bool, PhaseStatus> {
+    if scene.host_begun().restarted_member() {
+        return Ok(true);
+    }
+    match these_ready(scene, vec![ExpectedPod::Static("kube-apiserver".to_owned())]) {
+        Ok(()) => Ok(true),
+        Err(PhaseStatus::Wait(_)) => Ok(false),
+        Err(first) => Err(first),
+    }
 }
 
 /// The API server of a node that is to have no etcd member uses those of other nodes, and is ready; `Err` is what comes

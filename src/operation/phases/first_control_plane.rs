@@ -129,8 +129,8 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
     Err(PhaseStatus::Act(Action::ReleaseLease))
 }
 
-/// The other nodes; `None` where no API server answers, or this node has yet to join. A run that holds the lease has known
-/// them.
+/// The other nodes; `None` where no API server answers, or this node has yet to join. A run that has seen its Node has
+/// known them, and looks again.
 fn known_peers<'a, O: BootstrapNodeOperation>(
     scene: &Scene<'a, O>,
     survey: &Survey,
@@ -143,7 +143,7 @@ fn known_peers<'a, O: BootstrapNodeOperation>(
         return Ok(peers);
     }
     match scene.cluster().api.as_ref() {
-        _ if scene.etcd_begun().lease => Err(PhaseStatus::Look(Look::Peers)),
+        _ if scene.node().node.is_some() => Err(PhaseStatus::Look(Look::Peers)),
         None => Err(PhaseStatus::Look(Look::Api)),
         Some(None) => Err(PhaseStatus::Look(Look::Peers)),
         Some(Some(_)) => Ok(None),
