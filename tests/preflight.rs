@@ -183,6 +183,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
     assert_eq!(
         excluded,
         [
+            "/var has 100 MiB free",
             "the clock is 100 s behind that of this machine",
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
@@ -191,6 +192,6 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one clock, no or several addresses, data of no cluster or of another, and is one machine"
+        "a host has one disk and one clock, no or several addresses, data of no cluster or of another, and is one machine"
     );
 }

@@ -16,6 +16,8 @@ use crate::model::role::Role;
 
 /// Free space below /var that images, pods and logs need at least, bytes.
 const DISK: u64 = 4 << 30;
+/// The same of a host that is part of the cluster already: its images are there, and the kubelet collects the others.
+const DISK_TO_CHANGE: u64 = 256 << 20;
 /// Memory that a node needs at least, bytes. Kubernetes' own minimum is 2 GB; a little goes to the kernel.
 const MEMORY: u64 = 1_700 << 20;
 /// How far clocks may differ, seconds: certificates are backdated by minutes, etcd's leases are not.
@@ -173,16 +175,18 @@ fn system(goal: &NodeGoal, (facts, received): (&Facts, i64), survey: &Survey) ->
             "install the kernel that the distribution ships",
         ));
     }
-    if facts.memory < MEMORY {
+    let ours = is_ours(goal, survey);
+    if !ours && facts.memory < MEMORY {
         found.push(failure(
             format!("the host has {} MiB of memory", facts.memory >> 20),
             format!("a node needs {} MiB", MEMORY >> 20),
         ));
     }
-    if facts.disk_free < DISK {
+    let (disk, purpose) = if ours { (DISK_TO_CHANGE, " to be changed") } else { (DISK, "") };
+    if facts.disk_free < disk {
         found.push(failure(
             format!("/var has {} MiB free", facts.disk_free >> 20),
-            format!("a node needs {} MiB", DISK >> 20),
+            format!("a node needs {} MiB{purpose}", disk >> 20),
         ));
     }
     let skew = facts.clock - received;
@@ -242,18 +246,24 @@ fn networks(goal: &NodeGoal, facts: &Facts, recorded: Option<IpAddr>) -> Vec<Pre
     found
 }
 
+/// Whether the host is part of this cluster already.
+fn is_ours(goal: &NodeGoal, survey: &Survey) -> bool {
+    let both = survey.authority.as_ref().zip(goal.authority.as_ref());
+    both.is_some_and(|(theirs, ours)| theirs.trim() == ours.trim())
+}
+
 fn membership(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
-    match (&survey.authority, &goal.authority) {
-        (Some(theirs), Some(ours)) if theirs.trim() == ours.trim() => Vec::new(),
-        (Some(_), _) => vec![failure(
+    match &survey.authority {
+        Some(_) if is_ours(goal, survey) => Vec::new(),
+        Some(_) => vec![failure(
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "use another host; or reinstall this one, if that cluster no longer exists",
         )],
-        (None, _) if survey.etcd_data => vec![failure(
+        None if survey.etcd_data => vec![failure(
             "/var/lib/etcd/member has data of an etcd member, but the host has no cluster CA",
             "back up /var/lib/etcd/member and move it away",
         )],
-        (None, _) => Vec::new(),
+        None => Vec::new(),
     }
 }
 
