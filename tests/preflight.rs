@@ -14,11 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
 use metalform::operation::goal::NodeGoal;
 use metalform::operation::observed::node::{NodeView, Peer};
 use metalform::operation::preflight::failures;
+use metalform::operation::present_networks::PresentNetworks;
 use metalform::operation::survey::Survey;
 use serde::Deserialize;
 
@@ -35,6 +37,9 @@ struct Case {
     facts: BTreeMap<String, serde_json::Value>,
     #[serde(default)]
     survey: Found,
+    /// As the static pods of this machine have them.
+    #[serde(default)]
+    networks: Present,
     #[serde(default)]
     peers: BTreeMap<String, Other>,
     /// The address on the control plane that the Node records.
@@ -56,9 +61,25 @@ fn node() -> Vec<Role> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
+    #[serde(default)]
     machine_id: String,
     #[serde(default)]
     ready: bool,
+    #[serde(default)]
+    pod_cidr: Option<String>,
+}
+
+#[derive(Deserialize, Default, Clone)]
+#[serde(deny_unknown_fields, default)]
+struct Present {
+    pods: BTreeSet<IpNet>,
+    services: BTreeSet<IpNet>,
+}
+
+impl From<Present> for PresentNetworks {
+    fn from(Present { pods, services }: Present) -> Self {
+        Self { pods, services }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -71,6 +92,7 @@ struct Found {
     authority: Option<String>,
     etcd_data: bool,
     versions: BTreeMap<String, String>,
+    networks: Present,
     no_openssl: bool,
     missing_modules: BTreeSet<String>,
 }
@@ -104,6 +126,7 @@ impl Case {
             }),
             etcd_data: found.etcd_data,
             versions: found.versions.clone(),
+            networks: found.networks.clone().into(),
             openssl: !found.no_openssl,
             missing_modules: found.missing_modules.clone(),
             ..Survey::default()
@@ -113,11 +136,13 @@ impl Case {
     fn said(&self) -> Vec<(String, String)> {
         let goal = NodeGoal {
             replace_machine: self.replace,
+            present_networks: self.networks.clone().into(),
             ..given::goal("node", &self.roles.iter().copied().collect())
         };
         let node = self.node.as_ref().map(|node| NodeView {
             machine_id: node.machine_id.clone(),
             ready: node.ready,
+            pod_cidr: node.pod_cidr.clone(),
             ..NodeView::default()
         });
         let peers: BTreeMap<String, Peer> = self
@@ -184,6 +209,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
         excluded,
         [
             "/var has 100 MiB free",
+            "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
             "the clock is 100 s behind that of this machine",
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
@@ -192,6 +218,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one disk and one clock, no or several addresses, data of no cluster or of another, and is one machine"
+        "a host has one disk and one clock, no or several addresses, data of no cluster or of another, and is one machine; a Node counts \
+         where no static pod shows the networks"
     );
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use super::foreseen_changes::ForeseenChanges;
+use super::present_networks::PresentNetworks;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
@@ -26,6 +27,8 @@ pub struct NodeGoal {
     pub first: bool,
     /// The cluster's networks.
     pub networks: Networks,
+    /// Those that the cluster has, by the static pods of this machine.
+    pub present_networks: PresentNetworks,
     /// Platforms that the bundle has packages for.
     pub platforms: BTreeSet<Platform>,
     /// What the bundle of the control plane has: component to version.
@@ -152,6 +155,7 @@ mod tests {
                 control_plane: vec!["192.0.2.0/24".parse().unwrap()],
                 ..crate::operation::tests::networks()
             },
+            present_networks: PresentNetworks::default(),
             platforms: BTreeSet::new(),
             versions: BTreeMap::new(),
             authority: None,

@@ -35,6 +35,7 @@ pub mod observed;
 pub mod parts;
 pub mod phases;
 pub mod preflight;
+pub mod present_networks;
 pub mod removal_goal;
 pub mod removal_refusal;
 pub mod remove;
@@ -43,6 +44,7 @@ pub mod resource_change;
 pub mod run;
 mod script_turn;
 pub mod site;
+mod static_pod;
 pub mod survey;
 pub mod values;
 

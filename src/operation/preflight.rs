@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::goal::{AddressError, NodeGoal, address_in};
 use super::observed::node::{NodeView, Peer};
+use super::present_networks::ChangedNetwork;
 use super::survey::Survey;
 use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
 use crate::model::cluster::{MACHINE_METRICS_PORT, PUSH_PORT, SERVE_PORT};
@@ -50,6 +51,7 @@ pub fn failures<'a>(
     found.extend(identity(goal, facts, node, peers));
     found.extend(system(goal, (facts, received), survey));
     found.extend(networks(goal, facts, recorded));
+    found.extend(changed_networks(goal, survey, node));
     found.extend(occupants(goal, facts, survey));
     found.extend(downgrades(goal, survey));
     found
@@ -244,6 +246,19 @@ fn networks(goal: &NodeGoal, facts: &Facts, recorded: Option<IpAddr>) -> Vec<Pre
         }
     }
     found
+}
+
+/// By the static pods of this machine and of the host; a worker has none, and the pod network of its Node.
+fn changed_networks(goal: &NodeGoal, survey: &Survey, node: Option<&NodeView>) -> Vec<PreflightFailure> {
+    let mut changed = goal.present_networks.changes(&goal.networks);
+    if changed.is_empty() && is_ours(goal, survey) {
+        changed = survey.networks.changes(&goal.networks);
+    }
+    if changed.is_empty() {
+        let pod_cidr = node.and_then(|node| node.pod_cidr.as_deref());
+        changed.extend(pod_cidr.and_then(|pod_cidr| ChangedNetwork::of_node(&goal.networks, pod_cidr)));
+    }
+    changed.iter().map(|change| failure(change.to_string(), change.hint())).collect()
 }
 
 /// Whether the host is part of this cluster already.

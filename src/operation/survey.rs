@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::image_reference;
+use super::present_networks::PresentNetworks;
+use super::static_pod::{flags, image_version};
 use crate::resource::contract::probe::{Answer, Observed, PathState, Probe};
 
 /// Packages of another container runtime or another distribution of Kubernetes.
@@ -15,11 +16,8 @@ const CONFLICTING_SERVICES: &[&str] =
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const APISERVER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
-/// Manifests of the control plane besides the API server's.
-const CONTROL_PLANE: [&str; 2] = [
-    "/etc/kubernetes/manifests/kube-controller-manager.yaml",
-    "/etc/kubernetes/manifests/kube-scheduler.yaml",
-];
+const CONTROLLER_MANAGER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-controller-manager.yaml";
+const SCHEDULER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-scheduler.yaml";
 const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";
 const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
 const MIRROR_UNIT: &str = "/etc/systemd/system/metalform-mirror.service";
@@ -49,6 +47,8 @@ pub struct Survey {
     pub etcd_flags: Option<BTreeMap<String, String>>,
     /// The version of etcd and of Kubernetes in the static pods of the member and of the API server that are on the host.
     pub versions: BTreeMap<String, String>,
+    /// The networks of the cluster, by the static pods that are on the host.
+    pub networks: PresentNetworks,
     /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
     /// Whether the static pod of an API server, a controller manager or a scheduler is on the host.
@@ -84,12 +84,12 @@ pub fn probes() -> BTreeSet<Probe> {
         Probe::Content { path: AUTHORITY.to_owned() },
         Probe::Content { path: ETCD_MANIFEST.to_owned() },
         Probe::Content { path: APISERVER_MANIFEST.to_owned() },
+        Probe::Content { path: CONTROLLER_MANAGER_MANIFEST.to_owned() },
         guard_joined(),
         guard_etcd_data(),
         guard_openssl(),
     ]);
-    probes.extend(CONTROL_PLANE.map(path));
-    probes.extend([MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
+    probes.extend([SCHEDULER_MANIFEST, MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
     probes.extend(MARKS.map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
@@ -145,6 +145,7 @@ pub fn read(observed: &Observed) -> Survey {
         _ => None,
     };
     let (etcd, apiserver) = (content(ETCD_MANIFEST), content(APISERVER_MANIFEST));
+    let controller_manager = content(CONTROLLER_MANAGER_MANIFEST);
     let versions = [("etcd", &etcd), ("kubernetes", &apiserver)];
     let versions = versions
         .into_iter()
@@ -162,8 +163,9 @@ pub fn read(observed: &Observed) -> Survey {
         joined: held(guard_joined()),
         etcd_flags: etcd.as_deref().map(flags),
         versions: versions.collect(),
+        networks: PresentNetworks::of(apiserver.as_deref(), controller_manager.as_deref()),
         etcd_data: held(guard_etcd_data()),
-        control_plane: apiserver.is_some() || CONTROL_PLANE.into_iter().any(exists),
+        control_plane: apiserver.is_some() || controller_manager.is_some() || exists(SCHEDULER_MANIFEST),
         master_files: exists(MASTER_KEY),
         member_files: exists(MEMBER_KEY),
         mirror_files: exists(MIRROR_UNIT),
@@ -177,42 +179,23 @@ fn named(names: &[&str], is: impl Fn(&str) -> bool) -> BTreeSet<String> {
     names.iter().filter(|name| is(name)).map(|&name| name.to_owned()).collect()
 }
 
-/// `- --name=value` lines of a static pod.
-fn flags(manifest: &str) -> BTreeMap<String, String> {
-    manifest
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- --")?.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
-}
-
-/// The tag of the first image of a static pod, without a leading `v`.
-fn image_version(manifest: &str) -> Option<String> {
-    let reference = manifest.lines().find_map(|line| line.trim().strip_prefix("image: "))?;
-    Some(image_reference::tag(reference)?.trim_start_matches('v').to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_the_tag_of_the_image() {
-        for (manifest, expected) in [
-            ("      image: registry.k8s.io/kube-apiserver:v1.35.4@sha256:ab\n", Some("1.35.4")),
-            ("image: registry.k8s.io/etcd:3.6.16-0\nimage: b:2", Some("3.6.16-0")),
-            ("image: localhost:5000/etcd@sha256:ab", None),
-            ("command: etcd", None),
-        ] {
-            assert_eq!(image_version(manifest).as_deref(), expected, "{manifest}");
-        }
-    }
-
-    #[test]
-    fn flags_are_read_from_a_static_pod() {
-        let manifest = "command:\n  - etcd\n  - --name=a\n  - --initial-cluster=a=https://192.0.2.1:2380\n";
-        assert_eq!(flags(manifest)["initial-cluster"], "a=https://192.0.2.1:2380");
-        assert_eq!(flags(manifest).len(), 2);
+    fn the_networks_are_those_of_the_static_pods() {
+        let content = |path: &str, text: &str| {
+            (Probe::Content { path: path.to_owned() }, Answer::Content(Some(text.as_bytes().to_vec())))
+        };
+        let survey = read(&Observed(BTreeMap::from([
+            content(APISERVER_MANIFEST, "- --service-cluster-ip-range=10.96.0.0/12\n"),
+            content(CONTROLLER_MANAGER_MANIFEST, "- --cluster-cidr=10.233.0.0/16\n"),
+        ])));
+        let network = |text: &str| -> BTreeSet<ipnet::IpNet> { BTreeSet::from([text.parse().unwrap()]) };
+        assert_eq!(survey.networks.pods, network("10.233.0.0/16"));
+        assert_eq!(survey.networks.services, network("10.96.0.0/12"));
+        assert!(survey.control_plane);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::contract::{Operation, PhaseEntry};
 use super::deploy::DeployOperation;
 use super::effect::KeepData;
 use super::goal::NodeGoal;
+use super::present_networks::PresentNetworks;
 use super::removal_goal::RemoveGoal;
 use super::remove::RemoveOperation;
 use crate::model::cluster_networks::{Networks, WorkloadPlane};
@@ -32,6 +33,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         roles: roles.into_iter().collect(),
         first: false,
         networks: networks(),
+        present_networks: PresentNetworks::default(),
         platforms: ["debian-13-amd64".parse().unwrap()].into(),
         versions: BTreeMap::new(),
         authority: None,

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Node;
 
+use super::cluster_mismatch::ClusterMismatch;
 use super::command_error::{CommandError, ErrorClass};
 use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
@@ -25,6 +26,13 @@ pub enum ClusterNodesError {
         /// What is wrong, one line each.
         wrong: Vec<String>,
     },
+    /// The configuration does not fit the cluster. Nothing was done.
+    #[error("{}", lines(.0).join("; "))]
+    Mismatch(Vec<ClusterMismatch>),
+}
+
+fn lines(mismatches: &[ClusterMismatch]) -> Vec<String> {
+    mismatches.iter().map(ToString::to_string).collect()
 }
 
 fn unusable(missing: &[HostName], wrong: &[String]) -> Vec<String> {
@@ -36,6 +44,7 @@ impl CommandError for ClusterNodesError {
         match self {
             Self::Api(_) => ErrorClass::Api,
             Self::Unusable { .. } => ErrorClass::Configuration,
+            Self::Mismatch(_) => ErrorClass::Refused,
         }
     }
 
@@ -43,6 +52,7 @@ impl CommandError for ClusterNodesError {
         match self {
             Self::Api(_) => vec![self.to_string()],
             Self::Unusable { missing, wrong } => unusable(missing, wrong),
+            Self::Mismatch(mismatches) => lines(mismatches),
         }
     }
 
@@ -61,6 +71,7 @@ impl CommandError for ClusterNodesError {
                 let hints = [(!missing.is_empty(), list), (!wrong.is_empty(), fix)];
                 hints.into_iter().filter_map(|(applies, hint)| applies.then_some(hint)).collect()
             }
+            Self::Mismatch(mismatches) => return mismatches.iter().map(ClusterMismatch::hint).collect(),
         };
         hints.into_iter().map(str::to_owned).collect()
     }

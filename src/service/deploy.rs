@@ -13,6 +13,7 @@ use super::new_host_key::new_host_keys;
 use super::node_selection::{NodeSelection, SelectedNodes};
 use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
+use super::running_cluster;
 use super::voter_lists;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
@@ -59,13 +60,14 @@ pub struct DeployReport {
 /// what is slow and harmless is done on all hosts meanwhile.
 ///
 /// # Errors
-/// When the API cannot be used, and when a Node that is named is missing or wrong; nothing was done then. Failures of nodes
-/// are in the report.
+/// When the API cannot be used, when the configuration does not fit the cluster, and when a Node that is named is missing or
+/// wrong; nothing was done then. Failures of nodes are in the report.
 pub async fn deploy(
     request: &DeployRequest,
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
+    running_cluster::check(&workspace).await?;
     let selected = request.nodes.read(&workspace.layout).await?;
     Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)
 }

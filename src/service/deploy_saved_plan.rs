@@ -11,6 +11,7 @@ use super::deployment_file::DeploymentFile;
 use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_failure::{self, OperationFailure};
 use super::operation_report::{NodeReport, NodeWork, RunOptions};
+use super::running_cluster;
 use super::saved_file::{SavedFile, SavedFileError};
 use crate::engine::cancel::Cancel;
 use crate::operation::cluster_site::Workspace;
@@ -80,6 +81,7 @@ pub async fn deploy_saved_plan(
     cancel: &Cancel,
 ) -> Result<DeployReport, DeploySavedPlanError> {
     let key = file.key()?;
+    running_cluster::check(&workspace).await?;
     let request = file.request(RunOptions { dry_run: false, ..run }, limit);
     let mut selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
     let mut now = ForeseenDeployment { selected: selected.names(), ..ForeseenDeployment::default() };

@@ -25,6 +25,7 @@ use crate::model::name::{HostName, NameError};
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::Workspace;
 use crate::operation::goal::{NodeGoal, address_in};
+use crate::operation::present_networks::PresentNetworks;
 use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
@@ -252,6 +253,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         roles: spec.roles.clone(),
         first: spec.name == workspace.subject.name,
         networks: workspace.configuration.networks.clone(),
+        present_networks: present_networks(&workspace.layout),
         platforms: workspace.bundle_of(spec).manifest.platforms.clone(),
         versions: workspace.bundles.first().manifest.versions.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
@@ -262,4 +264,11 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         foreseen: None,
         leaves: false,
     }
+}
+
+/// The networks of the cluster, where this machine has its API server and its controller manager.
+pub(super) fn present_networks(layout: &Layout) -> PresentNetworks {
+    let manifest = |pod: &str| std::fs::read_to_string(layout.static_pod(pod)).ok();
+    let (api_server, controller_manager) = (manifest("kube-apiserver"), manifest("kube-controller-manager"));
+    PresentNetworks::of(api_server.as_deref(), controller_manager.as_deref())
 }

@@ -101,6 +101,11 @@ impl Layout {
         self.path("etc/metalform/power.d")
     }
 
+    /// The manifest of a static pod.
+    pub fn static_pod(&self, name: &str) -> PathBuf {
+        self.path(&format!("etc/kubernetes/manifests/{name}.yaml"))
+    }
+
     /// Kubeconfig of the administrator.
     pub fn admin_conf(&self) -> PathBuf {
         self.path("etc/kubernetes/admin.conf")

@@ -22,6 +22,7 @@ use metalform::operation::goal::NodeGoal;
 use metalform::operation::host_access::{EngineHost, HostAccess};
 use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
+use metalform::operation::present_networks::PresentNetworks;
 use metalform::operation::site::Site;
 use metalform::state::{Library, Tree};
 use metalform::transport::error::TransportError;
@@ -91,6 +92,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         roles: spec.roles.clone(),
         first: true,
         networks: workspace.configuration.networks.clone(),
+        present_networks: PresentNetworks::default(),
         platforms: BTreeSet::new(),
         versions: BTreeMap::new(),
         authority: None,

@@ -298,6 +298,22 @@ async fn a_host_is_deployed_reset_and_deployed_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_host_gets_networks_that_the_cluster_does_not_have() {
+    let rack = Rack::new().await;
+    let manifest = rack.play.workspace.layout.static_pod("kube-apiserver");
+    std::fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+    std::fs::write(&manifest, "- --service-cluster-ip-range=10.112.0.0/12\n").unwrap();
+    let expected =
+        "networks.services is 10.96.0.0/12, but this cluster has 10.112.0.0/12, which cannot be changed";
+    for job in [HostJob::Check, HostJob::Deploy] {
+        let error = rack.perform(job, 1, Some(order("uid-1"))).await.unwrap_err();
+        assert!(error.message.contains(expected), "{job}: {error}");
+        assert_eq!(error.presence, HostPresence::Answers);
+    }
+    rack.host(|host| assert!(!host.runs("kubelet.service")));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_worker_of_an_earlier_claim_is_refused() {
     let rack = Rack::new().await;
     rack.perform(HostJob::StopKubelet, 2, None).await.unwrap();

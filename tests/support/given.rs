@@ -8,6 +8,7 @@ use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
 use metalform::operation::goal::NodeGoal;
+use metalform::operation::present_networks::PresentNetworks;
 
 /// What the simulated bootstrap node signs with.
 pub const AUTHORITY: &str = "AUTHORITY";
@@ -36,6 +37,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         roles: roles.clone(),
         first: roles.contains(&Role::Bootstrap),
         networks: networks(),
+        present_networks: PresentNetworks::default(),
         platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
         versions: [("kubernetes", "1.35.4"), ("etcd", "3.6.16")]
             .map(|(component, version)| (component.to_owned(), version.to_owned()))
