@@ -209,6 +209,8 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
         excluded,
         [
             "/var has 100 MiB free",
+            "etcd 3.4.9-0 is on the host, and the bundle has 3.6.16, more than one minor version later",
+            "kubernetes 1.9.4 is on the host, and the bundle has 1.35.4, a later minor version",
             "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
             "the clock is 100 s behind that of this machine",
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
@@ -218,7 +220,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one disk and one clock, no or several addresses, data of no cluster or of another, and is one machine; a Node counts \
+        "a host has one disk, one clock and one version of each component, no or several addresses, data of no cluster or of another, and is one machine; a Node counts \
          where no static pod shows the networks"
     );
 }

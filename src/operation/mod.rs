@@ -31,6 +31,7 @@ pub mod host_reset;
 pub mod inputs;
 pub mod layer;
 pub mod member_host;
+pub mod minor_change;
 pub mod observed;
 pub mod parts;
 pub mod phases;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::goal::{AddressError, NodeGoal, address_in};
+use super::minor_change::MinorChange;
 use super::observed::node::{NodeView, Peer};
 use super::present_networks::ChangedNetwork;
 use super::survey::Survey;
@@ -53,33 +54,17 @@ pub fn failures<'a>(
     found.extend(networks(goal, facts, recorded));
     found.extend(changed_networks(goal, survey, node));
     found.extend(occupants(goal, facts, survey));
-    found.extend(downgrades(goal, survey));
+    found.extend(other_minors(goal, survey));
     found
 }
 
-/// Neither the API server nor etcd is known to read what a later minor version of it has stored
-/// (<https://kubernetes.io/releases/version-skew-policy/>, <https://etcd.io/docs/v3.6/downgrades/>).
-fn downgrades(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
-    let minor = |version: &str| {
-        let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
-        Some((numbers.next()?, numbers.next()?))
+/// Of what the static pods of the host run.
+fn other_minors(goal: &NodeGoal, survey: &Survey) -> Vec<PreflightFailure> {
+    let change = |(component, present): (&String, &String)| {
+        let change = MinorChange::of(component, present, goal.versions.get(component)?)?;
+        Some(failure(change.to_string(), change.hint()))
     };
-    let is_older = |offered: &str, present: &str| {
-        minor(offered).zip(minor(present)).is_some_and(|(offered, present)| offered < present)
-    };
-    let offered = |component: &String| goal.versions.get(component);
-    let pairs = survey.versions.iter().filter_map(|(name, present)| Some((name, present, offered(name)?)));
-    pairs
-        .filter(|(_, present, offered)| is_older(offered, present))
-        .map(|(component, present, offered)| {
-            failure(
-                format!("{component} {present} is on the host, and the bundle has {offered}, an earlier minor version"),
-                format!(
-                    "put the bundle with {component} {present} first in bundles in /etc/metalform/bootstrap.yaml"
-                ),
-            )
-        })
-        .collect()
+    survey.versions.iter().filter_map(change).collect()
 }
 
 /// What is on a host that belongs to another cluster or conflicts with a node. Pure.

@@ -17,9 +17,11 @@ use crate::operation::present_networks::{ChangedNetwork, PresentNetworks};
 struct RunningCluster {
     /// The address of the Service `kubernetes`: workers have no static pod that has the network.
     api_service: Option<String>,
+    /// The version of the API server that answered: `v1.35.4`.
+    version: String,
 }
 
-/// Compares the cluster with the configuration.
+/// Compares the cluster with the configuration and the first bundle.
 ///
 /// # Errors
 /// Everything that differs; when the API cannot be used.
@@ -27,19 +29,23 @@ pub(super) async fn check(workspace: &Workspace) -> Result<(), ClusterNodesError
     let client = client::connect(&workspace.layout.admin_conf()).await.map_err(ClusterNodesError::Api)?;
     let running = read(&client).await.map_err(ClusterNodesError::Api)?;
     let present = present_networks(&workspace.layout);
-    let found = mismatches(&workspace.configuration.networks, &present, &running);
+    let mut found = changed_networks(&workspace.configuration.networks, &present, &running);
+    let bundle = &workspace.bundles.first().kubernetes;
+    found.extend(ClusterMismatch::of_versions(bundle, &running.version));
     if found.is_empty() { Ok(()) } else { Err(ClusterNodesError::Mismatch(found)) }
 }
 
 async fn read(client: &Client) -> Result<RunningCluster, ApiError> {
     let services: Api<Service> = Api::namespaced(client.clone(), "default");
-    let service = services.get_opt("kubernetes").await;
+    let (service, version) = tokio::join!(services.get_opt("kubernetes"), client.apiserver_version());
     let service = service.map_err(|error| ApiError::new("get", "service/default/kubernetes", error))?;
+    let version = version.map_err(|error| ApiError::new("get", "version", error))?.git_version;
     let api_service = service.and_then(|service| service.spec?.cluster_ip);
-    Ok(RunningCluster { api_service })
+    Ok(RunningCluster { api_service, version })
 }
 
-fn mismatches(
+/// Of the networks.
+fn changed_networks(
     networks: &Networks,
     present: &PresentNetworks,
     running: &RunningCluster,
@@ -85,7 +91,8 @@ mod tests {
         write(root.path(), "kube-controller-manager", "--cluster-cidr=10.233.0.0/16");
         let present = present_networks(&Layout::below(root.path()));
         let (pods, services) = ("  pods: 10.240.0.0/16\n", "  services: 10.112.0.0/12\n");
-        let running = RunningCluster { api_service: Some("10.96.0.1".to_owned()) };
+        let running =
+            RunningCluster { api_service: Some("10.96.0.1".to_owned()), ..RunningCluster::default() };
         for (more, present, expected) in [
             ("", &present, vec![]),
             ("", &none, vec![]),
@@ -113,7 +120,7 @@ mod tests {
                 ],
             ),
         ] {
-            let found = mismatches(&networks(more), present, &running);
+            let found = changed_networks(&networks(more), present, &running);
             assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{more}");
         }
     }
@@ -121,9 +128,10 @@ mod tests {
     #[test]
     fn a_mismatch_is_refused_with_its_hint() {
         let configured = networks("  services: 10.112.0.0/12\n");
-        let running = RunningCluster { api_service: Some("10.96.0.1".to_owned()) };
+        let running =
+            RunningCluster { api_service: Some("10.96.0.1".to_owned()), ..RunningCluster::default() };
         let error =
-            ClusterNodesError::Mismatch(mismatches(&configured, &PresentNetworks::default(), &running));
+            ClusterNodesError::Mismatch(changed_networks(&configured, &PresentNetworks::default(), &running));
         assert_eq!(error.class(), ErrorClass::Refused);
         assert_eq!(error.errors().len(), 1);
         assert_eq!(error.hints(), ["restore networks.services in /etc/metalform/bootstrap.yaml"]);
