@@ -15,6 +15,8 @@ mod api;
 mod autoscaler;
 #[path = "real_site/bootstrap_roles.rs"]
 mod bootstrap_roles;
+#[path = "real_site/bootstrap_version.rs"]
+mod bootstrap_version;
 #[expect(dead_code, reason = "tests/kinds.rs decides the cases, here they are performed")]
 #[path = "kinds/case.rs"]
 mod case;

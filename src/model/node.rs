@@ -26,7 +26,8 @@ pub struct NodeSpec {
     pub name: HostName,
     /// Never empty.
     pub roles: BTreeSet<Role>,
-    /// Label `metalform.dev/version`: the Kubernetes version to deploy, without a leading `v`.
+    /// Label `metalform.dev/version`: the Kubernetes version to deploy, without a leading `v`. `None` for the bootstrap node,
+    /// which has the version of the first bundle: earlier builds of metalform gave it a label that names the one of that time.
     pub version: Option<String>,
     /// SSH settings. The host key is pinned by the manifest, or must be known.
     pub ssh: SshTarget,
@@ -218,12 +219,13 @@ impl NodeSpec {
         let roles = roles(labels, &mut problems);
         let ssh = settings::ssh_target(annotations, &mut problems);
         let taints = taints(&manifest.spec.taints, &mut problems);
+        let version = labels.get(VERSION).filter(|_| !roles.contains(&Role::Bootstrap)).cloned();
         let address = |key: &str| annotations.get(key).and_then(|text| text.parse().ok());
         match (host_name, ssh) {
             (Some(name), Some(ssh)) if problems.is_empty() => Ok(Self {
                 name,
                 roles,
-                version: labels.get(VERSION).cloned(),
+                version,
                 ssh,
                 taints,
                 labels: labels.clone(),
@@ -248,8 +250,7 @@ impl NodeSpec {
         let Some(wanted) = self.version.clone() else { return Ok(()) };
         let version = wanted.trim_start_matches('v');
         let first = available.first().copied().unwrap_or_default();
-        let of_first =
-            [Role::Bootstrap, Role::Master, Role::Etcd].into_iter().find(|role| self.roles.contains(role));
+        let of_first = [Role::Master, Role::Etcd].into_iter().find(|role| self.roles.contains(role));
         let problem = match of_first {
             _ if version == first => return Ok(()),
             _ if !available.contains(&version) => {

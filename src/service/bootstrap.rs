@@ -15,7 +15,6 @@ use crate::bundle::problem::BundleProblem;
 use crate::bundle::verify;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
-use crate::model::api_contract::VERSION;
 use crate::model::error_chain::error_chain;
 use crate::model::node::{NodeSpec, Taint};
 use crate::model::role::Role;
@@ -152,9 +151,7 @@ fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
 pub fn spec(workspace: &Workspace, known: Option<&NodeSpec>) -> NodeSpec {
     let mut roles = known.map_or_else(|| BTreeSet::from(ROLES), |known| known.roles.clone());
     roles.insert(Role::Bootstrap);
-    let mut labels: BTreeMap<String, String> =
-        roles.iter().map(|role| (role.label(), String::new())).collect();
-    labels.insert(VERSION.to_owned(), workspace.bundles.first().kubernetes.clone());
+    let labels: BTreeMap<String, String> = roles.iter().map(|role| (role.label(), String::new())).collect();
     let tainting = TAINTS.iter().map(|role| Taint {
         key: role.label(),
         value: String::new(),

@@ -168,6 +168,8 @@ fn a_requested_version_is_one_of_the_bundles_or_refused() {
     let both: &[&str] = &["1.35.4", "1.34.4"];
     let newer: &[&str] = &["1.35.4", "1.36.0"];
     let master = "node-role.kubernetes.io/master: '', metalform.dev/version: '1.34.4'";
+    let patched = "node-role.kubernetes.io/bootstrap: '', metalform.dev/version: '1.35.3'";
+    let upgraded = "node-role.kubernetes.io/bootstrap: '', node-role.kubernetes.io/etcd: '', metalform.dev/version: '1.34.4'";
     for (labels, available, expected) in [
         ("", both, None),
         ("metalform.dev/version: '1.35.4'", &both[..1], None),
@@ -199,6 +201,9 @@ fn a_requested_version_is_one_of_the_bundles_or_refused() {
                 "label metalform.dev/version is \"1.34.4\", but nodes with the role master have the version of the first bundle, 1.35.4",
             ),
         ),
+        // As metalform wrote it while the first bundle was one with an earlier version.
+        (patched, both, None),
+        (upgraded, both, None),
     ] {
         let found = with(labels, "").unwrap().check_version(available);
         let expected = expected.map(|problem| format!("node node-1: {problem}"));
