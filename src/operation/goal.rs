@@ -29,6 +29,9 @@ pub struct NodeGoal {
     pub networks: Networks,
     /// Those that the cluster has, by the static pods of this machine.
     pub present_networks: PresentNetworks,
+    /// The address on the control plane that its Node recorded before the operation began. It counts until the Node is
+    /// observed: on the first node that is when its API server is ready.
+    pub recorded_address: Option<IpAddr>,
     /// Platforms that the bundle has packages for.
     pub platforms: BTreeSet<Platform>,
     /// What the bundle of the control plane has: component to version.
@@ -91,7 +94,7 @@ impl NodeGoal {
     }
 
     /// The host's address on the control plane: the one that is recorded on its Node if the host has it, else its
-    /// only one.
+    /// only one. `recorded` is what was observed of the Node.
     ///
     /// # Errors
     /// When it has none, or several and none of them is recorded.
@@ -102,6 +105,7 @@ impl NodeGoal {
             [] => Err(AddressError::Missing),
             [only] => Ok(only),
             _ => recorded
+                .or(self.recorded_address)
                 .filter(|recorded| addresses.contains(recorded))
                 .ok_or(AddressError::Several { addresses }),
         }
@@ -124,7 +128,8 @@ impl NodeGoal {
     }
 }
 
-fn addresses_in(facts: &Facts, networks: &[IpNet]) -> Vec<IpAddr> {
+/// The host's addresses in these networks, in the order of the interfaces' names.
+pub fn addresses_in(facts: &Facts, networks: &[IpNet]) -> Vec<IpAddr> {
     let all = facts.addresses.values().flatten().map(|cidr| cidr.address);
     all.filter(|address| networks.iter().any(|network| network.contains(address))).collect()
 }
@@ -156,6 +161,7 @@ mod tests {
                 ..crate::operation::tests::networks()
             },
             present_networks: PresentNetworks::default(),
+            recorded_address: None,
             platforms: BTreeSet::new(),
             versions: BTreeMap::new(),
             authority: None,
@@ -182,6 +188,10 @@ mod tests {
             let several = AddressError::Several { addresses: vec![ip(1), ip(2)] };
             assert_eq!(goal.address(&facts, recorded), Err(several));
         }
+        // Before the Node was observed, and after.
+        let goal = NodeGoal { recorded_address: Some(ip(2)), ..goal };
+        assert_eq!(goal.address(&facts, None), Ok(ip(2)));
+        assert_eq!(goal.address(&facts, Some(ip(1))), Ok(ip(1)));
         assert_eq!(peer_url("2001:db8::1".parse().unwrap()), "https://[2001:db8::1]:2380");
     }
 }

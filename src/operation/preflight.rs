@@ -24,6 +24,9 @@ const DISK_TO_CHANGE: u64 = 256 << 20;
 const MEMORY: u64 = 1_700 << 20;
 /// How far clocks may differ, seconds: certificates are backdated by minutes, etcd's leases are not.
 const SKEW: i64 = 30;
+/// How one of several addresses on the control plane is chosen for the first node.
+const FIRST_ADDRESS: &str = "remove the others (ip address del) until this node is deployed, which records the one that is left; \
+    or leave them out of networks.controlPlane in /etc/metalform/bootstrap.yaml";
 
 /// One reason against a host, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,7 +199,12 @@ pub fn address_failure(goal: &NodeGoal, error: &AddressError) -> PreflightFailur
         AddressError::Missing => no_address("control", &goal.networks.control_plane),
         AddressError::Several { addresses } => failure(
             format!("the host has several addresses on the control plane: {}", join(addresses)),
-            format!("kubectl annotate node {} {CONTROL_PLANE_IP}=ADDRESS chooses one", goal.name),
+            if goal.first && goal.recorded_address.is_none() {
+                // There may be no Node to annotate yet, and no API.
+                FIRST_ADDRESS.to_owned()
+            } else {
+                format!("kubectl annotate node {} {CONTROL_PLANE_IP}=ADDRESS chooses one", goal.name)
+            },
         ),
     }
 }

@@ -57,6 +57,7 @@ pub mod node_selection;
 pub mod operation_failure;
 pub mod operation_report;
 pub mod operations;
+mod own_address;
 pub mod plan;
 pub mod plan_deployment;
 pub mod plan_file;

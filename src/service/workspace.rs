@@ -8,6 +8,8 @@ use jiff::Timestamp;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
+use super::own_address::own_address;
+use super::recorded_nodes::RecordedNodesError;
 use super::ssh_options::{SshEnvironment, SshOptionsError};
 use super::states::{self, StatesError};
 use super::workspace_origin::WorkspaceOrigin;
@@ -24,8 +26,8 @@ use crate::model::facts::Facts;
 use crate::model::name::{HostName, NameError};
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::Workspace;
-use crate::operation::goal::{NodeGoal, address_in};
 use crate::operation::present_networks::PresentNetworks;
+use crate::operation::goal::{NodeGoal, addresses_in};
 use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
@@ -72,6 +74,9 @@ pub enum WorkspaceError {
     /// No address of this machine is on the control plane.
     #[error("this machine has no address on the control plane ({})", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     NoAddress(Vec<IpNet>),
+    /// This machine has several addresses on the control plane, and it is not known which of them its Node records.
+    #[error(transparent)]
+    Nodes(#[from] RecordedNodesError),
     /// The hostname is no valid name of a Node.
     #[error("{}", error_chain(.0))]
     Hostname(NameError),
@@ -142,6 +147,10 @@ impl CommandError for WorkspaceError {
             Self::NoAddress(_) => {
                 "fix networks.controlPlane.cidr in /etc/metalform/bootstrap.yaml".to_owned()
             }
+            Self::Nodes(_) => {
+                "this machine has several addresses on the control plane, and its Node records which one hosts use: run it again once the API answers"
+                    .to_owned()
+            }
             Self::Hostname(_) => "set a valid hostname: hostnamectl set-hostname NAME".to_owned(),
             Self::OtherMachine { .. } => {
                 "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
@@ -202,12 +211,14 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
     let layout = request.layout;
     let configuration = configuration(&layout)?;
     let facts = own_facts().await?;
-    let (_, address) = address_in(&facts, &configuration.networks.control_plane)
-        .ok_or_else(|| WorkspaceError::NoAddress(configuration.networks.control_plane.clone()))?;
     let name: HostName = facts.hostname.parse().map_err(WorkspaceError::Hostname)?;
     if let Some(expected) = configuration.ca_node.as_ref().filter(|expected| **expected != name) {
         return Err(WorkspaceError::OtherMachine { found: name, expected: expected.clone() });
     }
+    let networks = &configuration.networks.control_plane;
+    let address = own_address(&layout, &name, &addresses_in(&facts, networks))
+        .await?
+        .ok_or_else(|| WorkspaceError::NoAddress(networks.clone()))?;
     let bundles = ClusterBundles::read(&configuration.bundles, configuration.bundle_key.as_ref())?;
     let subject = Subject { name: name.clone(), address, indexes: indexes(&bundles)? };
     // Without its keys a cluster looks like something else: that comes before anything is decided.
@@ -254,6 +265,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         first: spec.name == workspace.subject.name,
         networks: workspace.configuration.networks.clone(),
         present_networks: present_networks(&workspace.layout),
+        recorded_address: spec.control_plane_ip,
         platforms: workspace.bundle_of(spec).manifest.platforms.clone(),
         versions: workspace.bundles.first().manifest.versions.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use metalform::model::facts::Cidr;
 use metalform::model::role::Role;
 use metalform::operation::effect::Action;
 use metalform::operation::foreseen_changes::ForeseenChanges;
@@ -316,6 +317,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["power-on", name] => cluster.host(name).on = true,
         ["cut", name] => cluster.host(name).reached = false,
         ["heal", name] => cluster.host(name).reached = true,
+        [name, "also", "has", "the", "address", address, "on", interface] => {
+            let cidr = Cidr { address: address.parse().unwrap(), prefix: 32 };
+            cluster.host(name).facts.addresses.insert((*interface).to_owned(), vec![cidr]);
+        }
         ["the", "disk", "of", name, "is", "slow"] => cluster.host(name).slowness = 20,
         ["the", "disk", "of", name, "is", "full"] => cluster.host(name).full = true,
         ["the", "disk", "of", name, "is", "not", "full"] => cluster.host(name).full = false,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metalform::model::facts::Cidr;
 use metalform::resource::contract::probe::InstalledPackage;
 use metalform::state::{Library, Tree};
 use serde_json::{Value, json};
@@ -53,6 +54,10 @@ impl Play {
             ["the", "disk", "of", "etcd", "on", name, "is", "mounted"] => {
                 self.host(name, |host| host.tree.rename("/unmounted", DATA));
             }
+            [name, "also", "has", "the", "address", address, "on", interface] => self.host(name, |host| {
+                let cidr = Cidr { address: address.parse().unwrap(), prefix: 32 };
+                host.facts.addresses.insert((*interface).to_owned(), vec![cidr]);
+            }),
             ["the", "disk", "of", name, "is", "slow"] => {
                 self.stage.machine(name, |machine| machine.slowness = 20);
             }

@@ -93,6 +93,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         first: true,
         networks: workspace.configuration.networks.clone(),
         present_networks: PresentNetworks::default(),
+        recorded_address: None,
         platforms: BTreeSet::new(),
         versions: BTreeMap::new(),
         authority: None,

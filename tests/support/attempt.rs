@@ -16,6 +16,7 @@ use metalform::operation::driver::RunFault;
 use metalform::operation::dry_run::{Preview, dry_run};
 use metalform::operation::effect::KeepData;
 use metalform::operation::goal::NodeGoal;
+use metalform::operation::observed::node::NodeView;
 use metalform::operation::removal_goal::RemoveGoal;
 use metalform::operation::remove::RemoveOperation;
 use metalform::operation::reset::ResetOperation;
@@ -90,6 +91,7 @@ impl Attempt<'_> {
         goal.replace_member = host.replace_member;
         goal.replace_machine = host.replace_machine;
         goal.foreseen = host.foreseen.clone();
+        goal.recorded_address = cluster.nodes.get(self.name).and_then(NodeView::recorded_address);
         goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
         goal.beside = Arc::new(
             self.beside.iter().filter(|name| **name != self.name).map(|name| name.parse().unwrap()).collect(),
