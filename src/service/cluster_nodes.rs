@@ -61,6 +61,10 @@ impl CommandError for ClusterNodesError {
             Self::Api(ApiError::Kubeconfig { .. } | ApiError::Unusable { .. }) => {
                 vec!["run this command as root on the bootstrap node"]
             }
+            // The administrator may do everything, while the certificate is valid.
+            Self::Api(ApiError::Forbidden { .. }) => {
+                vec!["run `metalform bootstrap`, which renews the administrator's certificate"]
+            }
             Self::Api(_) => {
                 vec!["check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes"]
             }
@@ -125,5 +129,26 @@ pub async fn named(layout: &Layout, names: &[HostName]) -> Result<Vec<NodeSpec>,
         Ok(_) => Err(ClusterNodesError::Unusable { missing, wrong: Vec::new() }),
         Err(ClusterNodesError::Unusable { wrong, .. }) => Err(ClusterNodesError::Unusable { missing, wrong }),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kube_api::client::ApiCall;
+
+    #[test]
+    fn an_expired_certificate_is_renewed_and_an_api_server_that_is_away_is_checked() {
+        let call = || ApiCall { verb: "list", object: "nodes".to_owned() };
+        let renew = "run `metalform bootstrap`, which renews the administrator's certificate";
+        let check = "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes";
+        for (error, hint) in [
+            (ApiError::Forbidden { call: call(), message: "Unauthorized".to_owned() }, renew),
+            (ApiError::Unreachable { call: call(), reason: "connection refused".to_owned() }, check),
+            (ApiError::NotReady { call: call(), message: "starting".to_owned() }, check),
+        ] {
+            let error = ClusterNodesError::Api(error);
+            assert_eq!(error.hints(), [hint], "{error}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use futures::StreamExt;
 
 use super::cluster_changes::ClusterChanges;
 use super::cluster_nodes::ClusterNodesError;
+use super::expiry_warning::warn_of_expiry;
 use super::membership_steps::membership_steps;
 use super::new_host_key::new_host_keys;
 use super::node_selection::{NodeSelection, SelectedNodes};
@@ -67,6 +68,7 @@ pub async fn deploy(
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
+    warn_of_expiry(&workspace);
     running_cluster::check(&workspace).await?;
     let selected = request.nodes.read(&workspace.layout).await?;
     Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)

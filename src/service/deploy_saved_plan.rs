@@ -8,6 +8,7 @@ use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::deployment_drift::{DeploymentDrift, drift};
 use super::deployment_file::DeploymentFile;
+use super::expiry_warning::warn_of_expiry;
 use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_failure::{self, OperationFailure};
 use super::operation_report::{NodeReport, NodeWork, RunOptions};
@@ -83,6 +84,7 @@ pub async fn deploy_saved_plan(
     let key = file.key()?;
     running_cluster::check(&workspace).await?;
     let request = file.request(RunOptions { dry_run: false, ..run }, limit);
+    warn_of_expiry(&workspace);
     let mut selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
     let mut now = ForeseenDeployment { selected: selected.names(), ..ForeseenDeployment::default() };
     // Before any host is connected to.

@@ -26,6 +26,7 @@ pub mod etcd_remove_learner;
 pub mod etcd_save_snapshots;
 pub mod etcd_snapshot;
 pub mod etcd_snapshots;
+mod expiry_warning;
 pub mod facts;
 pub mod file_text;
 pub mod fleet_options;

@@ -6,6 +6,7 @@ use super::cluster_nodes::ClusterNodesError;
 use super::command_error::{CommandError, ErrorClass};
 use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::deployment_file::DeploymentFile;
+use super::expiry_warning::warn_of_expiry;
 use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_report::RunOptions;
 use super::running_cluster;
@@ -61,6 +62,7 @@ pub async fn plan_deployment(
     cancel: &Cancel,
 ) -> Result<(DeployReport, Option<DeploymentFile>), PlanDeploymentError> {
     let request = DeployRequest { run: RunOptions { dry_run: true, ..request.run }, ..request.clone() };
+    warn_of_expiry(&workspace);
     running_cluster::check(&workspace).await?;
     let selected = request.nodes.read(&workspace.layout).await?;
     let (names, specs, made) = (selected.names(), selected.specs.clone(), (workspace.now)());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
+use super::expiry_warning::warn_of_expiry;
 use super::operation_report::{NodeReport, RunOptions, operate};
 use super::recorded_nodes;
 use super::voter_lists;
@@ -50,6 +51,7 @@ pub async fn remove(
     cancel: &Cancel,
 ) -> Result<Vec<NodeReport>, ClusterNodesError> {
     let names: Vec<HostName> = request.names.iter().cloned().collect();
+    warn_of_expiry(&workspace);
     let mut specs = cluster_nodes::named(&workspace.layout, &names).await?;
     if specs.len() > 1 {
         // Without etcd's answer, the run says why.

@@ -20,7 +20,7 @@ pub const API: &str = "https://127.0.0.1:7443";
 /// Days of validity of a certificate.
 const DAYS: u32 = 365;
 /// A certificate that ends sooner than this is issued again.
-const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(24 * 90);
+pub(super) const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(24 * 90);
 /// Cluster of the kubeconfigs.
 const CLUSTER: &str = "metalform";
 /// User of the administrator's kubeconfig.

@@ -14,5 +14,6 @@ pub mod node_records;
 pub mod operation_log;
 pub mod snapshot_directory;
 pub mod trust;
+pub mod trust_expiry;
 pub mod trust_file;
 mod trust_lock;
