@@ -19,6 +19,7 @@ use std::path::Path;
 use std::process::Command;
 
 use k8s_openapi::api::core::v1::Pod;
+use metalform::model::cluster::Cluster;
 use metalform::model::role::Role;
 use metalform::operation::cluster_site::OBJECTS;
 use metalform::operation::layer::Layer;
@@ -231,6 +232,37 @@ fn the_services_of_metalform_are_sandboxed() {
             let verdict = table.lines().find(|line| line.contains("Overall exposure level"));
             assert!(verdict.is_some_and(|line| line.contains(unit)), "{table}");
         }
+    }
+}
+
+/// What a service reads only when it starts restarts it as a part of its unit.
+#[test]
+fn a_service_of_the_bootstrap_node_restarts_with_what_it_reads_only_when_it_starts() {
+    let library = library();
+    let of = |title: &str| Node::all().into_iter().find(|node| node.title == title).unwrap();
+    let (bootstrap, master) = (of("bootstrap"), of("master-alone"));
+    let program: fn(&mut Cluster) = |cluster| cluster.mirrors.metalform_sha256 = "1".repeat(64);
+    let mtu: fn(&mut Cluster) = |cluster| cluster.networks.workload_plane.mtu = 1400;
+    let directory: fn(&mut Cluster) = |cluster| cluster.bundles[0].directory = "/srv/bundle".to_owned();
+    let controller = "serve/metalform-machine-controller.service.j2";
+    for (template, change) in [
+        ("serve/metalform.service.j2", program),
+        ("serve/metalform-signer.service.j2", program),
+        ("serve/metalform-signer.service.j2", mtu),
+        ("registry/metalform-push.service.j2", program),
+        (controller, program),
+        (controller, mtu),
+        (controller, directory),
+    ] {
+        let restarts = |node: &Node| {
+            let text = |change: fn(&mut Cluster)| {
+                library.template(template, &node.values_after(change, &Layer::Base, true)).unwrap()
+            };
+            text(|_| {}) != text(change)
+        };
+        assert!(restarts(&bootstrap), "{template}");
+        // There its program and its record are resources, which restart it.
+        assert!(template != controller || !restarts(&master), "{template}");
     }
 }
 

@@ -97,7 +97,7 @@ pub struct Mirrors {
     pub address: IpAddr,
     /// URI of the bootstrap node, which the mirrors copy: `https://10.0.0.1:8443`.
     pub origin: String,
-    /// Digest of the metalform binary on the bootstrap node, which mirrors and masters run; zeros for a node that is neither.
+    /// Digest of the metalform binary on the bootstrap node, which mirrors and masters run too; zeros for any other node.
     pub metalform_sha256: String,
 }
 

@@ -13,6 +13,7 @@ mod membership;
 mod network;
 mod peers;
 mod ports;
+mod program_digest;
 mod reachability;
 mod removal;
 mod rendering;
@@ -31,7 +32,6 @@ use super::effect::{Action, Look, Observation, Returned};
 use super::goal::NodeGoal;
 use super::site::{EffectError, Site};
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles};
-use crate::bundle::digest::Sha256;
 use crate::kube_api::client;
 use crate::kube_api::lease::HeldLease;
 use crate::kube_api::tokens::BootstrapToken;
@@ -46,6 +46,7 @@ use crate::workspace::trust::Subject;
 pub use bootstrap::{OBJECTS, REGISTRY, REGISTRY_WRITER};
 pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};
+pub use program_digest::ProgramDigest;
 use trust_source::TrustSource;
 
 /// What all sites of one run share.
@@ -64,6 +65,8 @@ pub struct Workspace {
     pub record: Option<ClusterRecord>,
     /// Path of this binary.
     pub metalform: PathBuf,
+    /// Its digest, once it was computed.
+    pub metalform_digest: ProgramDigest,
     /// Every connection of the run.
     pub pool: Arc<ConnectionPool>,
     /// The clock.
@@ -93,8 +96,6 @@ pub struct ClusterSite {
     trust: TrustSource,
     client: Mutex<Option<Client>>,
     lease: Mutex<Option<HeldLease>>,
-    /// Of the binary, once it was computed.
-    metalform_digest: OnceLock<Sha256>,
     /// For a master that stands by, once it was written.
     record: OnceLock<String>,
     /// Whether actions are refused, and what they would create is generated in memory.
@@ -109,7 +110,6 @@ impl ClusterSite {
             trust: TrustSource::new(),
             client: Mutex::new(None),
             lease: Mutex::new(None),
-            metalform_digest: OnceLock::new(),
             record: OnceLock::new(),
             dry: false,
             bundle: workspace.bundle_of(&spec).clone(),

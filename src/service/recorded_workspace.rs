@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::command_error::{CommandError, ErrorClass};
 use super::states;
 use super::workspace::{WorkspaceError, WorkspaceRequest};
-use crate::operation::cluster_site::Workspace;
+use crate::operation::cluster_site::{ProgramDigest, Workspace};
 use crate::workspace::cluster_record::{ClusterRecord, ClusterRecordError};
 use crate::workspace::trust::Subject;
 
@@ -71,6 +71,7 @@ pub async fn open(
         },
         record: Some(record),
         metalform: std::env::current_exe().map_err(WorkspaceError::Executable)?,
+        metalform_digest: ProgramDigest::default(),
         pool: Arc::new(pool.map_err(WorkspaceError::from)?),
         now: request.clock,
         report: request.events,

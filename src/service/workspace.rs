@@ -25,9 +25,9 @@ use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::{HostName, NameError};
 use crate::model::node::NodeSpec;
-use crate::operation::cluster_site::Workspace;
-use crate::operation::present_networks::PresentNetworks;
+use crate::operation::cluster_site::{ProgramDigest, Workspace};
 use crate::operation::goal::{NodeGoal, addresses_in};
+use crate::operation::present_networks::PresentNetworks;
 use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
@@ -233,6 +233,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
         subject,
         record: None,
         metalform,
+        metalform_digest: ProgramDigest::default(),
         pool: Arc::new(pool),
         now: request.clock,
         report: request.events,

@@ -15,7 +15,7 @@ use metalform::model::document::Document;
 use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
 use metalform::operation::cluster_site::{
-    ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, TcpNetwork, Workspace,
+    ApiPort, ClusterSite, EtcdPort, LocalRegistry, PeerHosts, Ports, ProgramDigest, TcpNetwork, Workspace,
 };
 use metalform::operation::effect::{KeepData, Look};
 use metalform::operation::goal::NodeGoal;
@@ -69,7 +69,9 @@ fn workspace(root: &Path) -> Arc<Workspace> {
         library: Library::read(&Tree::embedded()).unwrap(),
         subject: subject(),
         record: None,
-        metalform: "/usr/local/bin/metalform".into(),
+        // Any file: its content is part of units.
+        metalform: concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into(),
+        metalform_digest: ProgramDigest::default(),
         pool: Arc::new(ConnectionPool::new(SshClient::new(root.join("known_hosts")), None)),
         now,
         report: Arc::new(|_| {}),

@@ -20,7 +20,9 @@ use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
 use metalform::model::role::Role;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
-use metalform::operation::cluster_site::{ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, Workspace};
+use metalform::operation::cluster_site::{
+    ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, ProgramDigest, Workspace,
+};
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::dry_run::dry_run;
 use metalform::operation::foreseen_changes::ForeseenChanges;
@@ -144,6 +146,7 @@ impl Play {
             subject,
             record: None,
             metalform,
+            metalform_digest: ProgramDigest::default(),
             pool: Arc::new(ConnectionPool::new(ssh, None)),
             now,
             report: Arc::new(|_| {}),

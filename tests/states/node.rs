@@ -7,7 +7,7 @@ use metalform::engine::Desired;
 use metalform::engine::states::HostStates;
 use metalform::etcd::member::{Health, Member, Membership};
 use metalform::model::api_contract::{API_SERVER, SSH_HOST};
-use metalform::model::cluster::Repository;
+use metalform::model::cluster::{Cluster, Repository};
 use metalform::model::facts::Facts;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec, NodeTaints, Taint};
 use metalform::model::platform::PackageFormat;
@@ -120,8 +120,14 @@ impl Node {
     }
 
     pub fn values(&self, layer: &Layer, joined: bool) -> Value {
+        self.values_after(|_| {}, layer, joined)
+    }
+
+    /// In a cluster of which something has changed.
+    pub fn values_after(&self, change: fn(&mut Cluster), layer: &Layer, joined: bool) -> Value {
         let goal = crate::given::goal("node", &self.roles);
         let (facts, mut cluster) = (crate::given::facts(self.flavour), crate::cluster_values::cluster());
+        change(&mut cluster);
         if facts.os.family == "redhat" {
             cluster.repository = rpm_repository(&cluster.repository);
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::ClusterSite;
 use crate::bundle::cluster_bundles::BundleDirectory;
-use crate::bundle::digest::Sha256;
 use crate::bundle::format::{self, RepositoryLocation};
 use crate::engine::states::{HostStates, own_boot_id};
 use crate::model::cluster::{Cluster, ClusterBundle, MIRROR_NAME, Mirrors, Repository, SERVE_PORT, Secrets};
@@ -22,7 +21,6 @@ use crate::operation::values::{ClusterInputs, values};
 use crate::render::values_of;
 use crate::resource;
 use crate::state::{Compiled, StateName, compile};
-use crate::workspace::atomic_file::FileError;
 use crate::workspace::trust::Trust;
 
 impl ClusterSite {
@@ -75,18 +73,14 @@ impl ClusterSite {
         Ok(compiled)
     }
 
-    /// Digest of the metalform binary for a host that runs a copy of it.
+    /// Digest of the metalform binary for a host that runs it, or a copy of it.
     fn metalform_digest(&self) -> Result<String, EffectError> {
-        if !self.goal.has(Role::Mirror) && !self.goal.stands_by() {
+        let runs_it = [Role::Bootstrap, Role::Mirror].into_iter().any(|role| self.goal.has(role));
+        if !runs_it && !self.goal.stands_by() {
             // A reset compiles the states of all roles.
             return Ok("0".repeat(64));
         }
-        if let Some(known) = self.metalform_digest.get() {
-            return Ok(known.to_string());
-        }
-        let path = &self.workspace.metalform;
-        let (digest, _) = Sha256::of_file(path).map_err(|reason| FileError { path: path.clone(), reason })?;
-        Ok(self.metalform_digest.get_or_init(|| digest).to_string())
+        Ok(self.workspace.metalform_digest.of(&self.workspace.metalform)?)
     }
 
     /// The cluster as templates see it on a host with these facts.
