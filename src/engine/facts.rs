@@ -2,6 +2,7 @@
 
 mod addresses;
 mod os_release;
+mod resolver;
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,12 @@ use crate::model::facts::Facts;
 use crate::transport::{Output, Program};
 
 /// Files that are read. `/proc/self` is that of the program, which has the capabilities of its user.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "/etc/os-release",
     "/usr/lib/os-release",
     "/etc/machine-id",
-    "/etc/resolv.conf",
+    resolver::HOST,
+    resolver::RESOLVED,
     "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/random/boot_id",
     "/proc/meminfo",
@@ -92,6 +94,7 @@ pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
         .iter()
         .find_map(|path| os_release::parse(files.get(path)?))
         .ok_or(FactsError::Unknown("operating system"))?;
+    let resolver = resolver::Resolver::of(&files);
     Ok(Facts {
         hostname: line("/proc/sys/kernel/hostname", "host name")?,
         machine_id: line("/etc/machine-id", "machine id")?,
@@ -106,11 +109,11 @@ pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
         may_lower_oom_score: capable(&files).ok_or(FactsError::Unknown("capabilities"))?,
         addresses: addresses::parse(&addresses),
         default_route: lines("/proc/net/route").any(is_default_route),
-        nameservers: lines("/etc/resolv.conf").filter_map(nameserver).collect(),
+        nameservers: resolver.nameservers,
         swap: lines("/proc/swaps").filter(|line| !line.is_empty()).count() > 1,
         clock: clock.parse().map_err(|_| FactsError::Unknown("clock"))?,
         disk_free: disk_free(&file_systems).ok_or(FactsError::Unknown("free space below /var"))?,
-        resolv_conf: files.contains_key("/etc/resolv.conf"),
+        resolv_conf: resolver.file.to_owned(),
     })
 }
 
@@ -141,13 +144,6 @@ fn is_default_route(line: &str) -> bool {
     columns.get(1) == Some(&"00000000") && columns.get(7) == Some(&"00000000")
 }
 
-/// An address may carry a zone (`fe80::1%eth0`), which is left out.
-fn nameserver(line: &str) -> Option<std::net::IpAddr> {
-    let mut words = line.split_whitespace();
-    (words.next()? == "nameserver").then_some(())?;
-    words.next()?.split('%').next()?.parse().ok()
-}
-
 /// Line of /var: file system, free blocks, bytes a block.
 fn disk_free(file_systems: &str) -> Option<u64> {
     let mut words = file_systems.lines().last()?.split_whitespace().skip(1);
@@ -175,8 +171,6 @@ mod tests {
     fn lines_of_the_kernel_are_understood() {
         assert!(is_default_route("eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0"));
         assert!(!is_default_route("eth0\t00000000\t0100000A\t0003\t0\t0\t0\t000000FF\t0\t0\t0"));
-        assert_eq!(nameserver("nameserver fe80::1%eth0"), Some("fe80::1".parse().unwrap()));
-        assert_eq!(nameserver("# nameserver 10.0.0.1"), None);
         assert_eq!(disk_free("cgroup2fs 0 4096\next2/ext3 10 4096\n"), Some(40960));
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn facts() -> Facts {
         swap: false,
         clock: 0,
         disk_free: 1,
-        resolv_conf: true,
+        resolv_conf: "/etc/resolv.conf".into(),
     }
 }
 

@@ -37,7 +37,8 @@ pub struct Facts {
     pub addresses: BTreeMap<String, Vec<Cidr>>,
     /// Whether a default route exists (IPv4).
     pub default_route: bool,
-    /// Nameservers in `/etc/resolv.conf`; empty without the file.
+    /// Nameservers in `resolv_conf`; empty without the file, and when one of them is a loopback address, which in a
+    /// pod is the pod itself.
     pub nameservers: Vec<IpAddr>,
     /// Whether any swap is in use.
     pub swap: bool,
@@ -45,8 +46,9 @@ pub struct Facts {
     pub clock: i64,
     /// Free space below `/var`, in bytes.
     pub disk_free: u64,
-    /// Whether `/etc/resolv.conf` exists.
-    pub resolv_conf: bool,
+    /// The file of nameservers for pods that use the host's: `/etc/resolv.conf`, or, where that has the local one of
+    /// systemd-resolved, `/run/systemd/resolve/resolv.conf`; empty without the file.
+    pub resolv_conf: String,
 }
 
 impl Facts {
@@ -88,7 +90,7 @@ impl Facts {
             swap: false,
             clock: 0,
             disk_free: 64 << 30,
-            resolv_conf: true,
+            resolv_conf: "/etc/resolv.conf".to_owned(),
         })
     }
 
