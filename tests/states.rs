@@ -414,6 +414,33 @@ fn routes_are_authenticated_and_taken_as_whole_networks_of_other_nodes() {
     }
 }
 
+/// A service that has run once does not notice that its rules and routes are lost: each has a guard of its own.
+#[test]
+fn what_the_pod_network_adds_to_the_kernel_is_looked_for_there() {
+    let library = library();
+    for node in Node::all() {
+        let compiled = node.compiled(&library);
+        let all = || compiled.iter().flat_map(|(_, resources)| resources);
+        let unit = all().find(|one| one.id.to_string() == "unit:metalform-pod-network.service").unwrap();
+        let unit = rendered(unit).unwrap();
+        let guards: Vec<&str> = all()
+            .filter(|one| one.fields.get("run").is_some_and(|run| run.to_string().contains("pod-network")))
+            .map(|one| one.fields["unless"].as_str().unwrap())
+            .collect();
+        let looked_for = |what: &str| guards.iter().any(|guard| guard.contains(what));
+        assert!(looked_for("nft list table ip metalform"), "{}: {guards:#?}", node.title);
+        for route in
+            unit.lines().filter_map(|line| line.strip_prefix("ExecStart=/usr/sbin/ip route replace "))
+        {
+            let network = route.trim_start_matches("unreachable ").split(' ').next().unwrap();
+            assert!(looked_for(&format!("exact {network} ")), "{}: {route}: {guards:#?}", node.title);
+        }
+        // Flushed tables are added again by a reload.
+        let of = |verb: &str| unit.lines().filter_map(|line| line.strip_prefix(verb)).collect::<Vec<_>>();
+        assert_eq!(of("ExecStart="), of("ExecReload="), "{}", node.title);
+    }
+}
+
 /// What a kubelet with 110 pods needs of the kernel, and what it reserves, on hosts of every flavour.
 #[test]
 fn limits_of_the_kernel_and_reservations_are_those_of_a_node() {

@@ -23,6 +23,8 @@ pub enum KnownGuard {
     OtherSources { patterns: Vec<String>, own: String },
     /// Whether there are disabled package sources.
     DisabledSources { patterns: Vec<String> },
+    /// Whether what metalform-pod-network.service has added is in the kernel, where it runs.
+    PodNetwork,
 }
 
 impl KnownGuard {
@@ -40,6 +42,9 @@ impl KnownGuard {
         }
         if script.starts_with("openssl verify -CAfile ") {
             return Some(Self::Verified { ca: word(3)?, certificate: word(4)? });
+        }
+        if script.starts_with("nft list table ip metalform ") || script.starts_with("ip route show exact ") {
+            return Some(Self::PodNetwork);
         }
         let patterns = |rest: &str| rest.split(' ').map(str::to_owned).collect();
         let (rest, action) = script.strip_prefix("for f in ")?.split_once("; do ")?;
@@ -74,6 +79,7 @@ impl ScriptedHost {
             }
             Some(KnownGuard::OtherSources { patterns, own }) => !self.others(&patterns, &own).is_empty(),
             Some(KnownGuard::DisabledSources { patterns }) => !self.matching(&patterns).is_empty(),
+            Some(KnownGuard::PodNetwork) => true,
         };
         Some(i32::from(!holds))
     }
