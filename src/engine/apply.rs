@@ -50,6 +50,7 @@ use flate2::write::GzEncoder;
 pub use self::packages::PackageManager;
 pub use self::reactions::Reactions;
 use self::runs::Batching;
+use super::frame::DIRECT;
 use super::nonce::Nonce;
 use crate::model::shell_word::quote;
 use crate::resource::contract::step::{CertificateRequest, Step};
@@ -147,7 +148,7 @@ pub fn segments(works: &[Work]) -> Vec<Segment> {
 /// tasks from 0, then the requests, then the reboot.
 pub fn program(segment: &Segment, packages: PackageManager, afterwards: &str, nonce: &Nonce) -> Program {
     let mut payload = Vec::new();
-    let mut script = format!("nonce={}\n{}", nonce.as_str(), include_str!("apply/prelude.sh"));
+    let mut script = format!("nonce={}\n{}{DIRECT}", nonce.as_str(), include_str!("apply/prelude.sh"));
     let steps = || segment.tasks.iter().flat_map(|task| &task.steps);
     script.push_str(&functions::of_files(steps));
     for functions in functions::needed(steps, packages) {

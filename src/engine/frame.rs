@@ -62,6 +62,9 @@ pub enum FrameError {
 /// A section's name and the shell text that prints it.
 pub(super) type Section = (&'static str, String);
 
+/// The environment of programs that download: the mirrors are reached without a proxy.
+pub(super) const DIRECT: &str = include_str!("direct.sh");
+
 /// A program that prints sections.
 pub(super) fn script(nonce: &Nonce, sections: &[Section]) -> String {
     let nonce = nonce.as_str();
@@ -71,7 +74,7 @@ pub(super) fn script(nonce: &Nonce, sections: &[Section]) -> String {
     }
     format!(
         "(\nexport LC_ALL=C PATH=\"$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin\"\n\
-         unset POSIXLY_CORRECT QUOTING_STYLE\nexec </dev/null\n\
+         unset POSIXLY_CORRECT QUOTING_STYLE\n{DIRECT}exec </dev/null\n\
          echo {nonce} begin\n(\n{inner}printf '\\n%s %s\\n' {nonce} last\n) | base64\necho {nonce} end\n)\n"
     )
 }
@@ -157,9 +160,29 @@ pub(super) fn pieces<'a>(bytes: &'a [u8], mark: &[u8]) -> Vec<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::shells::{run, shells};
+    use crate::model::cluster::MIRROR_NAME;
+    use crate::transport::Program;
 
     fn nonce() -> Nonce {
         Nonce::new(7)
+    }
+
+    #[test]
+    fn mirrors_are_reached_without_a_proxy() {
+        for shell in shells() {
+            for (before, others) in [
+                ("unset no_proxy NO_PROXY", ""),
+                ("unset no_proxy; NO_PROXY=.a.example", ",.a.example"),
+                ("no_proxy=.a.example NO_PROXY=.b.example", ",.a.example"),
+            ] {
+                let script = format!("{before}\nset -u\n{DIRECT}echo \"$no_proxy $NO_PROXY\"\n");
+                let output = run(shell, &Program { script, payload: Vec::new() });
+                let expected = format!("localhost,127.0.0.1,{MIRROR_NAME}{others}");
+                let printed = String::from_utf8(output.stdout).unwrap();
+                assert_eq!(printed, format!("{expected} {expected}\n"), "{shell}: {before}");
+            }
+        }
     }
 
     fn answer(inner: &str) -> String {

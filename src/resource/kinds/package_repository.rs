@@ -43,7 +43,7 @@ pub const FIELDS: &[FieldSpec] = &[
     FieldSpec::optional(
         "ca",
         FieldType::String,
-        "Path on the host of the CA certificate that verifies https; the system's store by default.",
+        "Path on the host of the CA certificate that verifies https, without a proxy; the system's store by default.",
     ),
     FieldSpec::optional(
         "exclusive",

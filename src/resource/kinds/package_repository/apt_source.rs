@@ -43,7 +43,8 @@ pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, Field
     Ok(Texts { source, ca: ca(fields)? })
 }
 
-/// The configuration that makes apt trust the CA for this host alone (apt-transport-https(1)).
+/// The configuration that makes apt trust the CA for this host alone, and reach it without the proxy that another file
+/// sets for all hosts (apt-transport-https(1), apt.conf(5)).
 fn ca(fields: &FieldValues) -> Result<Option<String>, FieldError> {
     let Some(ca) = path::field(fields, "ca")? else { return Ok(None) };
     let uri = fields.need_line("uri")?;
@@ -62,5 +63,5 @@ fn ca(fields: &FieldValues) -> Result<Option<String>, FieldError> {
             fields.invalid("ca", "must not contain '\"', '\\' or control characters, which apt cannot read")
         );
     }
-    Ok(Some(format!("Acquire::https::{host}::CaInfo \"{ca}\";\n")))
+    Ok(Some(format!("Acquire::https::{host}::CaInfo \"{ca}\";\nAcquire::https::Proxy::{host} \"DIRECT\";\n")))
 }

@@ -30,7 +30,8 @@ pub fn texts(layout: &SourceLayout, fields: &FieldValues) -> Result<Texts, Field
         Some(ca) if ca.contains(|c: char| c.is_whitespace() || c.is_control()) => {
             return Err(fields.invalid("ca", "must not contain white space, which dnf cannot read"));
         }
-        Some(ca) => format!("sslcacert={ca}\n"),
+        // Empty: not the proxy that dnf.conf sets for all sources.
+        Some(ca) => format!("sslcacert={ca}\nproxy=\n"),
         None => String::new(),
     };
     let id = layout.source.rsplit('/').next().and_then(|file| file.strip_suffix(".repo")).unwrap_or_default();
