@@ -9,9 +9,16 @@ use crate::resource::contract::probe::{Answer, Observed, PathState, Probe};
 /// Packages of another container runtime or another distribution of Kubernetes.
 const CONFLICTING_PACKAGES: &[&str] =
     &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
-/// Services that rewrite the firewall rules of kube-proxy, or are another kubelet.
-const CONFLICTING_SERVICES: &[&str] =
-    &["firewalld.service", "ufw.service", "k3s.service", "rke2-server.service"];
+/// Services that rewrite the firewall rules of kube-proxy, are another kubelet, or turn swap on without swap.target.
+const CONFLICTING_SERVICES: &[&str] = &[
+    "firewalld.service",
+    "ufw.service",
+    "k3s.service",
+    "rke2-server.service",
+    "zramswap.service",
+    "zram-config.service",
+    "dphys-swapfile.service",
+];
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
@@ -182,6 +189,7 @@ fn named(names: &[&str], is: impl Fn(&str) -> bool) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resource::contract::probe::UnitState;
 
     #[test]
     fn the_networks_are_those_of_the_static_pods() {
@@ -202,6 +210,26 @@ mod tests {
     fn nothing_observed_is_a_host_with_nothing_on_it() {
         let survey = read(&Observed::default());
         assert!(!survey.joined && survey.packages.is_empty() && survey.authority.is_none());
+    }
+
+    /// Of Debian (zram-tools, dphys-swapfile) and Ubuntu: swap.target, which is masked, is none of their dependencies.
+    #[test]
+    fn services_that_turn_swap_on_conflict() {
+        for name in ["zramswap.service", "zram-config.service", "dphys-swapfile.service"] {
+            let unit = UnitState {
+                load: "loaded".to_owned(),
+                active: "active".to_owned(),
+                sub: "exited".to_owned(),
+                unit_file: "enabled".to_owned(),
+                needs_daemon_reload: false,
+                started: None,
+                changed: None,
+            };
+            let probe = Probe::Unit { name: name.to_owned() };
+            assert!(probes().contains(&probe), "{name}");
+            let survey = read(&Observed([(probe, Answer::Unit(unit))].into()));
+            assert_eq!(survey.services, BTreeSet::from([name.to_owned()]));
+        }
     }
 
     #[test]

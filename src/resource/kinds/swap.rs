@@ -1,7 +1,8 @@
 //! `swap: off`: no swap, now and at boot; the kubelet refuses to start with swap (failSwapOn).
 //!
 //! At boot swap is activated by /etc/fstab, or by units that are generated for partitions and zram; all of them are
-//! dependencies of `swap.target` (systemd.special(7)), which is masked.
+//! dependencies of `swap.target` (systemd.special(7)), which is masked. Services that run swapon(8) themselves are not:
+//! a node is refused while it has one (`operation/survey.rs`).
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
