@@ -21,7 +21,7 @@ use metalform::operation::goal::NodeGoal;
 use metalform::operation::observed::node::{NodeView, Peer};
 use metalform::operation::preflight::failures;
 use metalform::operation::present_networks::PresentNetworks;
-use metalform::operation::survey::Survey;
+use metalform::operation::survey::{CloudConfig, Survey};
 use serde::Deserialize;
 
 /// This machine's clock.
@@ -95,6 +95,8 @@ struct Found {
     networks: Present,
     no_openssl: bool,
     missing_modules: BTreeSet<String>,
+    /// `files` or `instance`.
+    hosts_rewritten: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -129,6 +131,11 @@ impl Case {
             networks: found.networks.clone().into(),
             openssl: !found.no_openssl,
             missing_modules: found.missing_modules.clone(),
+            hosts_rewritten: found.hosts_rewritten.as_ref().map(|by| match by.as_str() {
+                "files" => CloudConfig::Files,
+                "instance" => CloudConfig::Instance,
+                other => panic!("{other}"),
+            }),
             ..Survey::default()
         }
     }
@@ -209,6 +216,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
         excluded,
         [
             "/var has 100 MiB free",
+            "cloud-init replaces /etc/hosts at every boot (manage_etc_hosts in /var/lib/cloud/instance, which overrides /etc/cloud)",
             "etcd 3.4.9-0 is on the host, and the bundle has 3.6.16, more than one minor version later",
             "kubernetes 1.9.4 is on the host, and the bundle has 1.35.4, a later minor version",
             "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
@@ -220,7 +228,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one disk, one clock and one version of each component, no or several addresses, data of no cluster or of another, and is one machine; a Node counts \
-         where no static pod shows the networks"
+        "a host has one disk, one clock, one configuration of cloud-init and one version of each component, no or several addresses, data of no cluster or of another, \
+         and is one machine; a Node counts where no static pod shows the networks"
     );
 }

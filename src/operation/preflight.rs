@@ -9,7 +9,7 @@ use super::goal::{AddressError, NodeGoal, address_in};
 use super::minor_change::MinorChange;
 use super::observed::node::{NodeView, Peer};
 use super::present_networks::ChangedNetwork;
-use super::survey::Survey;
+use super::survey::{CloudConfig, Survey};
 use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
 use crate::model::cluster::{MACHINE_METRICS_PORT, PUSH_PORT, SERVE_PORT};
 use crate::model::facts::Facts;
@@ -190,7 +190,22 @@ fn system(goal: &NodeGoal, (facts, received): (&Facts, i64), survey: &Survey) ->
             "synchronise both (chrony, systemd-timesyncd)",
         ));
     }
+    // A host that is ours already runs; its next deployment adds the mirrors' name again.
+    found.extend(survey.hosts_rewritten.filter(|_| survey.authority.is_none()).map(hosts_rewritten));
     found
+}
+
+/// The mirrors' name would be gone after a boot.
+fn hosts_rewritten(by: CloudConfig) -> PreflightFailure {
+    let (place, hint) = match by {
+        CloudConfig::Files => {
+            ("/etc/cloud", "echo 'manage_etc_hosts: false' >/etc/cloud/cloud.cfg.d/zz-hosts.cfg")
+        }
+        CloudConfig::Instance => {
+            ("/var/lib/cloud/instance, which overrides /etc/cloud", "touch /etc/cloud/cloud-init.disabled")
+        }
+    };
+    failure(format!("cloud-init replaces /etc/hosts at every boot (manage_etc_hosts in {place})"), hint)
 }
 
 /// Why the host's address on the control plane is not known, and what to do about it.

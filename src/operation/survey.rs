@@ -72,6 +72,17 @@ pub struct Survey {
     pub openssl: bool,
     /// Modules that are neither loaded nor loadable.
     pub missing_modules: BTreeSet<String>,
+    /// What makes cloud-init write `/etc/hosts` at every boot.
+    pub hosts_rewritten: Option<CloudConfig>,
+}
+
+/// Where cloud-init has its configuration from (cloud-init's "configuration priority").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloudConfig {
+    /// The files in `/etc/cloud`; of two of them, the last wins.
+    Files,
+    /// What the platform or its user gave for this instance; it overrides the files.
+    Instance,
 }
 
 impl Survey {
@@ -95,6 +106,7 @@ pub fn probes() -> BTreeSet<Probe> {
         guard_joined(),
         guard_etcd_data(),
         guard_openssl(),
+        guard_cloud_init(),
     ]);
     probes.extend([SCHEDULER_MANIFEST, MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
     probes.extend(MARKS.map(path));
@@ -128,6 +140,11 @@ fn guard_etcd_data() -> Probe {
 
 fn guard_openssl() -> Probe {
     guard("command -v openssl >/dev/null".to_owned())
+}
+
+/// 0 where cloud-init replaces `/etc/hosts` at boot by its files, 3 where by the instance's configuration.
+fn guard_cloud_init() -> Probe {
+    guard(include_str!("rewrites_hosts.sh").to_owned())
 }
 
 /// Loaded, built in, or loadable. The directories and files are those that each is known by when it is built in.
@@ -179,6 +196,11 @@ pub fn read(observed: &Observed) -> Survey {
         untouched: MARKS.into_iter().all(absent),
         openssl: held(guard_openssl()),
         missing_modules: named(MODULES, |name| !held(guard_module(name))),
+        hosts_rewritten: match observed.get(&guard_cloud_init()) {
+            Some(Answer::Guard(0)) => Some(CloudConfig::Files),
+            Some(Answer::Guard(3)) => Some(CloudConfig::Instance),
+            _ => None,
+        },
     }
 }
 
@@ -188,8 +210,12 @@ fn named(names: &[&str], is: impl Fn(&str) -> bool) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::engine::shells::{run, shells};
     use crate::resource::contract::probe::UnitState;
+    use crate::transport::Program;
 
     #[test]
     fn the_networks_are_those_of_the_static_pods() {
@@ -210,6 +236,48 @@ mod tests {
     fn nothing_observed_is_a_host_with_nothing_on_it() {
         let survey = read(&Observed::default());
         assert!(!survey.joined && survey.packages.is_empty() && survey.authority.is_none());
+    }
+
+    #[test]
+    fn cloud_init_replaces_hosts_where_its_last_configuration_is_true() {
+        const FILE: &str = "etc/cloud/cloud.cfg.d/01_debian_cloud.cfg";
+        const GIVEN: &str = "var/lib/cloud/instance/cloud-config.txt";
+        let on = "apt: {}\nmanage_etc_hosts: true\n";
+        let cases: [(&[(&str, &str)], i32); 12] = [
+            (&[], 1),
+            (&[(FILE, on)], 0),
+            (&[(FILE, "manage_etc_hosts: 'Template' # of the image\n")], 0),
+            (&[(FILE, "manage_etc_hosts: localhost\n")], 1),
+            (&[(FILE, "# manage_etc_hosts: true\n")], 1),
+            (&[("etc/cloud/cloud.cfg", on), (FILE, "manage_etc_hosts: false\n")], 1),
+            (&[(FILE, on), ("etc/cloud/cloud.cfg.d/zz-hosts.cfg", "manage_etc_hosts: false")], 1),
+            (&[(FILE, on), ("etc/cloud/cloud-init.disabled", "")], 1),
+            (&[(FILE, on), ("run/cloud-init/disabled", "")], 1),
+            (&[(FILE, "manage_etc_hosts: false\n"), (GIVEN, on)], 3),
+            (&[(FILE, on), (GIVEN, "manage_etc_hosts: false\n")], 1),
+            (&[("var/lib/cloud/instance/vendor-cloud-config.txt", on), (GIVEN, "ssh: {}\n")], 3),
+        ];
+        for (files, expected) in cases {
+            let host = tempfile::tempdir().unwrap();
+            let write = |path: &str, text: &str| {
+                let path = host.path().join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, text).unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            };
+            write("bin/cloud-init", "#!/bin/sh\n");
+            files.iter().for_each(|(path, text)| write(path, text));
+            let Probe::Guard { script } = guard_cloud_init() else { panic!("it is a guard") };
+            let root = host.path().display();
+            let mut script = format!("PATH={root}/bin:$PATH\n{script}");
+            for place in ["/etc/cloud", "/run/cloud-init", "/var/lib/cloud"] {
+                script = script.replace(place, &format!("{root}{place}"));
+            }
+            for shell in shells() {
+                let program = Program { script: script.clone(), payload: Vec::new() };
+                assert_eq!(run(shell, &program).status, expected, "{shell}: {files:?}");
+            }
+        }
     }
 
     /// Of Debian (zram-tools, dphys-swapfile) and Ubuntu: swap.target, which is masked, is none of their dependencies.
