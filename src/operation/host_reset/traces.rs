@@ -80,7 +80,9 @@ impl Traces {
                     traces.units.insert(name);
                 }
                 Kind::Sysctl => {
-                    traces.files.insert(format!("/etc/sysctl.d/90-metalform-{name}.conf"));
+                    let paths =
+                        ["90", "zz"].map(|order| format!("/etc/sysctl.d/{order}-metalform-{name}.conf"));
+                    traces.files.extend(paths);
                     traces.sysctls.insert(name);
                 }
                 Kind::StaticPod => traces.files.extend([format!("/etc/kubernetes/manifests/{name}.yaml")]),

@@ -1,5 +1,6 @@
-//! `sysctl`: a kernel parameter, set now and at boot (`/etc/sysctl.d/90-metalform-<key>.conf`, or a line of a file that
-//! several parameters share).
+//! `sysctl`: a kernel parameter, set now and at boot (`/etc/sysctl.d/zz-metalform-<key>.conf`, or a line of a file that
+//! several parameters share). At boot the last file in the order of names wins (sysctl.d(5)), and distributions and
+//! hardening tools use names up to 99.
 
 use crate::resource::contract::change::{Change, Verdict};
 use crate::resource::contract::context::Context;
@@ -48,8 +49,9 @@ impl Sysctl {
             return Err(fields.invalid("value", "must be a single line"));
         }
         let line = value.as_ref().map(|value| format!("{name} = {value}"));
-        let own = format!("90-metalform-{name}.conf");
-        let persisted = Persisted::parse(fields, "/etc/sysctl.d", &own, line)?;
+        let [own, former] = ["zz", "90"].map(|order| format!("{order}-metalform-{name}.conf"));
+        let persisted = Persisted::parse(fields, "/etc/sysctl.d", &own, line)?
+            .formerly(format!("/etc/sysctl.d/{former}"));
         Ok(Self { key: name.to_owned(), value, persisted })
     }
 

@@ -16,6 +16,8 @@ use crate::resource::text::lines::Lines;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Persisted {
     own: String,
+    /// The path of that file in earlier versions of metalform; it is removed.
+    former: Option<String>,
     /// `None` when it should be absent.
     line: Option<String>,
     /// Instead of the file of its own, which is removed.
@@ -43,7 +45,14 @@ impl Persisted {
             }
             None => None,
         };
-        Ok(Self { own, line, shared })
+        Ok(Self { own, former: None, line, shared })
+    }
+
+    /// With the path that the file of its own had in earlier versions.
+    #[must_use]
+    pub fn formerly(self, path: String) -> Self {
+        let is_shared = self.file().is_some_and(|shared| shared.path == path);
+        Self { former: (!is_shared).then_some(path), ..self }
     }
 
     pub fn file(&self) -> Option<&Edited> {
@@ -51,14 +60,29 @@ impl Persisted {
     }
 
     pub fn probes(&self) -> Vec<Probe> {
-        match &self.shared {
+        let mut probes = match &self.shared {
             Some(shared) => vec![shared.probe(), Probe::path(&self.own)],
             None => vec![self.contents().map_or_else(|| Probe::path(&self.own), |own| own.probe())],
-        }
+        };
+        probes.extend(self.former.as_deref().map(Probe::path));
+        probes
     }
 
     /// `ours` selects the lines of a shared file that set it.
     pub fn compare(
+        &self,
+        observed: &Observed,
+        context: &Context<'_>,
+        ours: impl Fn(&str) -> bool,
+    ) -> Result<Change, Refusal> {
+        let mut change = self.compare_present(observed, context, ours)?;
+        if let Some(former) = &self.former {
+            change.append(removal(former, observed, context.pending)?);
+        }
+        Ok(change)
+    }
+
+    fn compare_present(
         &self,
         observed: &Observed,
         context: &Context<'_>,

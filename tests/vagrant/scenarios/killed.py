@@ -70,7 +70,7 @@ def _workload():
     resources += [{"package": name} for name in PACKAGES]
     for key in ("net.ipv4.conf.all.log_martians", "net.ipv4.conf.default.log_martians"):
         resources.append({"sysctl": key, "value": "1"})
-        paths[f"/etc/sysctl.d/90-metalform-{key}.conf"] = (ABSENT, version(f"{key} = 1\n".encode()))
+        paths[f"/etc/sysctl.d/zz-metalform-{key}.conf"] = (ABSENT, version(f"{key} = 1\n".encode()))
     for name in SERVICES:
         resources.append({"unit": f"{name}.service", "content": _unit(name)})
         resources.append({"service": name, "restart_when_changed": [f"unit:{name}.service"]})
@@ -80,7 +80,7 @@ def _workload():
 
 _RESET = """
 systemctl disable --now $1 $2 2>/dev/null || :
-rm -rf /etc/systemd/system/$1.service /etc/systemd/system/$2.service /etc/sysctl.d/90-metalform-net.* "$3"
+rm -rf /etc/systemd/system/$1.service /etc/systemd/system/$2.service /etc/sysctl.d/zz-metalform-net.* "$3"
 systemctl daemon-reload
 sysctl -qw net.ipv4.conf.all.log_martians=0 net.ipv4.conf.default.log_martians=0
 mkdir -p "$3"
