@@ -1,7 +1,16 @@
 # Package functions, dnf 4 and 5. Given an exact version, `install` also goes back to it (dnf(8)). Locks of the
 # given packages are released before a transaction and set after it; other locks are kept.
 
-run_dnf() { dnf -q -y --setopt=install_weak_deps=False --setopt=clean_requirements_on_remove=False "$@" 3<&-; }
+# On a host that is registered with Red Hat, this plugin of dnf 4 writes redhat.repo again at each run: sources besides
+# metalform's. dnf 5 has another name for the option, and for the plugin.
+without_plugin=
+if [ -e /etc/dnf/plugins/subscription-manager.conf ] && [ ! -e /usr/bin/dnf5 ]; then
+    without_plugin=--disableplugin=subscription-manager
+fi
+
+run_dnf() {
+    dnf -q -y $without_plugin --setopt=install_weak_deps=False --setopt=clean_requirements_on_remove=False "$@" 3<&-
+}
 
 refresh_index() { run_dnf makecache --refresh; }
 

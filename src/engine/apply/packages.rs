@@ -71,7 +71,40 @@ impl PackageManager {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::engine::shells::{run, shells};
+    use crate::transport::Program;
+
+    #[test]
+    fn dnf_runs_without_the_plugin_that_adds_sources() {
+        let plugin = "--disableplugin=subscription-manager ";
+        for (files, expected) in [
+            (&[] as &[&str], ""),
+            (&["subscription-manager.conf"], plugin),
+            (&["subscription-manager.conf", "dnf5"], ""),
+        ] {
+            let host = tempfile::tempdir().unwrap();
+            let at = host.path().display();
+            for file in files {
+                std::fs::write(host.path().join(file), "").unwrap();
+            }
+            std::fs::write(host.path().join("dnf"), "#!/bin/sh\necho \"$*\"\n").unwrap();
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(host.path().join("dnf"), mode).unwrap();
+            let functions = PackageManager::Dnf.functions();
+            let functions = functions.replace("/etc/dnf/plugins", &at.to_string());
+            let functions = functions.replace("/usr/bin", &at.to_string());
+            let script = format!("PATH={at}:$PATH\n{functions}\nrefresh_index\n");
+            for shell in shells() {
+                let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
+                let printed = String::from_utf8(output.stdout).unwrap();
+                let start = format!("-q -y {expected}--setopt=");
+                assert!(printed.starts_with(&start), "{shell}: {files:?}: {printed}");
+            }
+        }
+    }
 
     #[test]
     fn one_transaction_then_holds() {
