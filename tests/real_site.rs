@@ -56,6 +56,8 @@ mod machine_passes;
 mod operation_copy;
 #[path = "support/pinned_tls.rs"]
 mod pinned_tls;
+#[path = "real_site/pod_bridge.rs"]
+mod pod_bridge;
 #[path = "real_site/pool_jobs.rs"]
 mod pool_jobs;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]

@@ -13,6 +13,8 @@ mod cluster_values;
 mod given;
 #[path = "states/node.rs"]
 mod node;
+#[path = "states/pod_bridge.rs"]
+mod pod_bridge;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -13,6 +13,8 @@ use crate::stage::{BEGUN, MEMBER};
 pub enum KnownGuard {
     /// `test -d PATH`.
     Directory(String),
+    /// Whether the bridge of the pods has another address than this one, with its prefix.
+    OtherBridge { address: String },
     /// `command -v NAME`.
     Command(String),
     /// Whether a module is loaded or loadable.
@@ -33,6 +35,10 @@ impl KnownGuard {
         let word = |position: usize| words.get(position).cloned();
         if words.len() == 3 && script.starts_with("test -d ") {
             return Some(Self::Directory(word(2)?));
+        }
+        if let Some(rest) = script.strip_prefix("ip -o -4 address show dev cni0 ") {
+            let (_, address) = rest.split_once("' ")?;
+            return Some(Self::OtherBridge { address: address.split(' ').next()?.to_owned() });
         }
         if script.starts_with("command -v ") {
             return Some(Self::Command(word(2)?));
@@ -60,6 +66,8 @@ impl KnownGuard {
 
 /// How a package source is taken out of use.
 const DISABLED: &str = ".metalform-disabled";
+/// Of the pods.
+const BRIDGE: &str = "cni0";
 /// Of what was on the host before.
 const RECORD: &str = "/var/lib/metalform/before/inventory";
 
@@ -69,6 +77,10 @@ impl ScriptedHost {
         let holds = match KnownGuard::of(script) {
             None => return self.guards.get(script).copied(),
             Some(KnownGuard::Directory(path)) => self.tree.is_directory(&path),
+            Some(KnownGuard::OtherBridge { address }) => {
+                let addresses = self.facts.addresses.get(BRIDGE).into_iter().flatten();
+                addresses.map(|own| format!("{}/{}", own.address, own.prefix)).any(|own| own != address)
+            }
             Some(KnownGuard::Command(name)) => self.commands.contains(&name),
             Some(KnownGuard::Module(name)) => {
                 self.modules.contains(&name) || self.loadable.contains_key(&name)
@@ -124,6 +136,9 @@ impl ScriptedHost {
         }
         if script.contains("before/brought") {
             return true;
+        }
+        if script.contains("pods of an earlier part of the pod network do not end") {
+            return self.facts.addresses.remove(BRIDGE).is_some();
         }
         if script.contains("the control plane does not end") {
             for pod in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {

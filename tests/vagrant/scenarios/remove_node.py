@@ -38,6 +38,8 @@ while [ ! -e /run/scenario-stop ]; do
 done
 echo "asked $asked"
 """
+# Asks a pod from a node: BIRD's routes, and the bridge.
+_FETCH = r'exec 3<>"/dev/tcp/$1/8080"; printf "GET / HTTP/1.0\r\n\r\n" >&3; cat <&3'
 # What must not run on a host that has left.
 _PROCESSES = ["pgrep", "-l", "-x", "kubelet|kube-proxy|etcd|kube-apiserver|kube-controller|kube-scheduler|echo"]
 
@@ -127,6 +129,23 @@ def worker_comes_back():
     _deploy(WORKER)
 
 
+@check("its Node is deleted while it runs, and applied again: pods from before answer in its new part of the pod network")
+def node_deleted():
+    until("its pod is ready again", 60, _pod_is_ready)
+    before, pod = get("node", WORKER)["spec"]["podCIDR"], _pod()["metadata"]["uid"]
+    kubectl("delete", "node", WORKER)
+    _deploy(WORKER)
+    network = get("node", WORKER)["spec"]["podCIDR"]
+    expect(network != before, f"it has {before} again: this check shows nothing")
+    until("its pod has an address of the new part", 60, lambda: _pod()["status"].get("podIP", "").startswith(network.rpartition(".")[0] + "."))
+    until("its pod is ready", 60, _pod_is_ready)
+    expect_equal("the pod", _pod()["metadata"]["uid"], pod)
+    answer = on(ASKER, "timeout", "5", "bash", "-c", _FETCH, "bash", _pod()["status"]["podIP"])
+    expect("here" in answer.stdout, f"{answer.stdout}{answer.stderr}")
+    done = metalform("deploy-node", WORKER, "--dry-run", "--detailed-exitcode")
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+
+
 @check("a master with etcd leaves, and no request through another node's proxy fails meanwhile")
 def master_leaves():
     on(ASKER, "rm", "-f", "/run/scenario-stop")
@@ -210,6 +229,15 @@ def _deploy(node, applied=False):
     done = metalform("deploy-node", node)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
     expect(ready(node), "it is not Ready")
+
+
+def _pod():
+    (pod,) = get("pods", "-n", NAMESPACE, "-l", "app=echo")["items"]
+    return pod
+
+
+def _pod_is_ready():
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in _pod()["status"].get("conditions", []))
 
 
 def _is_cordoned():
