@@ -80,6 +80,7 @@ mod snapshot_host;
 pub mod snapshot_nodes;
 pub mod ssh_options;
 pub mod states;
+pub mod unchanged_name;
 mod voter_lists;
 pub mod workspace;
 pub mod workspace_origin;

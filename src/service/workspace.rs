@@ -12,6 +12,7 @@ use super::own_address::own_address;
 use super::recorded_nodes::RecordedNodesError;
 use super::ssh_options::{SshEnvironment, SshOptionsError};
 use super::states::{self, StatesError};
+use super::unchanged_name::{self, RenamedMachine};
 use super::workspace_origin::WorkspaceOrigin;
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles, ClusterBundlesError};
 use crate::bundle::format::{IndexPaths, RepositoryIndex};
@@ -88,6 +89,9 @@ pub enum WorkspaceError {
         /// `ca.node`.
         expected: HostName,
     },
+    /// The hostname has changed since this machine became the bootstrap node.
+    #[error(transparent)]
+    Renamed(#[from] RenamedMachine),
     /// The bundles cannot be used.
     #[error(transparent)]
     Bundles(#[from] ClusterBundlesError),
@@ -120,6 +124,7 @@ impl CommandError for WorkspaceError {
         match self {
             Self::Local(_) | Self::Facts(_) => ErrorClass::Host,
             Self::States(error) => error.class(),
+            Self::Renamed(error) => error.class(),
             Self::Ssh(error) => error.class(),
             Self::Executable(_) => ErrorClass::Bug,
             _ => ErrorClass::Configuration,
@@ -155,6 +160,7 @@ impl CommandError for WorkspaceError {
             Self::OtherMachine { .. } => {
                 "run it on that node, or fix ca.node in /etc/metalform/bootstrap.yaml".to_owned()
             }
+            Self::Renamed(error) => return error.hints(),
             Self::Bundles(ClusterBundlesError::Manifest { error: BundleManifestError::Signature(_), .. }) => {
                 "use a bundle that is signed with bundleKey in /etc/metalform/bootstrap.yaml; nothing was changed"
                     .to_owned()
@@ -221,6 +227,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
         .ok_or_else(|| WorkspaceError::NoAddress(networks.clone()))?;
     let bundles = ClusterBundles::read(&configuration.bundles, configuration.bundle_key.as_ref())?;
     let subject = Subject { name: name.clone(), address, indexes: indexes(&bundles)? };
+    unchanged_name::check(&layout, &subject.name)?;
     // Without its keys a cluster looks like something else: that comes before anything is decided.
     trust::check(&layout, &subject)?;
     let metalform = std::env::current_exe().map_err(WorkspaceError::Executable)?;
