@@ -72,10 +72,15 @@ impl CommandError for BootstrapError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Unreadable(_) | Self::Record(_) => Vec::new(),
-            Self::Nodes(_) => vec![
-                "run it again once the API answers, or move the file away where this node is master, etcd and infra"
-                    .to_owned(),
-            ],
+            Self::Nodes(
+                RecordedNodesError::Records(_) | RecordedNodesError::Wrong { recorded: true, .. },
+            ) => {
+                vec![
+                    "run it again once the API answers, or move the file away where this node is master, etcd and infra"
+                        .to_owned(),
+                ]
+            }
+            Self::Nodes(error) => error.hints(),
             Self::Damaged { .. } => vec!["copy the bundle again, or build it again".to_owned()],
         }
     }

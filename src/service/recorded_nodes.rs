@@ -5,33 +5,64 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::command_error::{CommandError, ErrorClass};
+use super::unchanged_name::{self, RenamedMachine};
 use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
-use crate::model::node::{NodeManifest, NodeSpec};
+use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
 use crate::workspace::layout::Layout;
 use crate::workspace::node_records::{self, NodeRecordsError};
 
 /// How long the API may take; it is not waited for.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Why it is not known which Nodes there are.
+/// Why it is not known which Nodes there are, or what one of them specifies.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct RecordedNodesError(#[from] NodeRecordsError);
+pub enum RecordedNodesError {
+    /// The API does not answer, and the records cannot be read.
+    #[error(transparent)]
+    Records(#[from] NodeRecordsError),
+    /// The manifest of the Node is wrong.
+    #[error("{}", wrong_lines(*recorded, problems).join("; "))]
+    Wrong {
+        /// Whether it is a record of the Node: the API does not answer, or has no such Node.
+        recorded: bool,
+        /// What is wrong with it.
+        problems: NodeProblems,
+    },
+    /// No Node has this name, and the bootstrap node has another one.
+    #[error(transparent)]
+    Renamed(#[from] RenamedMachine),
+}
+
+fn wrong_lines(recorded: bool, problems: &NodeProblems) -> Vec<String> {
+    let note = if recorded { " (recorded in /var/lib/metalform/nodes.json)" } else { "" };
+    problems.to_string().lines().map(|line| format!("{line}{note}")).collect()
+}
 
 impl CommandError for RecordedNodesError {
     fn class(&self) -> ErrorClass {
-        ErrorClass::Configuration
+        match self {
+            Self::Records(_) | Self::Wrong { .. } => ErrorClass::Configuration,
+            Self::Renamed(error) => error.class(),
+        }
     }
 
     fn errors(&self) -> Vec<String> {
-        vec![self.to_string()]
+        match self {
+            Self::Records(_) => vec![self.to_string()],
+            Self::Wrong { recorded, problems } => wrong_lines(*recorded, problems),
+            Self::Renamed(error) => error.errors(),
+        }
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["run this command as root on the bootstrap node; operations on the cluster record its Nodes there".to_owned()]
+        match self {
+            Self::Records(_) => vec!["run this command as root on the bootstrap node; operations on the cluster record its Nodes there".to_owned()],
+            Self::Wrong { .. } => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Renamed(error) => error.hints(),
+        }
     }
 }
 
@@ -53,16 +84,43 @@ async fn list(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
     Ok(nodes::list(&client).await?.iter().map(NodeManifest::from).collect())
 }
 
-/// What the manifest of one Node specifies; `None` where there is no such Node, or no cluster yet.
+/// What the manifest of one Node specifies: as the API has it, and where that does not answer or has no such Node, as it was
+/// recorded. `None` where there is no such Node, or no cluster yet.
 ///
 /// # Errors
-/// When the records cannot be read, and the API does not answer.
+/// When its manifest is wrong, when the records cannot be read and the API does not answer, and when the bootstrap node has
+/// another name.
 pub async fn find(layout: &Layout, name: &HostName) -> Result<Option<NodeSpec>, RecordedNodesError> {
-    match current(layout).await {
-        Ok(specs) => Ok(specs.into_iter().find(|spec| spec.name == *name)),
-        Err(RecordedNodesError(NodeRecordsError::None { .. })) => Ok(None),
-        Err(error) => Err(error),
-    }
+    found(name, listed(layout).await, node_records::read(layout))
+}
+
+/// Pure.
+fn found(
+    name: &HostName,
+    listed: Option<Vec<NodeManifest>>,
+    recorded: Result<Vec<NodeManifest>, NodeRecordsError>,
+) -> Result<Option<NodeSpec>, RecordedNodesError> {
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
+        Err(NodeRecordsError::None { .. }) => Vec::new(),
+        // The API has more than a record.
+        Err(_) if listed.is_some() => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let listed = listed.unwrap_or_default();
+    let of_name = |node: &&NodeManifest| node.metadata.name.as_deref() == Some(name.as_str());
+    let live = listed.iter().find(of_name);
+    let Some(manifest) = live.or_else(|| recorded.iter().find(of_name)) else {
+        unchanged_name::compare(name, &[listed.as_slice(), recorded.as_slice()].concat())?;
+        return Ok(None);
+    };
+    let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), problems };
+    NodeSpec::parse(manifest).map(Some).map_err(wrong)
+}
+
+/// `None` where the API does not answer.
+async fn listed(layout: &Layout) -> Option<Vec<NodeManifest>> {
+    timeout(DEADLINE, list(layout)).await.ok()?.ok()
 }
 
 /// What the manifests of all Nodes specify: as the API has them, and where it does not answer, as they were recorded. Those
@@ -71,9 +129,9 @@ pub async fn find(layout: &Layout, name: &HostName) -> Result<Option<NodeSpec>, 
 /// # Errors
 /// When they are neither known from the API nor from the records.
 pub async fn current(layout: &Layout) -> Result<Vec<NodeSpec>, RecordedNodesError> {
-    let manifests = match timeout(DEADLINE, list(layout)).await {
-        Ok(Ok(manifests)) => manifests,
-        Ok(Err(_)) | Err(_) => node_records::read(layout)?,
+    let manifests = match listed(layout).await {
+        Some(manifests) => manifests,
+        None => node_records::read(layout)?,
     };
     let mut specs = Vec::new();
     for manifest in &manifests {
@@ -83,4 +141,73 @@ pub async fn current(layout: &Layout) -> Result<Vec<NodeSpec>, RecordedNodesErro
         }
     }
     Ok(specs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::node::NodeMetadata;
+    use crate::model::role::Role;
+
+    /// With a role, and the address that a Node must have unless its manifest is wrong.
+    fn node(name: &str, role: Role, right: bool) -> NodeManifest {
+        let host = ("metalform.dev/ssh-host".to_owned(), "192.0.2.1".to_owned());
+        let metadata = NodeMetadata {
+            name: Some(name.to_owned()),
+            labels: [(role.label(), String::new())].into(),
+            annotations: right.then_some(host).into_iter().collect(),
+        };
+        NodeManifest { metadata, ..NodeManifest::default() }
+    }
+
+    fn outcome(
+        listed: Option<Vec<NodeManifest>>,
+        recorded: Result<Vec<NodeManifest>, NodeRecordsError>,
+    ) -> String {
+        match found(&"bootstrap".parse().unwrap(), listed, recorded) {
+            Ok(None) => "none".to_owned(),
+            Ok(Some(spec)) => spec.roles.iter().map(ToString::to_string).collect(),
+            Err(error) => format!("{:?}: {}", error.class(), error.errors().join("; ")),
+        }
+    }
+
+    #[test]
+    fn a_node_is_what_the_api_has_of_it_or_else_what_was_recorded() {
+        let damaged = || Err(NodeRecordsError::Json { path: "nodes.json".to_owned(), error: damage() });
+        let absent = || Err(NodeRecordsError::None { path: "nodes.json".to_owned() });
+        let (infra, master) =
+            (|| node("bootstrap", Role::Infra, true), || node("bootstrap", Role::Master, true));
+        let wrong = || node("bootstrap", Role::Infra, false);
+        let other = || node("node-1", Role::Node, true);
+        let missing = "Configuration: node bootstrap: annotation metalform.dev/ssh-host is missing";
+        for (listed, recorded, expected) in [
+            (None, absent(), "none".to_owned()),
+            (Some(vec![]), absent(), "none".to_owned()),
+            (Some(vec![other()]), Ok(vec![other()]), "none".to_owned()),
+            (Some(vec![infra()]), Ok(vec![master()]), "infra".to_owned()),
+            (Some(vec![infra()]), damaged(), "infra".to_owned()),
+            (None, Ok(vec![other(), master()]), "master".to_owned()),
+            // It was deleted: it comes back as it was.
+            (Some(vec![other()]), Ok(vec![master()]), "master".to_owned()),
+            (Some(vec![wrong()]), Ok(vec![master()]), missing.to_owned()),
+            (None, Ok(vec![wrong()]), format!("{missing} (recorded in /var/lib/metalform/nodes.json)")),
+            (
+                Some(vec![node("boot2", Role::Bootstrap, true)]),
+                absent(),
+                "Refused: this machine is bootstrap, and the bootstrap node of its cluster is boot2"
+                    .to_owned(),
+            ),
+        ] {
+            assert_eq!(outcome(listed.clone(), recorded), expected, "{listed:?}");
+        }
+        assert!(
+            outcome(None, damaged()).starts_with("Configuration: nodes.json: "),
+            "{}",
+            outcome(None, damaged())
+        );
+    }
+
+    fn damage() -> serde_json::Error {
+        serde_json::from_str::<Vec<NodeManifest>>("[{").unwrap_err()
+    }
 }
