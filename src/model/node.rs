@@ -17,6 +17,7 @@ use super::skew::{self, SkewError};
 use super::ssh_syntax::SshSyntaxError;
 use super::ssh_target::SshTarget;
 
+mod bootstrap_role;
 mod settings;
 
 /// A validated manifest.
@@ -127,6 +128,20 @@ pub enum NodeProblem {
     /// The bootstrap node as its own mirror.
     #[error("label {MIRROR}: the bootstrap node serves packages and images already; remove the label")]
     MirrorOfItself,
+    /// The bootstrap node without its role.
+    #[error("label {label} is missing: this machine is the bootstrap node")]
+    NoBootstrapRole {
+        /// With its prefix.
+        label: String,
+    },
+    /// The role of the bootstrap node on another node.
+    #[error("label {label}: the bootstrap node is {bootstrap_node}, this machine")]
+    AnotherBootstrapRole {
+        /// With its prefix.
+        label: String,
+        /// Its name.
+        bootstrap_node: String,
+    },
     /// A required annotation.
     #[error("annotation {annotation} is missing")]
     Missing {

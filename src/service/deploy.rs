@@ -163,7 +163,10 @@ async fn deploy_one(
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
-    if let Err(problems) = spec.check_version(&workspace.bundles.versions()) {
+    let checked = spec
+        .check_bootstrap_role(&workspace.subject.name)
+        .and_then(|()| spec.check_version(&workspace.bundles.versions()));
+    if let Err(problems) = checked {
         return set_aside(&workspace, spec.name, problems.into(), request.run.dry_run);
     }
     let goal = NodeGoal {

@@ -61,7 +61,13 @@ impl CommandError for OperationFailure {
 
     fn hints(&self) -> Vec<String> {
         match self {
-            Self::Manifest(_) => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Manifest(problems) => {
+                let mut commands = problems.label_commands();
+                if commands.is_empty() {
+                    commands.push("fix the manifest and run kubectl apply -f again".to_owned());
+                }
+                commands
+            }
             Self::NoNode(_) => {
                 vec!["apply its manifest again (kubectl apply -f), then run `metalform expand`".to_owned()]
             }

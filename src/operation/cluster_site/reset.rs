@@ -128,7 +128,7 @@ impl ClusterSite {
 
     /// Paths of the cluster's keys, and of what they issued to the bootstrap node, where this is that node.
     fn trust_files(&self) -> BTreeSet<String> {
-        if !self.goal.has(Role::Bootstrap) {
+        if !self.goal.first {
             return BTreeSet::new();
         }
         let files = trust::files(&Layout::default(), &self.workspace.subject);
