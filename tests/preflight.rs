@@ -103,6 +103,9 @@ struct Found {
 #[serde(deny_unknown_fields)]
 struct Other {
     machine_id: String,
+    /// Its host was connected to before, and is this machine.
+    #[serde(default)]
+    same_machine: bool,
     control_plane_ip: Option<IpAddr>,
     workload_plane_ip: Option<IpAddr>,
 }
@@ -158,6 +161,7 @@ impl Case {
             .map(|(name, other)| {
                 let peer = Peer {
                     machine_id: other.machine_id.clone(),
+                    same_machine: other.same_machine,
                     control_plane_ip: other.control_plane_ip,
                     workload_plane_ip: other.workload_plane_ip,
                     ..Peer::default()
@@ -225,7 +229,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
             "the host has the address 192.0.2.11 of node node-2",
             "the host has the address 198.51.100.11 of node node-2",
-            "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs",
+            "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs, or this one has a new id",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
         "a host has one disk, one clock, one configuration of cloud-init and one version of each component, no or several addresses, data of no cluster or of another, \

@@ -22,6 +22,8 @@ mod bootstrap_version;
 mod case;
 #[path = "kinds/certificates.rs"]
 mod certificates;
+#[path = "real_site/clones.rs"]
+mod clones;
 #[path = "support/component_binary.rs"]
 mod component_binary;
 #[path = "real_site/connections.rs"]

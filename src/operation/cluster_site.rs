@@ -18,6 +18,7 @@ mod reachability;
 mod removal;
 mod rendering;
 mod reset;
+mod run_machines;
 mod trust_source;
 
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ pub use bootstrap::{OBJECTS, REGISTRY, REGISTRY_WRITER};
 pub use network::{ImageRegistry, LocalRegistry, Network, TcpNetwork};
 pub use ports::{ApiPort, EtcdPort, PeerHosts, PooledHosts, Ports};
 pub use program_digest::ProgramDigest;
+pub use run_machines::RunMachines;
 use trust_source::TrustSource;
 
 /// What all sites of one run share.
@@ -92,6 +94,7 @@ pub struct ClusterSite {
     /// What the node is made of.
     bundle: Arc<BundleDirectory>,
     ports: Ports,
+    machines: Arc<RunMachines>,
     token: BootstrapToken,
     trust: TrustSource,
     client: Mutex<Option<Client>>,
@@ -117,7 +120,14 @@ impl ClusterSite {
             goal,
             spec,
             ports,
+            machines: Arc::default(),
         }
+    }
+
+    /// As one of the sites of a command that works on several hosts: no two of them may be the same machine.
+    #[must_use]
+    pub fn among(self, machines: Arc<RunMachines>) -> Self {
+        Self { machines, ..self }
     }
 
     /// A site for a dry run: it performs no action, and CAs that do not exist are generated in memory. The join token, which is
@@ -147,6 +157,7 @@ impl Site for ClusterSite {
         match look {
             Look::Facts => {
                 let facts = self.ports.host.facts().await?;
+                self.machines.record(&self.goal.name, &facts.machine_id);
                 Ok(Observation::Facts(facts, (self.workspace.now)().as_second()))
             }
             Look::Survey => self.survey().await,

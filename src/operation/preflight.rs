@@ -16,6 +16,8 @@ use crate::model::facts::Facts;
 use crate::model::platform::{PackageFormat, Platform};
 use crate::model::role::Role;
 
+/// systemd takes the ID of D-Bus where it has none, and programs that run keep the one that they have read.
+const CLONE_HINT: &str = "it is that node, or a clone of it: rm -f /etc/machine-id /var/lib/dbus/machine-id && systemd-machine-id-setup && reboot";
 /// Free space below /var that images, pods and logs need at least, bytes.
 const DISK: u64 = 4 << 30;
 /// The same of a host that is part of the cluster already: its images are there, and the kubelet collects the others.
@@ -50,7 +52,7 @@ pub fn failures<'a>(
     (node, recorded): (Option<&NodeView>, Option<IpAddr>),
     peers: impl Iterator<Item = (&'a String, &'a Peer)> + Clone,
 ) -> Vec<PreflightFailure> {
-    let mut found = Vec::new();
+    let mut found = cloned(facts, node, peers.clone());
     found.extend(node.and_then(|node| another_machine(goal, facts, survey, node)));
     found.extend(identity(goal, facts, node, peers));
     found.extend(system(goal, (facts, received), survey));
@@ -93,8 +95,8 @@ fn another_machine(
     let name = &goal.name;
     match (node.ready, goal.replace_machine) {
         (true, _) => Some(failure(
-            format!("{differs}; the Node is Ready: the other machine runs"),
-            "turn that machine off, and wait until its Node is not Ready",
+            format!("{differs}; the Node is Ready: the other machine runs, or this one has a new id"),
+            "turn the other machine off, and wait until its Node is not Ready; or, where this one has a new id: systemctl restart kubelet",
         )),
         (false, false) => Some(failure(
             differs,
@@ -123,11 +125,7 @@ pub fn identity<'a>(
     }
     for (name, peer) in peers {
         if !is_own && peer.claims(facts) {
-            found.push(failure(
-                format!("the host has the machine id of node {name}"),
-                "it is that node, or a clone of it: rm /etc/machine-id && systemd-machine-id-setup"
-                    .to_owned(),
-            ));
+            found.push(failure(format!("the host has the machine id of node {name}"), CLONE_HINT));
         }
         // Of two nodes that record the same address, neither gets a serving certificate for its kubelet. Both planes may
         // have the same networks.
@@ -141,6 +139,20 @@ pub fn identity<'a>(
         }
     }
     found
+}
+
+/// A host that this command has connected to under another name before. What a kubelet has reported is compared by
+/// [`identity`]; and a node that is of this machine already stays so.
+fn cloned<'a>(
+    facts: &Facts,
+    node: Option<&NodeView>,
+    peers: impl Iterator<Item = (&'a String, &'a Peer)>,
+) -> Vec<PreflightFailure> {
+    if node.is_some_and(|node| node.is_of(facts)) {
+        return Vec::new();
+    }
+    let same = peers.filter(|(_, peer)| peer.same_machine && peer.machine_id != facts.machine_id);
+    same.map(|(name, _)| failure(format!("the host has the machine id of node {name}"), CLONE_HINT)).collect()
 }
 
 fn has_address(facts: &Facts, address: IpAddr) -> bool {

@@ -22,7 +22,7 @@ use crate::engine::share::{Share, UPLOADS};
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
-use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
+use crate::operation::cluster_site::{ClusterSite, Ports, RunMachines, Workspace};
 use crate::operation::deploy::DeployOperation;
 use crate::operation::foreseen_changes::ForeseenChanges;
 use crate::operation::goal::NodeGoal;
@@ -86,12 +86,14 @@ pub(super) async fn deploy_selected(
 ) -> DeployReport {
     let SelectedNodes { mut specs, wrong } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
-    let mut deployed = side_by_side((&specs, &specs), foreseen, request, &workspace, cancel).await;
+    let machines = Arc::default();
+    let shared = (&workspace, &machines);
+    let mut deployed = side_by_side((&specs, &specs), foreseen, request, shared, cancel).await;
     let outdated = voter_lists::outdated(&specs, &deployed);
     if request.run.dry_run {
         voter_lists::foretell(&outdated);
     } else {
-        let again = side_by_side((&outdated, &specs), foreseen, request, &workspace, cancel).await;
+        let again = side_by_side((&outdated, &specs), foreseen, request, shared, cancel).await;
         deployed = merged(deployed, again);
         voter_lists::warn_of_others(&workspace.layout, &deployed).await;
     }
@@ -119,14 +121,15 @@ async fn side_by_side(
     (some, all): (&[NodeSpec], &[NodeSpec]),
     foreseen: &Foreseen,
     request: &DeployRequest,
-    workspace: &Arc<Workspace>,
+    (workspace, machines): (&Arc<Workspace>, &Arc<RunMachines>),
     cancel: &Cancel,
 ) -> Vec<NodeReport> {
     let each = some.iter().map(|spec| {
         let foreseen = foreseen.get(&spec.name).cloned();
         let others = all.iter().filter(|other| other.name != spec.name);
         let beside = Arc::new(others.map(|other| other.name.clone()).collect());
-        deploy_one(workspace.clone(), (spec.clone(), beside, foreseen), request, cancel)
+        let shared = (workspace.clone(), machines.clone());
+        deploy_one(shared, (spec.clone(), beside, foreseen), request, cancel)
     });
     let each: Vec<_> = each.collect();
     futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await
@@ -155,7 +158,7 @@ fn rank(spec: &NodeSpec) -> u8 {
 }
 
 async fn deploy_one(
-    workspace: Arc<Workspace>,
+    (workspace, machines): (Arc<Workspace>, Arc<RunMachines>),
     (spec, beside, foreseen): (NodeSpec, Arc<BTreeSet<HostName>>, Option<Arc<ForeseenChanges>>),
     request: &DeployRequest,
     cancel: &Cancel,
@@ -179,7 +182,7 @@ async fn deploy_one(
     };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = spec.name.clone();
-    let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports);
+    let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports).among(machines);
     operate::<DeployOperation>(&goal, name, (&workspace, site), request.run, cancel).await
 }
 

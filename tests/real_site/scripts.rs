@@ -21,7 +21,7 @@ use metalform::model::node::NodeSpec;
 use metalform::model::role::Role;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::cluster_site::{
-    ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, ProgramDigest, Workspace,
+    ApiPort, ClusterSite, EtcdPort, OBJECTS, Ports, ProgramDigest, RunMachines, Workspace,
 };
 use metalform::operation::deploy::DeployOperation;
 use metalform::operation::dry_run::dry_run;
@@ -278,8 +278,10 @@ impl Play {
             }
             ["reset", name] => return Ok(self.run(name, Recipe::Reset, faults(how), Cancel::never()).await),
             ["deploy", one, "and", other] => {
+                let machines: Arc<RunMachines> = Arc::default();
                 let deploy = |name, beside| {
-                    let node = NodeRun { beside: Some(beside), ..NodeRun::of(name) };
+                    let machines = machines.clone();
+                    let node = NodeRun { beside: Some(beside), machines, ..NodeRun::of(name) };
                     self.run_with(node, Recipe::Deploy, no_faults(), Cancel::never())
                 };
                 let second = async {
@@ -340,7 +342,7 @@ impl Play {
 
     async fn run_with(
         &self,
-        NodeRun { name, replace, foreseen, beside }: NodeRun<'_>,
+        NodeRun { name, replace, foreseen, beside, machines }: NodeRun<'_>,
         recipe: Recipe,
         faults: Faults,
         cancel: Cancel,
@@ -353,7 +355,7 @@ impl Play {
         let goal = NodeGoal { replace_member, replace_machine, foreseen, beside, ..goal };
         let session = self.stage.session(name).unwrap();
         let site = FaultySite {
-            site: self.site(&goal, spec),
+            site: self.site(&goal, spec).among(machines),
             session,
             stage: self.stage.clone(),
             away_after_change: self.away_after_change,
@@ -486,11 +488,13 @@ struct NodeRun<'a> {
     foreseen: Option<Arc<ForeseenChanges>>,
     /// The other node that the same command deploys.
     beside: Option<&'a str>,
+    /// What the hosts of that command report.
+    machines: Arc<RunMachines>,
 }
 
 impl<'a> NodeRun<'a> {
     fn of(name: &'a str) -> Self {
-        Self { name, replace: Replace::Nothing, foreseen: None, beside: None }
+        Self { name, replace: Replace::Nothing, foreseen: None, beside: None, machines: Arc::default() }
     }
 }
 

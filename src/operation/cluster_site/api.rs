@@ -39,7 +39,12 @@ impl ClusterSite {
         let client = self.client().await?;
         let others =
             nodes::list(&client).await?.into_iter().filter(|node| node.name_any() != self.goal.name.as_str());
-        Ok(Observation::Peers(others.map(|node| (node.name_any(), peer(&node))).collect()))
+        let mut peers: BTreeMap<String, Peer> = others.map(|node| (node.name_any(), peer(&node))).collect();
+        let earlier = self.machines.earlier(&self.goal.name);
+        if let Some(peer) = earlier.and_then(|name| peers.get_mut(name.as_str())) {
+            peer.same_machine = true;
+        }
+        Ok(Observation::Peers(peers))
     }
 
     pub(super) async fn pods(&self, expected: &[ExpectedPod]) -> Result<Observation, EffectError> {
@@ -192,6 +197,7 @@ fn peer(node: &Node) -> Peer {
         control_plane_ip: address(CONTROL_PLANE_IP),
         api_server: node.annotations().contains_key(API_SERVER),
         ready: is_ready(ready_condition(node)),
+        same_machine: false,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Peer {
     pub api_server: bool,
     /// Its Ready condition.
     pub ready: bool,
+    /// Whether its host has reported to this command, earlier than the host of the node, that it is the same machine.
+    pub same_machine: bool,
 }
 
 /// Whether a pod on the node answers from this machine.
