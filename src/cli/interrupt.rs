@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::failure::{Exit, Failure};
 use crate::engine::cancel::{CancelHandle, CancelLevel};
+use crate::model::resumption::ResumedBy;
 
 /// How long connections to hosts get to close after the second signal.
 const GRACE: Duration = Duration::from_secs(3);
@@ -36,8 +37,14 @@ impl Signals {
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Completes when the command must end; until then, cancels it as `interruption` requires.
-    pub async fn interrupted(mut self, handle: &CancelHandle, interruption: Interruption) -> Failure {
+    /// Completes when the command must end; until then, cancels it as `interruption` requires. `resumed` is what resumes
+    /// the command.
+    pub async fn interrupted(
+        mut self,
+        handle: &CancelHandle,
+        interruption: Interruption,
+        resumed: ResumedBy,
+    ) -> Failure {
         self.next().await;
         if interruption == Interruption::Graceful {
             handle.cancel(CancelLevel::AfterResource);
@@ -46,7 +53,7 @@ impl Signals {
             // The command completes before that, unless a host hangs.
             let _elapsed = timeout(GRACE, std::future::pending::<()>()).await;
         }
-        Failure::new(Exit::Interrupted, "interrupted").hint("run the same command again; it resumes")
+        Failure::new(Exit::Interrupted, "interrupted").hint(resumed.instruction())
     }
 
     async fn next(&mut self) {

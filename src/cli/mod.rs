@@ -57,6 +57,7 @@ use interrupt::{Interruption, Signals};
 use invocation::Invocation;
 
 use crate::engine::cancel;
+use crate::model::resumption::ResumedBy;
 
 /// Grow Kubernetes clusters on bare metal, over SSH, from one node, offline.
 #[derive(Debug, Parser)]
@@ -151,9 +152,12 @@ pub fn run() -> ExitCode {
     let invocation = Invocation::new(global, cancel);
     let outcome = runtime.block_on(async {
         let signals = Signals::listen()?;
+        let words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let resumed = ResumedBy::of(words.iter().map(String::as_str));
         tokio::select! {
             outcome = command.run(&invocation) => outcome,
-            failure = signals.interrupted(&handle, command.interruption()) => Err(failure),
+            failure = signals.interrupted(&handle, command.interruption(), resumed) => Err(failure),
         }
     });
     invocation.recording.end(&outcome);

@@ -11,6 +11,7 @@ use super::invocation::Invocation;
 use super::output::{Format, document, paint, print};
 use super::ssh_arguments::SshArguments;
 use super::workspace;
+use crate::model::resumption::ResumedBy;
 use crate::operation::cluster_site::Workspace;
 use crate::report::document::HostsDocument;
 use crate::report::operation_report::{rows, text};
@@ -78,7 +79,11 @@ impl OperationArguments {
 
     /// How the operation is run.
     pub fn run_options(&self) -> RunOptions {
-        RunOptions { dry_run: self.dry_run, lock_wait: Duration::from_secs(self.wait) }
+        RunOptions {
+            dry_run: self.dry_run,
+            lock_wait: Duration::from_secs(self.wait),
+            resumed: ResumedBy::SameCommand,
+        }
     }
 
     /// Writes the report of all nodes, also of those that failed, and what else changes.

@@ -20,6 +20,7 @@ pub mod operation_summary;
 pub mod parent_directory;
 pub mod platform;
 pub mod recorded_phase;
+pub mod resumption;
 pub mod role;
 pub mod roster;
 pub mod selector;

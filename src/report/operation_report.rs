@@ -135,6 +135,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::model::resumption::ResumedBy;
     use crate::operation::driver::ActionRecord;
     use crate::operation::dry_run::{PlannedAction, Preview};
     use crate::operation::effect::Action;
@@ -144,8 +145,12 @@ mod tests {
 
     fn node(name: &str, work: NodeWork, error: Option<RunError>) -> NodeReport {
         let name: HostName = name.parse().unwrap();
-        let failure =
-            error.map(|error| OperationFailure::Run { node: name.clone(), error, without_host: None });
+        let failure = error.map(|error| OperationFailure::Run {
+            node: name.clone(),
+            error,
+            without_host: None,
+            resumed: ResumedBy::SameCommand,
+        });
         NodeReport { name, work, failure }
     }
 

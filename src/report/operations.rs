@@ -11,6 +11,7 @@ use crate::model::event::Event;
 use crate::model::operation_record::{OperationRecord, OperationStatus};
 use crate::model::operation_summary::OperationSummary;
 use crate::model::recorded_phase::{RecordedPhase, recorded_phases};
+use crate::model::resumption::ResumedBy;
 
 /// Headings of the list.
 const HEADER: [&str; 6] = ["ID", "STARTED", "DURATION", "USER", "STATUS", "COMMAND"];
@@ -110,7 +111,10 @@ pub fn text(operation: &OperationSummary) -> String {
         text.push_str(&section(title, lines.iter().map(|line| printable(line))));
     }
     if operation.status == OperationStatus::Killed {
-        let hint = format!("run `{}` again; it resumes", printable(&operation.command));
+        let hint = match ResumedBy::of(operation.command.split_whitespace()) {
+            ResumedBy::SameCommand => format!("run `{}` again; it resumes", printable(&operation.command)),
+            resumed => resumed.instruction(),
+        };
         text.push_str(&section("Hints", std::iter::once(hint)));
     }
     text.push_str(&section("Log", operation.log.iter().map(|line| printable(line))));
@@ -149,6 +153,7 @@ mod tests {
 
     use super::*;
     use crate::model::operation_record::{OperationBegun, OperationEnded};
+    use crate::model::resumption::PlanMaker;
 
     fn record() -> OperationRecord {
         let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
@@ -229,7 +234,20 @@ mod tests {
     fn a_killed_operation_names_the_command_that_resumes_it() {
         let killed = OperationRecord { ended: None, ..record() };
         assert!(text(&summary(&killed)).contains("run `metalform deploy-node node-1` again; it resumes"));
-        let running = OperationRecord { runs: true, ..killed };
+        let running = OperationRecord { runs: true, ..killed.clone() };
         assert!(!text(&summary(&running)).contains("again"));
+        let command = |words: &str| {
+            let command = words.split(' ').map(str::to_owned).collect();
+            let begun = OperationBegun { command, ..killed.begun.clone() };
+            text(&summary(&OperationRecord { begun, ..killed.clone() }))
+        };
+        for (words, resumed) in [
+            ("metalform etcd restore a.db --yes-i-have-read-the-plan", ResumedBy::Restoration),
+            ("metalform expand --plan p", ResumedBy::NewPlan(PlanMaker::Expand)),
+        ] {
+            let shown = command(words);
+            assert!(shown.contains(&resumed.instruction()), "{shown}");
+            assert!(!shown.contains("again; it resumes"), "{shown}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::engine::host::{Convergence, HostError};
 use crate::engine::roster::RosterFault;
 use crate::model::event::{Event, HostOutcome};
 use crate::model::name::HostName;
+use crate::model::resumption::ResumedBy;
 use crate::resource::contract::step::CertificateRequest;
 use crate::state::Compiled;
 use crate::transport::error::TransportError;
@@ -35,6 +36,8 @@ pub struct ApplyRequest {
 pub struct ApplyReport {
     /// Ordered by name.
     pub hosts: Vec<HostRun>,
+    /// What resumes it, where a host failed.
+    pub resumed: ResumedBy,
 }
 
 /// What became of one host.
@@ -51,9 +54,8 @@ pub struct HostRun {
 impl ApplyReport {
     /// The failed hosts; `None` when every host converged.
     pub fn failures(&self) -> Option<CommandFailure> {
-        host_failures::of(
-            self.hosts.iter().filter_map(|host| Some((&host.name, host.result.as_ref().err()?))),
-        )
+        let failed = self.hosts.iter().filter_map(|host| Some((&host.name, host.result.as_ref().err()?)));
+        host_failures::of(failed, self.resumed)
     }
 }
 
@@ -93,7 +95,7 @@ pub(super) async fn report(
         let record = records.remove(&name).unwrap_or_default();
         HostRun { name, result, record }
     });
-    ApplyReport { hosts: hosts.collect() }
+    ApplyReport { hosts: hosts.collect(), resumed: ResumedBy::SameCommand }
 }
 
 async fn announce_cancellation(run: &FleetRun<'_>) -> Infallible {

@@ -21,6 +21,7 @@ use crate::engine::saved_plan::SavedHost;
 use crate::engine::saved_plan::key::Key;
 use crate::engine::saved_plan::planned::Planned;
 use crate::model::name::HostName;
+use crate::model::resumption::{PlanMaker, ResumedBy};
 
 /// A saved plan to apply.
 #[derive(Debug, Clone)]
@@ -118,7 +119,10 @@ pub async fn apply_saved_plan(
         results.sort_by(|(one, _), (other, _)| one.cmp(other));
         results
     };
-    Ok(apply::report(same, |context| request.fleet.run(work.limit(), context), context, converge).await)
+    let report =
+        apply::report(same, |context| request.fleet.run(work.limit(), context), context, converge).await;
+    // What was applied of it is drift to the same plan.
+    Ok(ApplyReport { resumed: ResumedBy::NewPlan(PlanMaker::Plan), ..report })
 }
 
 async fn checked(
@@ -152,7 +156,8 @@ async fn checked(
             Err(failure) => failed.push((host, failure)),
         }
     }
-    let failures = host_failures::of(failed.iter().map(|(host, failure)| (host, failure)));
+    let failed = failed.iter().map(|(host, failure)| (host, failure));
+    let failures = host_failures::of(failed, ResumedBy::SameCommand);
     match (failures, drift.is_empty()) {
         (None, true) => Ok(CheckedPlan { work, file, key, same, unreachable }),
         (None, false) => Err(ApplySavedPlanError::Drifted(drift)),

@@ -10,11 +10,13 @@ use super::deployment_drift::{DeploymentDrift, drift};
 use super::deployment_file::DeploymentFile;
 use super::expiry_warning::warn_of_expiry;
 use super::foreseen_deployment::ForeseenDeployment;
+use super::node_selection::NodeSelection;
 use super::operation_failure::{self, OperationFailure};
 use super::operation_report::{NodeReport, NodeWork, RunOptions};
 use super::running_cluster;
 use super::saved_file::{SavedFile, SavedFileError};
 use crate::engine::cancel::Cancel;
+use crate::model::resumption::{PlanMaker, ResumedBy};
 use crate::operation::cluster_site::Workspace;
 
 /// Why a saved plan was not begun on any node.
@@ -82,9 +84,9 @@ pub async fn deploy_saved_plan(
     cancel: &Cancel,
 ) -> Result<DeployReport, DeploySavedPlanError> {
     let key = file.key()?;
-    running_cluster::check(&workspace).await?;
-    let request = file.request(RunOptions { dry_run: false, ..run }, limit);
     warn_of_expiry(&workspace);
+    running_cluster::check(&workspace).await?;
+    let mut request = file.request(RunOptions { dry_run: false, ..run }, limit);
     let mut selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
     let mut now = ForeseenDeployment { selected: selected.names(), ..ForeseenDeployment::default() };
     // Before any host is connected to.
@@ -97,6 +99,12 @@ pub async fn deploy_saved_plan(
     let failures: Vec<&OperationFailure> =
         predicted.nodes.iter().filter_map(|node| node.failure.as_ref()).collect();
     judge(drift(&file.foreseen, &now), &failures)?;
+    let maker = match request.nodes {
+        NodeSelection::All => PlanMaker::Expand,
+        NodeSelection::Named(_) => PlanMaker::DeployNode,
+    };
+    // From here on, what was done of it is drift to the same plan.
+    request.run.resumed = ResumedBy::NewPlan(maker);
     Ok(deploy_selected(selected, &foreseen(predicted), &request, workspace, cancel).await)
 }
 
@@ -138,6 +146,7 @@ mod tests {
             node: "a".parse().unwrap(),
             error: RunError::Interrupted,
             without_host: None,
+            resumed: ResumedBy::SameCommand,
         };
         let problems = NodeProblems { node: "b".to_owned(), problems: vec![NodeProblem::NoName] };
         let edited = OperationFailure::Manifest(problems);

@@ -4,8 +4,8 @@
 //! # Order
 //! That of [`order`]. Every other member is stopped first and its data set aside: no two of them can agree behind the one
 //! that continues. Then that one becomes the only member. The API serves again, and the control-plane nodes are deployed as
-//! always: each copy joins as a learner. A run that is killed is resumed by the same command, or by `metalform expand` once
-//! etcd works.
+//! always: each copy joins as a learner. A run that ends is resumed by the same command, and by `metalform expand` once
+//! etcd works: what is written from then on is lost where a snapshot is restored a second time.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -37,6 +37,7 @@ use crate::model::error_chain::error_chain;
 use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
+use crate::model::resumption::ResumedBy;
 use crate::model::role::Role;
 use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace};
 use crate::operation::goal::{client_url, peer_url};
@@ -163,7 +164,11 @@ impl CommandError for EtcdRecoverError {
             Self::Nodes(error) => return error.hints(),
             Self::Members(error) => return error.hints(),
             Self::Snapshot(error) => return error.hints(),
-            Self::Deploy(error) => return error.hints(),
+            Self::Deploy(error) => {
+                let mut hints = error.hints();
+                hints.push(ResumedBy::Expansion.instruction());
+                return hints;
+            }
             Self::Works { .. } => {
                 "`metalform expand` adds members that are missing; one that does not work is replaced with `metalform \
                  deploy-node NAME --replace-member`"
@@ -209,7 +214,8 @@ impl CommandError for EtcdRecoverError {
                 "fix the cause, then run the same command again: it resumes, and no data was lost"
             }
             Self::Silent { .. } => "run `metalform expand` once etcd and the API answer",
-            Self::Locked(error) => return error.hint().map(str::to_owned).into_iter().collect(),
+            // Before anything was changed.
+            Self::Locked(error) => return error.hint(ResumedBy::SameCommand).into_iter().collect(),
         };
         vec![hint.to_owned()]
     }
@@ -333,7 +339,8 @@ impl PreparedRecovery {
         let names: BTreeSet<HostName> = order.deployed.into_iter().collect();
         let request = DeployRequest {
             nodes: NodeSelection::Named(names.clone()),
-            run: RunOptions { dry_run: false, lock_wait: self.lock_wait },
+            // etcd and the API serve: a snapshot that is restored once more takes back what is written from now on.
+            run: RunOptions { dry_run: false, lock_wait: self.lock_wait, resumed: ResumedBy::Expansion },
             replace_member: false,
             replace_machine: false,
             limit: self.limit,
@@ -485,6 +492,13 @@ mod tests {
     use super::*;
     use crate::engine::host::HostError;
     use crate::transport::error::TransportError;
+
+    #[test]
+    fn an_api_that_goes_away_after_the_restoration_is_no_reason_to_restore_again() {
+        let error = ClusterNodesError::Unusable { missing: Vec::new(), wrong: Vec::new() };
+        let hints = EtcdRecoverError::Deploy(error).hints();
+        assert!(matches!(&*hints, [only] if only.contains("`metalform expand`")), "{hints:?}");
+    }
 
     #[test]
     fn the_hint_is_that_of_the_cause() {

@@ -1,12 +1,13 @@
 //! Why one host of a fleet has no result.
 
 use super::command_error::ErrorClass;
-use super::remedies::{RETRY, remedy};
+use super::remedies::{remedy, retry};
 use crate::engine::fleet::schedule::Halt;
 use crate::engine::host::HostError;
 use crate::engine::roster::RosterFault;
 use crate::model::error_chain::error_chain;
 use crate::model::event::HostOutcome;
+use crate::model::resumption::ResumedBy;
 use crate::transport::error::TransportError;
 
 /// Why the work on a host failed.
@@ -107,27 +108,35 @@ impl HostFailure {
         }
     }
 
-    /// What to do about it.
-    pub fn hints(&self) -> Vec<String> {
+    /// What to do about it, in a command that is resumed so.
+    pub fn hints(&self, resumed: ResumedBy) -> Vec<String> {
         match self {
             Self::Unreachable(error) | Self::Failed(HostError::Transport(error)) => {
-                vec![connection_hint(error)]
+                vec![connection_hint(error, resumed)]
             }
             Self::Failed(HostError::Refused { .. }) => vec!["fix the host or the state".to_owned()],
             Self::Failed(HostError::Interrupted) | Self::NotStarted(_) => Vec::new(),
             Self::Failed(HostError::Failed { output, .. }) if needs_root(output) => {
-                vec!["the login user lacks the permission: set user: root or sudo: true in the roster".to_owned()]
+                vec![
+                    "the login user lacks the permission: set user: root or sudo: true in the roster"
+                        .to_owned(),
+                ]
             }
             Self::Failed(HostError::TimedOut { .. }) => vec![
                 "check the host for a hanging network file system, disk or guard command; nothing was changed"
                     .to_owned(),
             ],
-            Self::Failed(HostError::LostDuring { .. }) => vec![
-                "the current resource may be partially applied; run the same command again once the host is reachable"
-                    .to_owned(),
-            ],
-            Self::Failed(HostError::Failed { output, .. }) => vec![remedy(output).to_owned()],
-            Self::Failed(_) => vec![RETRY.to_owned()],
+            Self::Failed(HostError::LostDuring { .. }) => {
+                let next = match resumed {
+                    ResumedBy::SameCommand => {
+                        "run the same command again once the host is reachable".to_owned()
+                    }
+                    _ => resumed.instruction(),
+                };
+                vec![format!("the current resource may be partially applied; {next}")]
+            }
+            Self::Failed(HostError::Failed { output, .. }) => vec![remedy(output, resumed)],
+            Self::Failed(_) => vec![retry(resumed)],
             Self::States(faults) => faults.iter().filter_map(RosterFault::hint).collect(),
         }
     }
@@ -142,7 +151,7 @@ fn needs_root(output: &str) -> bool {
         .any(|message| last.contains(message))
 }
 
-fn connection_hint(error: &TransportError) -> String {
+fn connection_hint(error: &TransportError, resumed: ResumedBy) -> String {
     match error {
         TransportError::HostKeyUnknown { .. } => {
             "compare the key on the host, then pin it in the roster (host_key: ssh-ed25519 AAAA...); host_key: accept-new trusts the first key"
@@ -164,7 +173,7 @@ fn connection_hint(error: &TransportError) -> String {
         }
         TransportError::Incompatible { .. } => "upgrade the SSH server; any OpenSSH of the last ten years is supported",
         TransportError::KnownHosts { .. } => "fix the file, or use another one with --known-hosts",
-        TransportError::Lost { .. } => "run the same command again; it resumes",
+        TransportError::Lost { .. } => return resumed.instruction(),
         TransportError::Fenced { .. } => "the controllers of Machines work on this host",
         TransportError::Unreachable { .. } => "check that the host is on, and its address in the roster",
     }
@@ -179,7 +188,8 @@ mod tests {
     fn a_login_user_without_permission_is_pointed_to_the_roster() {
         let failed = |output: &str| {
             let resources = vec!["file:/etc/x".to_owned()];
-            HostFailure::Failed(HostError::Failed { resources, status: 1, output: output.to_owned() }).hints()
+            HostFailure::Failed(HostError::Failed { resources, status: 1, output: output.to_owned() })
+                .hints(ResumedBy::SameCommand)
         };
         assert!(failed("sh: 1: cannot create /etc/x: Permission denied\n")[0].contains("sudo: true"));
         assert!(!failed("Permission denied, then retried\nNo space left on device\n")[0].contains("sudo"));

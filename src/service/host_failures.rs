@@ -5,16 +5,21 @@ use std::collections::BTreeMap;
 use super::command_error::{CommandFailure, ErrorClass};
 use super::fleet_work::HostResults;
 use super::host_failure::HostFailure;
-use super::remedies::RETRY;
+use super::remedies::retry;
 use crate::model::name::HostName;
+use crate::model::resumption::ResumedBy;
 
 /// The failures among these results; `None` when every host succeeded.
 pub fn among<T>(results: &HostResults<T>) -> Option<CommandFailure> {
-    of(results.iter().filter_map(|(host, result)| Some((host, result.as_ref().err()?))))
+    let failed = results.iter().filter_map(|(host, result)| Some((host, result.as_ref().err()?)));
+    of(failed, ResumedBy::SameCommand)
 }
 
-/// The failures of these hosts; `None` when there are none.
-pub fn of<'a>(failures: impl IntoIterator<Item = (&'a HostName, &'a HostFailure)>) -> Option<CommandFailure> {
+/// The failures of these hosts, in a command that is resumed so; `None` when there are none.
+pub fn of<'a>(
+    failures: impl IntoIterator<Item = (&'a HostName, &'a HostFailure)>,
+    resumed: ResumedBy,
+) -> Option<CommandFailure> {
     let mut all = CommandFailure { class: ErrorClass::Ssh, errors: Vec::new(), hints: Vec::new() };
     let mut common: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (host, failure) in failures {
@@ -26,11 +31,11 @@ pub fn of<'a>(failures: impl IntoIterator<Item = (&'a HostName, &'a HostFailure)
             continue;
         }
         all.errors.extend(failure.lines().into_iter().map(|line| format!("{host}: {line}")));
-        all.add_hints(failure.hints());
+        all.add_hints(failure.hints(resumed));
     }
     all.errors.extend(common.into_iter().map(|(line, hosts)| format!("{line}: {}", hosts.join(", "))));
-    if all.class == ErrorClass::Interrupted && !all.hints.iter().any(|hint| hint == RETRY) {
-        all.hints.push("run the same command again; it resumes".to_owned());
+    if all.class == ErrorClass::Interrupted && !all.hints.contains(&retry(resumed)) {
+        all.add_hints(vec![resumed.instruction()]);
     }
     (!all.errors.is_empty()).then_some(all)
 }
@@ -51,8 +56,21 @@ fn weight(class: ErrorClass) -> u8 {
 mod tests {
     use super::*;
     use crate::engine::host::HostError;
+    use crate::model::resumption::PlanMaker;
     use crate::service::command_error::CommandError;
     use crate::transport::error::TransportError;
+
+    #[test]
+    fn a_plan_that_was_begun_is_made_again() {
+        let plan = ResumedBy::NewPlan(PlanMaker::Plan);
+        let name: HostName = "a".parse().unwrap();
+        for failure in [failed(), HostFailure::Failed(HostError::Interrupted)] {
+            let all = of([(&name, &failure)], plan).unwrap();
+            let hints = all.hints().join("\n");
+            assert!(hints.contains("`metalform plan --out FILE`"), "{hints}");
+            assert!(!hints.contains("same command"), "{hints}");
+        }
+    }
 
     fn unreachable() -> HostFailure {
         let reason = "no route".to_owned();
@@ -68,14 +86,14 @@ mod tests {
     fn a_failed_host_outweighs_an_unreachable_one() {
         let names: [HostName; 2] = ["a".parse().unwrap(), "b".parse().unwrap()];
         let all = [unreachable(), failed()];
-        let both = of(names.iter().zip(&all)).unwrap();
+        let both = of(names.iter().zip(&all), ResumedBy::SameCommand).unwrap();
         assert_eq!(both.class(), ErrorClass::Host);
         assert_eq!(
             both.errors(),
             ["a: 192.0.2.1:22: no SSH connection: no route", "b: command:x failed with status 3: last words"]
         );
-        let one = of(names.iter().zip(&all[..1])).unwrap();
+        let one = of(names.iter().zip(&all[..1]), ResumedBy::SameCommand).unwrap();
         assert_eq!(one.class(), ErrorClass::Ssh);
-        assert!(of(std::iter::empty()).is_none());
+        assert!(of(std::iter::empty(), ResumedBy::SameCommand).is_none());
     }
 }

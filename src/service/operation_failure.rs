@@ -1,10 +1,12 @@
 //! Why an operation did not complete on a node, and what to do about it.
 
 use super::command_error::{CommandError, CommandFailure, ErrorClass};
+use super::remedies::retry;
 use crate::etcd::membership::Obstacle;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeProblems;
+use crate::model::resumption::ResumedBy;
 use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
 use crate::operation::driver::RunFault;
@@ -21,8 +23,13 @@ pub enum OperationFailure {
     #[error("{0}: the cluster has no such Node: it was added after the snapshot was taken")]
     NoNode(HostName),
     /// Another operation is running on the host. Nothing was done.
-    #[error(transparent)]
-    Locked(HostLockError),
+    #[error("{error}")]
+    Locked {
+        /// Which.
+        error: HostLockError,
+        /// What resumes the command.
+        resumed: ResumedBy,
+    },
     /// The run ended before every phase held.
     #[error("{node}: {}", error_chain(error))]
     Run {
@@ -32,16 +39,18 @@ pub enum OperationFailure {
         error: RunError,
         /// The option with which the same command does without the host.
         without_host: Option<&'static str>,
+        /// What resumes the command.
+        resumed: ResumedBy,
     },
 }
 
 impl CommandError for OperationFailure {
     fn class(&self) -> ErrorClass {
         match self {
-            Self::Manifest(_) | Self::NoNode(_) | Self::Locked(HostLockError::File(_)) => {
+            Self::Manifest(_) | Self::NoNode(_) | Self::Locked { error: HostLockError::File(_), .. } => {
                 ErrorClass::Configuration
             }
-            Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
+            Self::Locked { error: HostLockError::Held { .. }, .. } => ErrorClass::Refused,
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_class(blocker)
             }
@@ -55,11 +64,31 @@ impl CommandError for OperationFailure {
             Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_lines(node, blocker)
             }
-            other @ (Self::Run { .. } | Self::Locked(_) | Self::NoNode(_)) => vec![other.to_string()],
+            other @ (Self::Run { .. } | Self::Locked { .. } | Self::NoNode(_)) => vec![other.to_string()],
         }
     }
 
     fn hints(&self) -> Vec<String> {
+        let mut hints = self.causes_hints();
+        let next = ResumedBy::Expansion.instruction();
+        // Also where the cause has hints of its own: the same command, which is the obvious one, would undo what was
+        // written since.
+        if self.resumed() == ResumedBy::Expansion && !hints.iter().any(|hint| hint.contains(&next)) {
+            hints.push(next);
+        }
+        hints
+    }
+}
+
+impl OperationFailure {
+    fn resumed(&self) -> ResumedBy {
+        match self {
+            Self::Run { resumed, .. } | Self::Locked { resumed, .. } => *resumed,
+            Self::Manifest(_) | Self::NoNode(_) => ResumedBy::SameCommand,
+        }
+    }
+
+    fn causes_hints(&self) -> Vec<String> {
         match self {
             Self::Manifest(problems) => {
                 let mut commands = problems.label_commands();
@@ -71,9 +100,9 @@ impl CommandError for OperationFailure {
             Self::NoNode(_) => {
                 vec!["apply its manifest again (kubectl apply -f), then run `metalform expand`".to_owned()]
             }
-            Self::Locked(error) => error.hint().map(str::to_owned).into_iter().collect(),
+            Self::Locked { error, resumed } => error.hint(*resumed).into_iter().collect(),
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
-                blocker_hints(blocker)
+                blocker_hints(blocker, self.resumed())
             }
             Self::Run { error, .. } if error.class() == Some(FailureClass::Workload) => {
                 vec![
@@ -81,10 +110,10 @@ impl CommandError for OperationFailure {
                         .to_owned(),
                 ]
             }
-            Self::Run { node, without_host, .. } => {
+            Self::Run { node, without_host, resumed, .. } => {
                 let gone = without_host.filter(|_| self.class() == ErrorClass::Ssh);
                 let gone = gone.map(|option| format!("if the host is gone for good, add {option}"));
-                run_hint(self.class(), node).into_iter().chain(gone).collect()
+                run_hint(self.class(), node, *resumed).into_iter().chain(gone).collect()
             }
         }
     }
@@ -103,15 +132,15 @@ impl From<FailureClass> for ErrorClass {
     }
 }
 
-fn run_hint(class: ErrorClass, node: &HostName) -> Option<String> {
+fn run_hint(class: ErrorClass, node: &HostName, resumed: ResumedBy) -> Option<String> {
     match class {
         ErrorClass::Ssh => Some(format!("`metalform node check {node}` tests the connection to the host")),
-        ErrorClass::Host => Some("fix this, then run the same command again; it resumes".to_owned()),
+        ErrorClass::Host => Some(retry(resumed)),
         ErrorClass::Etcd => Some("`metalform etcd health` shows every member".to_owned()),
         ErrorClass::Api => {
             Some("kubectl get --raw /readyz?verbose shows which checks of the API server fail".to_owned())
         }
-        ErrorClass::Interrupted => Some("run the same command again; it resumes".to_owned()),
+        ErrorClass::Interrupted => Some(resumed.instruction()),
         ErrorClass::Configuration | ErrorClass::Refused | ErrorClass::Bug => None,
     }
 }
@@ -148,7 +177,7 @@ pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
     }
 }
 
-fn blocker_hints(blocker: &Blocker) -> Vec<String> {
+fn blocker_hints(blocker: &Blocker, resumed: ResumedBy) -> Vec<String> {
     let hint = match blocker {
         Blocker::Preflight(failures) => {
             return failures.iter().map(|failure| failure.hint.clone()).collect();
@@ -186,7 +215,7 @@ fn blocker_hints(blocker: &Blocker) -> Vec<String> {
         }
         Blocker::Etcd(_) => "`metalform etcd members` shows every member",
         Blocker::LearnerRemoved(_) => {
-            "look at journalctl -u kubelet and /var/log/pods on the host, then run the same command again"
+            return vec![resumed.after("look at journalctl -u kubelet and /var/log/pods on the host")];
         }
     };
     vec![hint.to_owned()]
@@ -207,10 +236,42 @@ pub fn of<'a>(failures: impl IntoIterator<Item = &'a OperationFailure>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::resumption::PlanMaker;
     use crate::operation::preflight::PreflightFailure;
 
     fn run(node: &str, error: RunError) -> OperationFailure {
-        OperationFailure::Run { node: node.parse().unwrap(), error, without_host: None }
+        let node = node.parse().unwrap();
+        OperationFailure::Run { node, error, without_host: None, resumed: ResumedBy::SameCommand }
+    }
+
+    #[test]
+    fn what_ends_after_a_restoration_is_resumed_by_expand_and_a_begun_plan_by_a_new_one() {
+        let blocked =
+            |blocker| RunError::Fault(RunFault::Blocked { phase: "etcd voter".to_owned(), blocker });
+        let errors = || {
+            [
+                RunError::Interrupted,
+                blocked(Blocker::LearnerRemoved("has not started".to_owned())),
+                blocked(Blocker::StillDiffers(vec!["file:/etc/a".to_owned()])),
+                RunError::Stuck { phases: vec!["etcd voter".to_owned()] },
+            ]
+        };
+        for (resumed, command, always) in [
+            (ResumedBy::Expansion, "`metalform expand`", true),
+            (ResumedBy::NewPlan(PlanMaker::Expand), "`metalform expand --dry-run --out FILE`", false),
+        ] {
+            for error in errors() {
+                let node = "m3".parse().unwrap();
+                let failure = OperationFailure::Run { node, error, without_host: None, resumed };
+                let hints = failure.hints().join("\n");
+                assert!(!hints.contains("run the same command again; it resumes"), "{hints}");
+                assert!(!always || hints.matches(command).count() == 1, "{hints}");
+            }
+            let node = "m3".parse().unwrap();
+            let error = RunError::Interrupted;
+            let interrupted = OperationFailure::Run { node, error, without_host: None, resumed };
+            assert!(interrupted.hints().concat().contains(command), "{:?}", interrupted.hints());
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::operation_failure::OperationFailure;
 use crate::engine::cancel::Cancel;
 use crate::model::event::{Event, HostOutcome, NodeFailure, OperationKind};
 use crate::model::name::HostName;
+use crate::model::resumption::ResumedBy;
 use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
@@ -90,6 +91,8 @@ pub struct RunOptions {
     pub dry_run: bool,
     /// How long to wait for another operation on the host to end.
     pub lock_wait: Duration,
+    /// What resumes it, where it does not complete.
+    pub resumed: ResumedBy,
 }
 
 /// Refuses to deploy a node, whose manifest is wrong or unknown. Nothing is done.
@@ -111,7 +114,7 @@ pub(super) async fn operate<O: Operation>(
     goal: &O::Goal,
     name: HostName,
     (workspace, site): (&Workspace, ClusterSite),
-    RunOptions { dry_run: dry, lock_wait }: RunOptions,
+    RunOptions { dry_run: dry, lock_wait, resumed }: RunOptions,
     cancel: &Cancel,
 ) -> NodeReport {
     let (work, ended) = if dry {
@@ -123,7 +126,7 @@ pub(super) async fn operate<O: Operation>(
         let _lock = match HostTurn::new(workspace, &name, lock_wait).take(cancel).await {
             Ok(lock) => lock,
             Err(error) => {
-                let failure = Some(OperationFailure::Locked(error));
+                let failure = Some(OperationFailure::Locked { error, resumed });
                 return NodeReport { name, work: NodeWork::none(dry), failure };
             }
         };
@@ -136,8 +139,12 @@ pub(super) async fn operate<O: Operation>(
         let summary = run.summary();
         (NodeWork::Done(summary), run.end().err())
     };
-    let failure =
-        ended.map(|error| OperationFailure::Run { node: name.clone(), error, without_host: O::WITHOUT_HOST });
+    let failure = ended.map(|error| OperationFailure::Run {
+        node: name.clone(),
+        error,
+        without_host: O::WITHOUT_HOST,
+        resumed,
+    });
     let node = NodeReport { name, work, failure };
     if !dry {
         (workspace.report)(node.ended(O::KIND));

@@ -1,31 +1,32 @@
 //! What to do about a step that failed, judged by what it printed.
 
+use crate::model::resumption::ResumedBy;
+
 /// What is printed (errno(3) and the package managers' messages), and the remedy.
 const REMEDIES: [(&str, &str); 5] = [
-    (
-        "No space left on device",
-        "free space on that file system (see df -h and df -i), then run the same command again; it resumes",
-    ),
-    ("Disk quota exceeded", "raise the quota or free space, then run the same command again; it resumes"),
-    (
-        "Read-only file system",
-        "check why the file system is read-only (dmesg), remount it writable, then run the same command again; it resumes",
-    ),
+    ("No space left on device", "free space on that file system (see df -h and df -i)"),
+    ("Disk quota exceeded", "raise the quota or free space"),
+    ("Read-only file system", "check why the file system is read-only (dmesg), remount it writable"),
     ("held by process", LOCKED),
     ("was locked by", LOCKED),
 ];
 
-const LOCKED: &str =
-    "wait for the process that holds the lock, or end it, then run the same command again; it resumes";
+const LOCKED: &str = "wait for the process that holds the lock, or end it";
 
-/// The remedy for errors without a more specific one.
-pub const RETRY: &str = "fix this, then run the same command again; it resumes";
+/// Before the command is resumed, where nothing more specific is known.
+const FIX: &str = "fix this";
 
-/// The remedy for a step with this output. The last lines count most, as they do in the error.
-pub fn remedy(output: &str) -> &'static str {
+/// The remedy for errors without a more specific one, of a command that is resumed so.
+pub fn retry(resumed: ResumedBy) -> String {
+    resumed.after(FIX)
+}
+
+/// The remedy for a step with this output, of a command that is resumed so. The last lines count most, as they do in the
+/// error.
+pub fn remedy(output: &str, resumed: ResumedBy) -> String {
     let of_line =
         |line: &str| REMEDIES.iter().find(|(words, _)| line.contains(words)).map(|(_, remedy)| *remedy);
-    output.lines().rev().take(10).find_map(of_line).unwrap_or(RETRY)
+    resumed.after(output.lines().rev().take(10).find_map(of_line).unwrap_or(FIX))
 }
 
 #[cfg(test)]
@@ -44,7 +45,8 @@ mod tests {
             ("no such thing\n", "fix this"),
             ("", "fix this"),
         ] {
-            assert!(remedy(output).starts_with(start), "{output}");
+            let remedy = remedy(output, ResumedBy::SameCommand);
+            assert!(remedy.starts_with(start) && remedy.ends_with("it resumes"), "{output}");
         }
     }
 }

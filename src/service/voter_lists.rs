@@ -81,6 +81,7 @@ mod tests {
     use crate::etcd::simulation::{leading, membership, voter};
     use crate::model::api_contract::SSH_HOST;
     use crate::model::node::{NodeManifest, NodeMetadata};
+    use crate::model::resumption::ResumedBy;
     use crate::operation::driver::ActionRecord;
     use crate::operation::dry_run::{PhasePreview, PlannedAction, Preview};
     use crate::operation::effect::Action;
@@ -109,6 +110,7 @@ mod tests {
             node: name.parse().unwrap(),
             error,
             without_host: None,
+            resumed: ResumedBy::SameCommand,
         });
         NodeReport { name: name.parse().unwrap(), work: NodeWork::Done(summary), failure }
     }

@@ -22,6 +22,7 @@ use super::atomic_file::FileError;
 use super::layout::Layout;
 use super::operation_log;
 use crate::model::name::HostName;
+use crate::model::resumption::ResumedBy;
 
 /// Of the list of locks, at most.
 const READINGS: usize = 3;
@@ -40,6 +41,8 @@ pub enum HostLockError {
         host: HostName,
         /// `process 4711, since 2026-11-22T02:00:00Z: metalform deploy-node node-2, by root`.
         holder: String,
+        /// The id of its record, where it has one.
+        record: Option<String>,
     },
     /// The lock file cannot be used.
     #[error(transparent)]
@@ -47,14 +50,15 @@ pub enum HostLockError {
 }
 
 impl HostLockError {
-    /// What to do about it.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Held { .. } => Some(
-                "`metalform operations follow` shows it; when it has ended, run the same command again, or add --wait SECONDS",
-            ),
-            Self::File(_) => None,
-        }
+    /// What to do about it, for an operation that is resumed so.
+    pub fn hint(&self, resumed: ResumedBy) -> Option<String> {
+        let Self::Held { record, .. } = self else { return None };
+        let id = record.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+        let next = match resumed {
+            ResumedBy::SameCommand => "run the same command again, or add --wait SECONDS".to_owned(),
+            _ => resumed.instruction(),
+        };
+        Some(format!("`metalform operations follow{id}` shows it; when it has ended, {next}"))
     }
 }
 
@@ -70,7 +74,8 @@ impl HostLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(HostLockError::Held { host: host.clone(), holder: holder(layout, &mut file) });
+                let (holder, record) = holder(layout, &mut file);
+                return Err(HostLockError::Held { host: host.clone(), holder, record });
             }
             Err(TryLockError::Error(reason)) => return Err(failed(reason).into()),
         }
@@ -98,8 +103,8 @@ pub(super) fn try_lock(path: &Path) -> Result<Option<File>, FileError> {
     }
 }
 
-/// The process that has the lock, and what it wrote, which it may not have done yet.
-fn holder(layout: &Layout, file: &mut File) -> String {
+/// The process that has the lock, and what it wrote, which it may not have done yet; and the id of its record.
+fn holder(layout: &Layout, file: &mut File) -> (String, Option<String>) {
     let inode = file.metadata().ok().map(|metadata| metadata.ino());
     // While other locks come and go, a reading of the list may lack one.
     let process = (0..READINGS).find_map(|_| {
@@ -108,14 +113,14 @@ fn holder(layout: &Layout, file: &mut File) -> String {
     });
     let mut text = String::new();
     let _unreadable_is_empty = file.read_to_string(&mut text);
-    let Some(process) = process else { return "a process that has just ended".to_owned() };
+    let Some(process) = process else { return ("a process that has just ended".to_owned(), None) };
     let since = match text.trim() {
         text if text.starts_with(&format!("process {process},")) => text.to_owned(),
         _ => format!("process {process}, which has just begun"),
     };
     match operation_log::running(layout, process) {
-        Some(begun) => format!("{since}: {}, by {}", begun.command_line(), begun.user),
-        None => since,
+        Some(begun) => (format!("{since}: {}, by {}", begun.command_line(), begun.user), Some(begun.id)),
+        None => (since, None),
     }
 }
 
@@ -143,7 +148,8 @@ mod tests {
         let layout = Layout::below(root.path());
         let (one, other): (HostName, HostName) = ("node-1".parse().unwrap(), "node-2".parse().unwrap());
         let held = HostLock::acquire(&layout, &one, NOW).unwrap();
-        let refused = || HostLock::acquire(&layout, &one, NOW).unwrap_err().to_string();
+        let refusal = || HostLock::acquire(&layout, &one, NOW).unwrap_err();
+        let refused = || refusal().to_string();
         let holder =
             format!("node-1: another operation is running on this host: process {}, ", std::process::id());
         assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z"));
@@ -157,6 +163,13 @@ mod tests {
         };
         let log = OperationLog::begin(&layout, begun).unwrap();
         assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z: metalform expand, by anna"));
+        let hint = refusal().hint(ResumedBy::SameCommand).unwrap();
+        let follow =
+            format!("`metalform operations follow 20270115T075900Z-{}` shows it", std::process::id());
+        assert!(hint.starts_with(&follow), "{hint}");
+        // What would be run after a restoration must not be the restoration.
+        let hint = refusal().hint(ResumedBy::Expansion).unwrap();
+        assert!(hint.contains("has ended, run `metalform expand`"), "{hint}");
         drop(log);
         fs::write(layout.host_lock(&one), "process 1, since 2027-01-15T07:00:00Z\n").unwrap();
         assert_eq!(refused(), format!("{holder}which has just begun"), "what an operation before it left");
