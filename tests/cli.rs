@@ -23,5 +23,7 @@ mod source_strings;
 mod sources;
 #[path = "cli/sshd.rs"]
 mod sshd;
+#[path = "cli/standard_error.rs"]
+mod standard_error;
 #[path = "cli/wording.rs"]
 mod wording;

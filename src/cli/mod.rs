@@ -257,8 +257,12 @@ fn log(global: &Global) {
     };
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("METALFORM_LOG").unwrap_or_else(|_| level.into());
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours());
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours())
+        // They are printed to standard error too, with a panic where that is full or closed.
+        .log_internal_errors(false);
     match global.log_format {
         LogFormat::Text => builder.without_time().with_target(false).init(),
         LogFormat::Json => builder.json().init(),
