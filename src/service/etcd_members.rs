@@ -5,12 +5,14 @@ use std::sync::Arc;
 use super::command_error::{CommandError, ErrorClass};
 use crate::etcd::client::{ClientError, DEADLINE, EtcdAccess, EtcdCredentials};
 use crate::etcd::member::Membership;
-use crate::kube_api::{client, nodes};
-use crate::model::api_contract::CONTROL_PLANE_IP;
+use crate::kube_api::client::{self, ApiError};
+use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
-use crate::model::node::NodeSpec;
+use crate::model::node::{NodeManifest, NodeSpec};
 use crate::model::role::Role;
+use crate::operation::goal::client_url;
 use crate::workspace::layout::Layout;
+use crate::workspace::node_records;
 
 /// Why etcd cannot be observed.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +64,8 @@ impl CommandError for UnhealthyEtcd {
     }
 }
 
-/// Asks the members on this machine and on all other etcd nodes; those are known only while the API answers.
+/// Asks the members on this machine and on all other etcd nodes: those of the API, and of the records while it does not
+/// answer.
 ///
 /// # Errors
 /// When the client certificate cannot be used, or no member answers.
@@ -111,15 +114,53 @@ pub fn health(membership: &Membership) -> Result<(), UnhealthyEtcd> {
     if errors.is_empty() { Ok(()) } else { Err(UnhealthyEtcd(errors)) }
 }
 
-/// Members on other nodes. An API that does not answer is no error: etcd is looked at above all then.
+/// Members on other nodes; where the API does not answer in time, those of the Nodes that are recorded. Neither is an
+/// error: etcd is looked at above all then, and this machine may have a member of its own.
 async fn other_endpoints(layout: &Layout) -> Vec<String> {
-    let Ok(client) = client::connect(&layout.admin_conf()).await else { return Vec::new() };
-    let listed = tokio::time::timeout(DEADLINE, nodes::list(&client)).await;
-    let Ok(Ok(nodes)) = listed else { return Vec::new() };
-    nodes
-        .iter()
-        .filter(|node| NodeSpec::from_node(node).is_ok_and(|spec| spec.roles.contains(&Role::Etcd)))
-        .filter_map(|node| node.metadata.annotations.as_ref()?.get(CONTROL_PLANE_IP).cloned())
-        .map(|ip| format!("https://{ip}:2379"))
+    let manifests = match tokio::time::timeout(DEADLINE, listed(layout)).await {
+        Ok(Ok(manifests)) => manifests,
+        Ok(Err(_)) | Err(_) => node_records::read(layout).unwrap_or_default(),
+    };
+    let specs = manifests.iter().filter_map(|manifest| NodeSpec::parse(manifest).ok());
+    specs
+        .filter(|spec| spec.roles.contains(&Role::Etcd))
+        .filter_map(|spec| spec.control_plane_ip)
+        .map(client_url)
         .collect()
+}
+
+async fn listed(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
+    let client = client::connect_without_retry(&layout.admin_conf()).await?;
+    Ok(nodes::list(&client).await?.iter().map(NodeManifest::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
+    use crate::model::node::NodeMetadata;
+
+    #[tokio::test]
+    async fn without_an_api_the_members_of_recorded_nodes_are_reached() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        assert_eq!(other_endpoints(&layout).await, Vec::<String>::new(), "no cluster yet");
+        let manifest = |name: &str, role: &str, address: &str| {
+            let annotations = [(SSH_HOST, address), (CONTROL_PLANE_IP, address)];
+            let metadata = NodeMetadata {
+                name: Some(name.to_owned()),
+                labels: [(format!("node-role.kubernetes.io/{role}"), String::new())].into(),
+                annotations: annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            };
+            NodeManifest { metadata, ..NodeManifest::default() }
+        };
+        let manifests = [
+            manifest("bootstrap", "master", "192.0.2.1"),
+            manifest("etcd-1", "etcd", "192.0.2.2"),
+            manifest("etcd-2", "etcd", "2001:db8::3"),
+        ];
+        std::fs::create_dir_all(layout.node_records().parent().unwrap()).unwrap();
+        node_records::save(&layout, &manifests).unwrap();
+        assert_eq!(other_endpoints(&layout).await, ["https://192.0.2.2:2379", "https://[2001:db8::3]:2379"]);
+    }
 }

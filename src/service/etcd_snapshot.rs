@@ -70,7 +70,8 @@ impl CommandError for EtcdSnapshotError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Members(EtcdMembersError::Observe(_)) | Self::NoSource => vec![
-                "without quorum, what one member has is saved with --endpoint https://127.0.0.1:2379"
+                "without quorum, `metalform etcd snapshot FILE --endpoint https://ADDRESS:2379` saves what the member at \
+                 that address has"
                     .to_owned(),
             ],
             Self::Members(error) => error.hints(),
