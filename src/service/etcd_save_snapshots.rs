@@ -6,7 +6,7 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
 use super::etcd_snapshot::{self, EtcdSnapshotError};
 use super::recorded_nodes;
-use super::snapshot_distribution::{Distribution, distribute};
+use super::snapshot_distribution::{Distribution, distribute, remove_surplus};
 use super::snapshot_host::SnapshotHostError;
 use super::snapshot_nodes::{SnapshotAccess, hosts, this_host};
 use super::workspace::{WorkspaceError, configuration};
@@ -140,20 +140,28 @@ pub async fn save_snapshots(
     let _late = wait_for("etcd and the API to answer", patience, || answer(layout)).await;
     let source = etcd_snapshot::source(None, layout).await?;
     let (revision, expected) = source.status.as_ref().map_or((0, 0), |one| (one.revision, one.db_size));
-    let free = directory.free_space().map_err(SnapshotDirectoryError::File)?;
-    // etcd may write to the same file system: half of what is free is left to it.
-    if free / 2 < expected {
-        let directory = directory.path().display().to_string();
-        return Err(SaveSnapshotsError::Space { directory, free, size: expected });
-    }
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let name = SnapshotName::new((access.clock)(), u64::try_from(revision).unwrap_or_default());
+    let free_space = || directory.free_space().map_err(SnapshotDirectoryError::File);
+    // etcd may write to the same file system: half of what is free is left to it.
+    let is_short = |free: u64| free / 2 < expected;
+    if is_short(free_space()?) {
+        // Fewer may be kept than when the last one was taken.
+        let hosts = hosts(access, this_host(layout)?).await.map_err(WorkspaceError::from)?;
+        let warnings = remove_surplus(&hosts, &name, keep).await?;
+        let free = free_space()?;
+        if is_short(free) {
+            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            let directory = directory.path().display().to_string();
+            return Err(SaveSnapshotsError::Space { directory, free, size: expected });
+        }
+    }
     let staged = stage(&directory, &name).map_err(EtcdSnapshotError::File)?;
     let size = etcd_snapshot::write(&source, staged).await?;
     // A recovery needs them as well, with what people have changed of them since the last operation.
     recorded_nodes::record(layout).await;
 
     let hosts = hosts(access, local).await.map_err(WorkspaceError::from)?;
-    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
     let Distribution { copies, mut warnings } = distribute(&hosts, &name, keep).await?;
     let holders: Vec<HostName> = copies.holders(&name).cloned().collect();
     if !holders.contains(&hosts.local.name) {

@@ -73,6 +73,30 @@ pub(super) async fn distribute(
             }
         }
     }
+    warnings.extend(remove_older(hosts, &mut copies, (latest, keep)).await);
+    Ok(Distribution { copies, warnings })
+}
+
+/// Removes everywhere what is older than those to keep, before `next` is taken. Returns what went wrong, one line each.
+///
+/// # Errors
+/// When the snapshots of this machine cannot be listed.
+pub(super) async fn remove_surplus(
+    hosts: &SnapshotHosts,
+    next: &SnapshotName,
+    keep: usize,
+) -> Result<Vec<String>, SnapshotHostError> {
+    let Distribution { mut copies, mut warnings } = look(hosts).await?;
+    warnings.extend(remove_older(hosts, &mut copies, (next, keep)).await);
+    Ok(warnings)
+}
+
+async fn remove_older(
+    hosts: &SnapshotHosts,
+    copies: &mut SnapshotCopies,
+    (latest, keep): (&SnapshotName, usize),
+) -> Vec<String> {
+    let mut warnings = Vec::new();
     for (name, removable) in copies.removable(latest, keep) {
         let all = std::iter::once(&hosts.local).chain(&hosts.others);
         let Some(host) = all.into_iter().find(|host| host.name == name) else { continue };
@@ -81,7 +105,7 @@ pub(super) async fn distribute(
             Err(error) => warnings.push(warning(&name, &error)),
         }
     }
-    Ok(Distribution { copies, warnings })
+    warnings
 }
 
 fn warning(host: &HostName, error: &SnapshotHostError) -> String {
@@ -171,6 +195,19 @@ mod tests {
             );
         }
         assert_eq!(["a", "b", "c"].map(|host| cluster.has(host)), ["3 4", "3 4", ""]);
+    }
+
+    #[tokio::test]
+    async fn where_fewer_are_to_be_kept_the_surplus_goes_before_another_is_taken() {
+        let cluster = Cluster::new(&["b"]);
+        for second in 1..=4 {
+            distribute(&cluster.hosts, &cluster.take(second), 4).await.unwrap();
+        }
+        let next = SnapshotName::new(Timestamp::from_second(5).unwrap(), 7);
+        assert_eq!(remove_surplus(&cluster.hosts, &next, 2).await.unwrap(), Vec::<String>::new());
+        assert_eq!(["a", "b"].map(|host| cluster.has(host)), ["3 4", "3 4"]);
+        remove_surplus(&cluster.hosts, &next, 3).await.unwrap();
+        assert_eq!(["a", "b"].map(|host| cluster.has(host)), ["3 4", "3 4"], "there is no surplus");
     }
 
     #[tokio::test]
