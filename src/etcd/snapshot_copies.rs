@@ -74,13 +74,15 @@ impl SnapshotCopies {
         self.of(name).filter(|(_, copy)| copy.hash.is_some()).map(|(host, _)| host)
     }
 
-    /// The snapshots to keep: of those that are undamaged on some host and not newer than `latest`, the newest `keep`,
-    /// and the newest of which two hosts have a copy, so that a failing host costs no second copy.
+    /// The snapshots to keep: of those that are undamaged on the host `local` and not newer than `latest`, the newest
+    /// `keep`, and the newest of which two hosts have a copy, so that a failing host costs no second copy.
     ///
-    /// What is newer than `latest` was taken by a clock that was ahead: it does not count until its time has come.
-    fn kept(&self, latest: &SnapshotName, keep: usize) -> Vec<&SnapshotName> {
-        let names = self.names().into_iter().rev().filter(|name| *name <= latest);
-        let sound: Vec<_> = names.filter(|name| self.holders(name).next().is_some()).collect();
+    /// What is newer than `latest` was taken by a clock that was ahead: it does not count until its time has come. What
+    /// only other hosts report does not count either: one that makes names up would push out every real snapshot.
+    fn kept(&self, local: &HostName, latest: &SnapshotName, keep: usize) -> Vec<&SnapshotName> {
+        let own = self.0.get(local).into_iter().flatten().rev();
+        let sound = own.filter(|(name, copy)| *name <= latest && copy.hash.is_some());
+        let sound: Vec<_> = sound.map(|(name, _)| name).collect();
         let mut kept: Vec<_> = sound.iter().copied().take(keep).collect();
         let copied = sound.iter().find(|name| self.holders(name).count() >= COPIES);
         kept.extend(copied.filter(|name| !sound.iter().take(keep).any(|other| other == *name)));
@@ -98,14 +100,18 @@ impl SnapshotCopies {
             let holders: Vec<_> = self.holders(name).collect();
             holders.len() < COPIES && holders.contains(&local)
         };
-        let name = self.kept(latest, keep).into_iter().find(one_copy)?;
+        let name = self.kept(local, latest, keep).into_iter().find(one_copy)?;
         Some((name.clone(), candidates.first()?.clone()))
     }
 
-    /// The files to remove, by host: those older than the newest `keep`, damaged ones included. None while there are
-    /// fewer.
-    pub fn removable(&self, latest: &SnapshotName, keep: usize) -> BTreeMap<HostName, Vec<SnapshotName>> {
-        let kept = self.kept(latest, keep);
+    /// The files to remove, by host: those older than the newest `keep` of the host `local`, damaged ones included. None
+    /// while it has fewer.
+    pub fn removable(
+        &self,
+        local: &HostName,
+        (latest, keep): (&SnapshotName, usize),
+    ) -> BTreeMap<HostName, Vec<SnapshotName>> {
+        let kept = self.kept(local, latest, keep);
         let Some(oldest) = keep.checked_sub(1).and_then(|last| kept.get(last)) else {
             return BTreeMap::new();
         };
@@ -163,8 +169,14 @@ mod tests {
             // Damaged ones do not count, and leave with those of their age.
             ("a: 1 2! 3 4!, b: 1! 4!", 4, 2, ""),
             ("a: 1! 2 3! 4, b: 1!", 4, 2, "a: 1, b: 1"),
-            // What is sound on one host only counts.
-            ("a: 1 2! 3, b: 1! 2 3", 3, 2, "a: 1, b: 1"),
+            // What is sound on another host only does not count.
+            ("a: 1 2! 3, b: 1! 2 3", 3, 2, ""),
+            ("a: 1 2 3 4!, b: 2! 3 4", 4, 2, "a: 1"),
+            // A host that makes names up keeps its own, and pushes out none.
+            ("a: 1 2 3, b: 4 5 6", 6, 2, "a: 1"),
+            // A new bootstrap node removes nothing before it has enough of its own.
+            ("a: 6, b: 1 2 3 4 5 6", 6, 2, ""),
+            ("a: 6 7, b: 1 2 3 4 5 6 7", 7, 2, "b: 1 2 3 4 5"),
             // The newest that two hosts have stays, however old.
             ("a: 1 2 3 4 5, b: 1 2", 5, 2, "a: 1 3, b: 1"),
             ("a: 1 2 3 4 5, b: 1 2, c: 4", 5, 2, "a: 1 2 3, b: 1 2"),
@@ -175,7 +187,7 @@ mod tests {
             ("a: 3 8 9", 3, 1, ""),
             ("a: 3 4", 4, 0, ""),
         ] {
-            let removed = copies(found).removable(&at(latest), keep);
+            let removed = copies(found).removable(&host("a"), (&at(latest), keep));
             let removed =
                 removed.iter().map(|(host, names)| format!("{}: {}", host.as_str(), seconds(names)));
             assert_eq!(removed.collect::<Vec<_>>().join(", "), expected, "{found}");

@@ -97,7 +97,7 @@ async fn remove_older(
     (latest, keep): (&SnapshotName, usize),
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (name, removable) in copies.removable(latest, keep) {
+    for (name, removable) in copies.removable(&hosts.local.name, (latest, keep)) {
         let all = std::iter::once(&hosts.local).chain(&hosts.others);
         let Some(host) = all.into_iter().find(|host| host.name == name) else { continue };
         match host.remove(&removable).await {
