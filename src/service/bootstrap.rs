@@ -111,7 +111,7 @@ pub async fn bootstrap(
     if !run.dry_run {
         image_collection::record(&workspace.layout, &workspace.bundles)?;
     }
-    let report = operate::<BootstrapOperation>(&goal, name, (&workspace, site), run, cancel).await;
+    let report = operate::<BootstrapOperation>(&goal, (name, None), (&workspace, site), run, cancel).await;
     if !run.dry_run && report.failure.is_none() {
         recorded_nodes::record(&workspace.layout).await;
     }

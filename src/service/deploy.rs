@@ -5,12 +5,14 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::StreamExt;
+use tokio::time::Instant;
 
 use super::cluster_changes::ClusterChanges;
 use super::cluster_nodes::ClusterNodesError;
 use super::expiry_warning::warn_of_expiry;
 use super::membership_steps::membership_steps;
 use super::new_host_key::new_host_keys;
+use super::node_change::ReadNode;
 use super::node_selection::{NodeSelection, SelectedNodes};
 use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
@@ -88,12 +90,13 @@ pub(super) async fn deploy_selected(
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
     let machines = Arc::default();
     let shared = (&workspace, &machines);
-    let mut deployed = side_by_side((&specs, &specs), foreseen, request, shared, cancel).await;
+    let known = (foreseen, Instant::now());
+    let mut deployed = side_by_side((&specs, &specs), known, request, shared, cancel).await;
     let outdated = voter_lists::outdated(&specs, &deployed);
     if request.run.dry_run {
         voter_lists::foretell(&outdated);
     } else {
-        let again = side_by_side((&outdated, &specs), foreseen, request, shared, cancel).await;
+        let again = side_by_side((&outdated, &specs), known, request, shared, cancel).await;
         deployed = merged(deployed, again);
         voter_lists::warn_of_others(&workspace.layout, &deployed).await;
     }
@@ -116,10 +119,10 @@ pub(super) async fn deploy_selected(
     DeployReport { nodes, changes, host_keys }
 }
 
-/// Deploys some of all the Nodes that the command deploys.
+/// Deploys some of all the Nodes that the command deploys, with what is foreseen of them and when they were read.
 async fn side_by_side(
     (some, all): (&[NodeSpec], &[NodeSpec]),
-    foreseen: &Foreseen,
+    (foreseen, at): (&Foreseen, Instant),
     request: &DeployRequest,
     (workspace, machines): (&Arc<Workspace>, &Arc<RunMachines>),
     cancel: &Cancel,
@@ -128,8 +131,11 @@ async fn side_by_side(
         let foreseen = foreseen.get(&spec.name).cloned();
         let others = all.iter().filter(|other| other.name != spec.name);
         let beside = Arc::new(others.map(|other| other.name.clone()).collect());
+        // Those of a saved plan were read before the hosts were compared with it.
+        let at = foreseen.is_none().then_some(at);
+        let read = ReadNode { spec: spec.clone(), at, may_be_deleted: false };
         let shared = (workspace.clone(), machines.clone());
-        deploy_one(shared, (spec.clone(), beside, foreseen), request, cancel)
+        deploy_one(shared, (read, beside, foreseen), request, cancel)
     });
     let each: Vec<_> = each.collect();
     futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await
@@ -159,10 +165,11 @@ fn rank(spec: &NodeSpec) -> u8 {
 
 async fn deploy_one(
     (workspace, machines): (Arc<Workspace>, Arc<RunMachines>),
-    (spec, beside, foreseen): (NodeSpec, Arc<BTreeSet<HostName>>, Option<Arc<ForeseenChanges>>),
+    (read, beside, foreseen): (ReadNode, Arc<BTreeSet<HostName>>, Option<Arc<ForeseenChanges>>),
     request: &DeployRequest,
     cancel: &Cancel,
 ) -> NodeReport {
+    let spec = read.spec.clone();
     for warning in &spec.warnings {
         tracing::warn!("{}: {warning}", spec.name);
     }
@@ -183,7 +190,7 @@ async fn deploy_one(
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = spec.name.clone();
     let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports).among(machines);
-    operate::<DeployOperation>(&goal, name, (&workspace, site), request.run, cancel).await
+    operate::<DeployOperation>(&goal, (name, Some(read)), (&workspace, site), request.run, cancel).await
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ pub mod membership_steps;
 pub mod mirror_status;
 pub mod mirror_sync;
 pub mod new_host_key;
+mod node_change;
 pub mod node_check;
 pub mod node_list;
 pub mod node_selection;

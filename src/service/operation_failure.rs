@@ -30,6 +30,16 @@ pub enum OperationFailure {
         /// What resumes the command.
         resumed: ResumedBy,
     },
+    /// The Node is not what it was when the operation was requested. Nothing was done.
+    #[error("{node}: the Node has changed while this waited: {what}")]
+    Changed {
+        /// The node.
+        node: HostName,
+        /// What has changed.
+        what: String,
+        /// What resumes the command.
+        resumed: ResumedBy,
+    },
     /// The run ended before every phase held.
     #[error("{node}: {}", error_chain(error))]
     Run {
@@ -50,7 +60,9 @@ impl CommandError for OperationFailure {
             Self::Manifest(_) | Self::NoNode(_) | Self::Locked { error: HostLockError::File(_), .. } => {
                 ErrorClass::Configuration
             }
-            Self::Locked { error: HostLockError::Held { .. }, .. } => ErrorClass::Refused,
+            Self::Locked { error: HostLockError::Held { .. }, .. } | Self::Changed { .. } => {
+                ErrorClass::Refused
+            }
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_class(blocker)
             }
@@ -64,7 +76,9 @@ impl CommandError for OperationFailure {
             Self::Run { node, error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_lines(node, blocker)
             }
-            other @ (Self::Run { .. } | Self::Locked { .. } | Self::NoNode(_)) => vec![other.to_string()],
+            other @ (Self::Run { .. } | Self::Locked { .. } | Self::Changed { .. } | Self::NoNode(_)) => {
+                vec![other.to_string()]
+            }
         }
     }
 
@@ -83,7 +97,9 @@ impl CommandError for OperationFailure {
 impl OperationFailure {
     fn resumed(&self) -> ResumedBy {
         match self {
-            Self::Run { resumed, .. } | Self::Locked { resumed, .. } => *resumed,
+            Self::Run { resumed, .. } | Self::Locked { resumed, .. } | Self::Changed { resumed, .. } => {
+                *resumed
+            }
             Self::Manifest(_) | Self::NoNode(_) => ResumedBy::SameCommand,
         }
     }
@@ -101,6 +117,7 @@ impl OperationFailure {
                 vec!["apply its manifest again (kubectl apply -f), then run `metalform expand`".to_owned()]
             }
             Self::Locked { error, resumed } => error.hint(*resumed).into_iter().collect(),
+            Self::Changed { resumed, .. } => vec![resumed.instruction()],
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker, self.resumed())
             }
@@ -272,6 +289,15 @@ mod tests {
             let interrupted = OperationFailure::Run { node, error, without_host: None, resumed };
             assert!(interrupted.hints().concat().contains(command), "{:?}", interrupted.hints());
         }
+    }
+
+    #[test]
+    fn a_node_that_has_changed_meanwhile_is_refused() {
+        let (node, what) = ("node-1".parse().unwrap(), "roles".to_owned());
+        let changed = OperationFailure::Changed { node, what, resumed: ResumedBy::SameCommand };
+        assert_eq!(changed.class(), ErrorClass::Refused);
+        assert_eq!(changed.errors(), ["node-1: the Node has changed while this waited: roles"]);
+        assert_eq!(changed.hints(), ["run the same command again; it resumes"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::command_error::{CommandError, ErrorClass};
 use super::host_turn::HostTurn;
+use super::node_change::ReadNode;
 use super::operation_failure::OperationFailure;
 use crate::engine::cancel::Cancel;
 use crate::model::event::{Event, HostOutcome, NodeFailure, OperationKind};
@@ -109,10 +110,11 @@ pub(super) fn set_aside(
     node
 }
 
-/// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace.
+/// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace. The goal is of `read`, where there
+/// is such a Node: once the turn of the operation has come, a Node that has changed since is refused.
 pub(super) async fn operate<O: Operation>(
     goal: &O::Goal,
-    name: HostName,
+    (name, read): (HostName, Option<ReadNode>),
     (workspace, site): (&Workspace, ClusterSite),
     RunOptions { dry_run: dry, lock_wait, resumed }: RunOptions,
     cancel: &Cancel,
@@ -130,6 +132,14 @@ pub(super) async fn operate<O: Operation>(
                 return NodeReport { name, work: NodeWork::none(dry), failure };
             }
         };
+        let change = match &read {
+            Some(read) => read.change(&workspace.layout).await,
+            None => None,
+        };
+        if let Some(what) = change {
+            let failure = Some(OperationFailure::Changed { node: name.clone(), what, resumed });
+            return NodeReport { name, work: NodeWork::none(dry), failure };
+        }
         let report = &workspace.report;
         report(Event::NodeBegun { host: name.clone(), operation: O::KIND });
         let context =

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
 use super::expiry_warning::warn_of_expiry;
+use super::node_change::ReadNode;
 use super::operation_report::{NodeReport, RunOptions, operate};
 use super::recorded_nodes;
 use super::voter_lists;
@@ -53,6 +56,7 @@ pub async fn remove(
     let names: Vec<HostName> = request.names.iter().cloned().collect();
     warn_of_expiry(&workspace);
     let mut specs = cluster_nodes::named(&workspace.layout, &names).await?;
+    let at = Instant::now();
     if specs.len() > 1 {
         // Without etcd's answer, the run says why.
         let observed = etcd_members::members(&workspace.layout).await.ok();
@@ -63,7 +67,7 @@ pub async fn remove(
         if cancel.level() != CancelLevel::Continue && !reports.is_empty() {
             break;
         }
-        reports.push(remove_one(workspace.clone(), spec, request, cancel).await);
+        reports.push(remove_one(workspace.clone(), (spec, at), request, cancel).await);
     }
     if !request.run.dry_run {
         voter_lists::warn_of_others(&workspace.layout, &reports).await;
@@ -87,7 +91,7 @@ fn rank(spec: &NodeSpec, observed: Option<&Membership>) -> u8 {
 
 async fn remove_one(
     workspace: Arc<Workspace>,
-    spec: NodeSpec,
+    (spec, at): (NodeSpec, Instant),
     request: &RemoveRequest,
     cancel: &Cancel,
 ) -> NodeReport {
@@ -104,8 +108,10 @@ async fn remove_one(
         together: others.map(ToString::to_string).collect(),
     };
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
+    // A removal that was waited for leaves nothing to do.
+    let read = ReadNode { spec: spec.clone(), at: Some(at), may_be_deleted: true };
     let site = ClusterSite::new(workspace.clone(), goal.node.clone(), spec, ports);
-    operate::<RemoveOperation>(&goal, name, (&workspace, site), request.run, cancel).await
+    operate::<RemoveOperation>(&goal, (name, Some(read)), (&workspace, site), request.run, cancel).await
 }
 
 #[cfg(test)]

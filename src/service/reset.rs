@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
+use super::node_change::ReadNode;
 use super::operation_report::{NodeReport, RunOptions, operate};
 use super::workspace::goal;
 use crate::engine::cancel::{Cancel, CancelLevel};
@@ -135,7 +138,9 @@ pub async fn reset(
     cancel: &Cancel,
 ) -> Result<Vec<NodeReport>, ResetError> {
     let mut reports = Vec::new();
-    for spec in specs(&request.hosts, &workspace).await? {
+    let specs = specs(&request.hosts, &workspace).await?;
+    let at = Instant::now();
+    for spec in specs {
         if cancel.level() != CancelLevel::Continue && !reports.is_empty() {
             break;
         }
@@ -150,8 +155,16 @@ pub async fn reset(
             drain_limit: Duration::ZERO,
             together: BTreeSet::new(),
         };
+        let read = match request.hosts {
+            // A removal that was waited for has reset the host already.
+            ResetSelection::Named(_) => {
+                Some(ReadNode { spec: spec.clone(), at: Some(at), may_be_deleted: true })
+            }
+            ResetSelection::Manifest(_) => None,
+        };
         let site = site(&workspace, &goal.node, spec, cancel);
-        reports.push(operate::<ResetOperation>(&goal, name, (&workspace, site), request.run, cancel).await);
+        let node = (name, read);
+        reports.push(operate::<ResetOperation>(&goal, node, (&workspace, site), request.run, cancel).await);
     }
     Ok(reports)
 }
