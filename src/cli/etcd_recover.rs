@@ -13,6 +13,7 @@ use super::invocation::Invocation;
 use super::output::{paint, print};
 use super::ssh_arguments::SshArguments;
 use super::workspace;
+use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::fleet;
 use crate::model::name::HostName;
 use crate::report::operation_report::text as report;
@@ -100,7 +101,7 @@ impl RecoveryRun {
             return Ok(ExitCode::SUCCESS);
         }
         if !self.yes_i_have_read_the_plan {
-            confirm(&prepared)?;
+            confirm(&prepared, &invocation.cancel).await?;
         }
         let deployed = prepared.carry_out(workspace, &invocation.cancel).await?;
         print(&report(&deployed.nodes, paint()))?;
@@ -112,7 +113,7 @@ impl RecoveryRun {
 }
 
 /// The name of the node is typed, as proof that the plan was read.
-fn confirm(prepared: &PreparedRecovery) -> Result<(), Failure> {
+async fn confirm(prepared: &PreparedRecovery, cancel: &Cancel) -> Result<(), Failure> {
     let node = &prepared.plan.survivor.node;
     let refused = |why: &str| {
         Failure::new(Exit::Refused, why)
@@ -123,7 +124,47 @@ fn confirm(prepared: &PreparedRecovery) -> Result<(), Failure> {
     }
     // Without standard error there is no question, and no answer to it.
     let _ = write!(std::io::stderr(), "Type the name of the node that etcd continues with ({node}): ");
+    let reading = tokio::task::spawn_blocking(read_line);
+    let line = unless_interrupted(async { reading.await.unwrap_or_default() }, cancel).await?;
+    if line.trim() == node.as_str() { Ok(()) } else { Err(refused("not confirmed")) }
+}
+
+/// A line that cannot be read confirms nothing.
+fn read_line() -> String {
     let mut line = String::new();
-    let typed = std::io::stdin().lock().read_line(&mut line);
-    if typed.is_ok() && line.trim() == node.as_str() { Ok(()) } else { Err(refused("not confirmed")) }
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map(|_| line).unwrap_or_default()
+}
+
+/// The line, unless the process is interrupted before it is typed. The read ends with the process then, which does not wait
+/// for it.
+async fn unless_interrupted(
+    reading: impl Future<Output = String>,
+    cancel: &Cancel,
+) -> Result<String, Failure> {
+    tokio::select! {
+        line = reading => Ok(line),
+        () = cancel.reached(CancelLevel::AfterResource) => {
+            Err(Failure::new(Exit::Interrupted, "interrupted").hint("nothing was changed"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cancel::channel;
+
+    #[tokio::test]
+    async fn an_interrupt_ends_the_wait_for_the_confirmation() {
+        let (handle, cancel) = channel();
+        let typed = unless_interrupted(async { "etcd-1\n".to_owned() }, &cancel).await;
+        assert_eq!(typed.unwrap(), "etcd-1\n");
+        handle.cancel(CancelLevel::AfterResource);
+        let failure = unless_interrupted(std::future::pending(), &cancel).await.unwrap_err();
+        assert_eq!(
+            (failure.exit, failure.hints),
+            (Exit::Interrupted, vec!["nothing was changed".to_owned()])
+        );
+    }
 }

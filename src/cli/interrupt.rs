@@ -1,4 +1,4 @@
-//! Ctrl-C, and SIGTERM from systemd and others.
+//! Ctrl-C, SIGTERM from systemd and others, and the hangup of a terminal: of a connection to this machine that was lost.
 
 use std::time::Duration;
 
@@ -21,10 +21,12 @@ pub enum Interruption {
     Graceful,
 }
 
-/// SIGINT and SIGTERM, received from the moment that this is created.
+/// SIGINT, SIGTERM and SIGHUP, received from the moment that this is created.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// `None` where it was ignored when the process began, by nohup(1).
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -34,7 +36,10 @@ impl Signals {
     /// When no handler can be installed.
     pub fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(|error| Failure::from_error(Exit::Bug, &error));
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let hangup = (!ignores_hangup(&status)).then(|| listen(SignalKind::hangup())).transpose()?;
+        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup })
     }
 
     /// Completes when the command must end; until then, cancels it as `interruption` requires. `resumed` is what resumes
@@ -45,9 +50,14 @@ impl Signals {
         interruption: Interruption,
         resumed: ResumedBy,
     ) -> Failure {
-        self.next().await;
+        let hangup = self.hangup.take();
+        tokio::select! {
+            () = self.next() => {}
+            () = hung_up(hangup) => {}
+        }
         if interruption == Interruption::Graceful {
             handle.cancel(CancelLevel::AfterResource);
+            // The end of a terminal sends several hangups, which are one request to end.
             self.next().await;
             handle.cancel(CancelLevel::Now);
             // The command completes before that, unless a host hangs.
@@ -60,6 +70,38 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+async fn hung_up(hangup: Option<Signal>) {
+    match hangup {
+        Some(mut hangup) => {
+            hangup.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a process ignores SIGHUP, by its `/proc/PID/status`, proc_pid_status(5).
+fn ignores_hangup(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hangup_is_the_first_signal_of_the_mask() {
+        for (status, expected) in [
+            ("Name:\tmetalform\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\n", true),
+            ("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n", false),
+            ("", false),
+        ] {
+            assert_eq!(ignores_hangup(status), expected, "{status}");
         }
     }
 }

@@ -45,10 +45,19 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn start(sandbox: &'a Sandbox, arguments: &[&str]) -> Self {
+        Self::start_with_hangup("default", sandbox, arguments)
+    }
+
+    /// As env(1) sets the action of SIGHUP: `default` or `ignore`.
+    fn start_with_hangup(action: &str, sandbox: &'a Sandbox, arguments: &[&str]) -> Self {
         sandbox.write("tree/states/files.yaml", STATE);
         let errors = std::fs::File::create(sandbox.path("stderr")).unwrap();
+        let own = sandbox.command(&[&["apply", "-vv", "--tree", "$DIR/tree"], arguments].concat());
         let child = sandbox
-            .command(&[&["apply", "-vv", "--tree", "$DIR/tree"], arguments].concat())
+            .command_of("env")
+            .arg(format!("--{action}-signal=HUP"))
+            .arg(own.get_program())
+            .args(own.get_args())
             .stdout(Stdio::piped())
             .stderr(Stdio::from(errors))
             .spawn()
@@ -60,7 +69,11 @@ impl<'a> Run<'a> {
     }
 
     fn interrupt(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.send(Signal::INT);
+    }
+
+    fn send(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     fn stderr(&self) -> String {
@@ -124,6 +137,32 @@ fn twice(arguments: &[&str], sandbox: &Sandbox, host: &str) {
     );
     wait_until("the command on the host still runs", || !runs(&command));
     assert!(!sandbox.path("waited").exists() && !sandbox.path("second").is_symlink());
+}
+
+#[test]
+fn a_terminal_that_is_closed_lets_the_resource_at_hand_end() {
+    let sandbox = local();
+    let run = Run::start(&sandbox, LOCAL);
+    run.send(Signal::HUP);
+    run.wait_for(STOPPING);
+    // The shell sends one, and the kernel another.
+    run.send(Signal::HUP);
+    run.wait_for("requested to stop");
+    assert!(runs(&run.command), "the resource at hand is finished");
+    sandbox.write("go", "");
+    let (ran, stderr) = run.end();
+    assert_eq!(ran.code, 130, "{stderr}");
+    assert!(sandbox.path("waited").exists() && !sandbox.path("second").is_symlink());
+}
+
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let sandbox = local();
+    let run = Run::start_with_hangup("ignore", &sandbox, LOCAL);
+    run.send(Signal::HUP);
+    sandbox.write("go", "");
+    let (ran, stderr) = run.end();
+    assert_eq!(ran.ended(0), "node-1: changed=3 unchanged=0  TIME\n", "{stderr}");
 }
 
 const LOCAL: &[&str] = &["--roster", "$DIR/roster.yaml", "--local"];

@@ -68,9 +68,15 @@ impl Sandbox {
 
     /// The binary here, with an environment of PATH alone. `$DIR` in an argument is the directory.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_metalform"));
+        let mut command = self.command_of(env!("CARGO_BIN_EXE_metalform"));
+        command.args(arguments.iter().map(|argument| argument.replace("$DIR", self.root())));
         command
-            .args(arguments.iter().map(|argument| argument.replace("$DIR", self.root())))
+    }
+
+    /// A program here, with an environment of PATH alone.
+    pub fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.directory.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
