@@ -53,7 +53,7 @@ impl ResetHost {
             let workspace = self.operation.open_unrecorded(invocation).await?;
             let compared = compare(&request, workspace, &invocation.cancel).await?;
             print(&text(&compared))?;
-            judge(&compared)?;
+            judge(&request, &compared)?;
             return Ok(ExitCode::SUCCESS);
         }
         let workspace = self.operation.open(invocation).await?;

@@ -31,6 +31,18 @@ pub struct DeploymentName {
     pub name: String,
 }
 
+impl DeploymentName {
+    /// The command that does this to its rollout.
+    fn rollout(&self, verb: &str) -> String {
+        format!("metalform machinedeployment rollout {verb} {} -n {}", self.name, self.namespace)
+    }
+
+    /// The command that lists its Machines.
+    fn machines(&self) -> String {
+        format!("metalform machine list -n {}", self.namespace)
+    }
+}
+
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,8 +62,8 @@ pub enum RolloutError {
     #[error(transparent)]
     Api(#[from] MachineApiError),
     /// It is paused.
-    #[error("machinedeployment {0} is paused")]
-    Paused(String),
+    #[error("machinedeployment {} is paused", .0.name)]
+    Paused(DeploymentName),
     /// There is nothing to restore.
     #[error("machinedeployment {name}: {reason}")]
     Rollback {
@@ -69,16 +81,21 @@ pub enum RolloutError {
         source: serde_json::Error,
     },
     /// It will not complete without a change.
-    #[error("machinedeployment {name}: {}", view.message)]
+    #[error("machinedeployment {}: {}", name.name, view.message)]
     Stopped {
         /// The MachineDeployment.
-        name: String,
+        name: DeploymentName,
         /// How far it is.
         view: RolloutView,
     },
     /// It is not complete in time.
-    #[error("{0}")]
-    Late(WaitError),
+    #[error("{error}")]
+    Late {
+        /// The MachineDeployment.
+        name: DeploymentName,
+        /// What was waited for.
+        error: WaitError,
+    },
 }
 
 impl CommandError for RolloutError {
@@ -87,7 +104,7 @@ impl CommandError for RolloutError {
             Self::Api(error) => error.class(),
             Self::Paused(_) => ErrorClass::Refused,
             Self::Rollback { .. } | Self::Template { .. } => ErrorClass::Configuration,
-            Self::Stopped { .. } | Self::Late(_) => ErrorClass::Host,
+            Self::Stopped { .. } | Self::Late { .. } => ErrorClass::Host,
         }
     }
 
@@ -98,22 +115,23 @@ impl CommandError for RolloutError {
     fn hints(&self) -> Vec<String> {
         let hint = match self {
             Self::Api(error) => return error.hints(),
-            Self::Paused(name) => format!("run `metalform machinedeployment rollout resume {name}` first"),
+            Self::Paused(name) => format!("run `{}` first", name.rollout("resume")),
             Self::Rollback { .. } => {
                 "spec.revisionHistoryLimit is how many MachineSets are kept: kubectl get machinesets -A"
                     .to_owned()
             }
             Self::Template { .. } => return Vec::new(),
             Self::Stopped { name, view } => match view.stage {
-                RolloutStage::Paused => format!("run `metalform machinedeployment rollout resume {name}`"),
+                RolloutStage::Paused => format!("run `{}`", name.rollout("resume")),
                 RolloutStage::Deleting => return Vec::new(),
                 _ => format!(
-                    "`metalform machine list` shows its Machines; `metalform machinedeployment rollout undo {name}` restores \
-                     the template before"
+                    "`{}` shows its Machines; `{}` restores the template before",
+                    name.machines(),
+                    name.rollout("undo")
                 ),
             },
-            Self::Late(_) => {
-                "`metalform machine list` shows its Machines; add hosts with `metalform host add`".to_owned()
+            Self::Late { name, .. } => {
+                format!("`{}` shows its Machines; add hosts with `metalform host add`", name.machines())
             }
         };
         vec![hint]
@@ -164,11 +182,11 @@ pub async fn wait(
             RolloutStage::Complete => WaitStatus::Holds(Ok(view)),
             RolloutStage::Progressing | RolloutStage::Blocked => WaitStatus::NotYet(view.message),
             RolloutStage::Paused | RolloutStage::DeadlineExceeded | RolloutStage::Deleting => {
-                WaitStatus::Holds(Err(RolloutError::Stopped { name: name.name.clone(), view }))
+                WaitStatus::Holds(Err(RolloutError::Stopped { name: name.clone(), view }))
             }
         }
     });
-    waited.await.map_err(RolloutError::Late)?
+    waited.await.map_err(|error| RolloutError::Late { name: name.clone(), error })?
 }
 
 /// Replaces every Machine, by an annotation of the template.
@@ -183,7 +201,7 @@ pub async fn restart(
     let api = open(port, name).await?;
     let deployment = machine_api::get(&api, &name.name).await?;
     if deployment.spec.paused {
-        return Err(RolloutError::Paused(name.name.clone()));
+        return Err(RolloutError::Paused(name.clone()));
     }
     let at = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S%.3f%z").to_string();
     let annotations = json!({ RESTARTED_AT: at });
@@ -204,7 +222,7 @@ pub async fn undo(
     let api = open(port, name).await?;
     let deployment = machine_api::get(&api, &name.name).await?;
     if deployment.spec.paused {
-        return Err(RolloutError::Paused(name.name.clone()));
+        return Err(RolloutError::Paused(name.clone()));
     }
     let sets: Api<MachineSet> = Api::namespaced(api.clone().into_client(), &name.namespace);
     let encode = |template: &_| {

@@ -21,6 +21,7 @@ use crate::model::error_chain::error_chain;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
+use crate::model::shell_word::quote;
 use crate::operation::class::FailureClass;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
 use crate::operation::effect::{KeepData, Look, Observation};
@@ -89,8 +90,13 @@ pub enum ResetError {
         error: Box<EffectError>,
     },
     /// What metalform has left on hosts.
-    #[error("{}", .0.iter().map(left).collect::<Vec<_>>().join("; "))]
-    Left(Vec<(HostName, usize)>),
+    #[error("{}", hosts.iter().map(left).collect::<Vec<_>>().join("; "))]
+    Left {
+        /// How many things, by host.
+        hosts: Vec<(HostName, usize)>,
+        /// The manifest that named the host, if one did.
+        manifest: Option<PathBuf>,
+    },
 }
 
 fn left((name, count): &(HostName, usize)) -> String {
@@ -103,14 +109,14 @@ impl CommandError for ResetError {
             Self::Nodes(error) => error.class(),
             Self::File(_) | Self::Syntax(_) | Self::Manifest { .. } => ErrorClass::Configuration,
             Self::Host { error, .. } if error.class() == FailureClass::Ssh => ErrorClass::Ssh,
-            Self::Host { .. } | Self::Left(_) => ErrorClass::Host,
+            Self::Host { .. } | Self::Left { .. } => ErrorClass::Host,
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Nodes(error) => error.errors(),
-            Self::Left(hosts) => hosts.iter().map(left).collect(),
+            Self::Left { hosts, .. } => hosts.iter().map(left).collect(),
             _ => self.to_string().lines().map(str::to_owned).collect(),
         }
     }
@@ -122,7 +128,11 @@ impl CommandError for ResetError {
                     .to_owned(),
             ],
             Self::Nodes(error) => error.hints(),
-            Self::Left(_) => vec!["`metalform reset-host NAME` removes them".to_owned()],
+            Self::Left { manifest: None, .. } => vec!["`metalform reset-host NAME` removes them".to_owned()],
+            Self::Left { manifest: Some(file), .. } => {
+                let file = file.to_string_lossy();
+                vec![format!("`metalform reset-host -f {}` removes them", quote(&file))]
+            }
             _ => Vec::new(),
         }
     }
@@ -195,12 +205,16 @@ pub async fn compare(
 ///
 /// # Errors
 /// How many things were, by host.
-pub fn judge(comparisons: &[HostComparison]) -> Result<(), ResetError> {
+pub fn judge(request: &ResetRequest, comparisons: &[HostComparison]) -> Result<(), ResetError> {
     let count = |one: &HostComparison| {
         (one.name.clone(), one.differences.iter().filter(|difference| difference.ours).count())
     };
-    let left: Vec<_> = comparisons.iter().map(count).filter(|(_, count)| *count > 0).collect();
-    if left.is_empty() { Ok(()) } else { Err(ResetError::Left(left)) }
+    let hosts: Vec<_> = comparisons.iter().map(count).filter(|(_, count)| *count > 0).collect();
+    let manifest = match &request.hosts {
+        ResetSelection::Named(_) => None,
+        ResetSelection::Manifest(file) => Some(file.clone()),
+    };
+    if hosts.is_empty() { Ok(()) } else { Err(ResetError::Left { hosts, manifest }) }
 }
 
 /// The facts of one host, and how it differs from what was recorded on it.
@@ -272,4 +286,32 @@ fn read(file: &Path) -> Result<NodeSpec, ResetError> {
     let document = Document { file: &file.display().to_string(), text: &text };
     let manifest: NodeManifest = document.parse(Booleans::Strict)?;
     NodeSpec::parse(&manifest).map_err(|problems| ResetError::Manifest { file: file.to_owned(), problems })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::host_reset::section::Section;
+
+    #[test]
+    fn what_is_left_is_removed_by_the_command_that_reaches_the_same_host() {
+        let difference = HostDifference {
+            section: Section::Package,
+            name: "kubelet".to_owned(),
+            before: None,
+            now: Some(String::new()),
+            ours: true,
+        };
+        let compared = [HostComparison { name: "node-1".parse().unwrap(), differences: vec![difference] }];
+        for (hosts, command) in [
+            (ResetSelection::Named(["node-1".parse().unwrap()].into()), "`metalform reset-host NAME`"),
+            (ResetSelection::Manifest("my node.yaml".into()), "`metalform reset-host -f 'my node.yaml'`"),
+        ] {
+            let request = ResetRequest { hosts, run: RunOptions::default(), keep_data: false };
+            let left = judge(&request, &compared).unwrap_err();
+            assert_eq!(left.errors(), ["node-1: 1 things of a node are left on the host"]);
+            assert_eq!(left.hints(), [format!("{command} removes them")]);
+            judge(&request, &[]).unwrap();
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! # Guarantees
 //! - A line is written as soon as it happens: a process that is killed leaves all that happened before.
 //! - Whether the process of an operation runs is known by a flock(2) on its file, and so never wrong.
-//! - At most [`KEPT`] operations are kept, and at most [`BYTES`] of each; the oldest are removed.
+//! - At most [`KEPT`] operations are kept besides those that run, and at most [`BYTES`] of each; the oldest are removed.
 //! - A record that cannot be written fails no operation: it is reported once.
 
 use std::fs::{self, File, OpenOptions};
@@ -33,7 +33,10 @@ struct Writing {
     file: File,
     path: PathBuf,
     written: usize,
+    /// Whether a write has failed, which was reported.
     failed: bool,
+    /// Whether the last line may be incomplete.
+    torn: bool,
 }
 
 impl OperationLog {
@@ -50,7 +53,8 @@ impl OperationLog {
             OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
         remove_oldest(&directory)?;
-        let log = Self { file: Mutex::new(Writing { file, path, written: 0, failed: false }) };
+        let writing = Writing { file, path, written: 0, failed: false, torn: false };
+        let log = Self { file: Mutex::new(writing) };
         log.write(&RecordLine::Began(begun));
         Ok(log)
     }
@@ -73,7 +77,7 @@ impl OperationLog {
             return;
         }
         writing.written += text.len();
-        if let Err(reason) = writing.file.write_all(&text)
+        if let Err(reason) = writing.line(&text)
             && !std::mem::replace(&mut writing.failed, true)
         {
             tracing::warn!("{}: {reason}: this operation is not recorded", writing.path.display());
@@ -81,10 +85,26 @@ impl OperationLog {
     }
 }
 
+impl Writing {
+    /// After a line that was written in part, on a full file system, the next begins on its own line.
+    fn line(&mut self, text: &[u8]) -> std::io::Result<()> {
+        let torn = std::mem::replace(&mut self.torn, true);
+        if torn {
+            self.file.write_all(b"\n")?;
+        }
+        self.file.write_all(text)?;
+        self.torn = false;
+        Ok(())
+    }
+}
+
+/// Those of operations that run stay, the one that begins included: others may have later dates, of a clock that was ahead.
 /// An operation that begins at the same time may have removed some of them.
 fn remove_oldest(directory: &Path) -> Result<(), FileError> {
     let ids = ids_in(directory).map_err(|reason| FileError { path: directory.to_owned(), reason })?;
-    ids.iter().rev().skip(KEPT).try_for_each(|id| atomic_file::remove(&path_of(directory, id)))
+    let surplus = ids.iter().rev().skip(KEPT).map(|id| path_of(directory, id));
+    let runs = |path: &PathBuf| File::open(path).is_ok_and(|file| file.try_lock_shared().is_err());
+    surplus.filter(|path| !runs(path)).try_for_each(|path| atomic_file::remove(&path))
 }
 
 fn path_of(directory: &Path, id: &str) -> PathBuf {
@@ -201,6 +221,38 @@ mod tests {
             assert_eq!(read(&layout, id).unwrap().unwrap().status(), status);
         }
         assert_eq!(ids(&layout).unwrap(), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn what_begins_is_recorded_although_all_others_have_later_dates() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        for number in 0..KEPT {
+            drop(OperationLog::begin(&layout, begun(&format!("later-{number:04}"))).unwrap());
+        }
+        let log = OperationLog::begin(&layout, begun("earlier")).unwrap();
+        log.end(ended(0));
+        assert_eq!(read(&layout, "earlier").unwrap().unwrap().status(), OperationStatus::Succeeded);
+        drop(log);
+        drop(OperationLog::begin(&layout, begun("later-9999")).unwrap());
+        let ids = ids(&layout).unwrap();
+        assert_eq!((ids.len(), ids[0].as_str()), (KEPT, "later-0001"));
+    }
+
+    #[test]
+    fn what_follows_a_torn_line_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        let log = OperationLog::begin(&layout, begun("a")).unwrap();
+        // As on a full file system.
+        let mut writing = log.file.lock().unwrap();
+        writing.file.write_all(b"{\"happened\":{\"ti").unwrap();
+        writing.torn = true;
+        drop(writing);
+        log.end(ended(4));
+        assert_eq!(read(&layout, "a").unwrap().unwrap().status(), OperationStatus::Failed);
+        let text = fs::read_to_string(path_of(&layout.operations(), "a")).unwrap();
+        assert_eq!(text.lines().count(), 3, "{text}");
     }
 
     #[test]

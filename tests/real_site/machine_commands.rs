@@ -313,6 +313,8 @@ async fn a_paused_rollout_is_neither_restarted_nor_undone() {
             (error.to_string().as_str(), error.class()),
             ("machinedeployment md is paused", ErrorClass::Refused)
         );
+        let resume = format!("run `metalform machinedeployment rollout resume md -n {NAMESPACE}` first");
+        assert_eq!(error.hints(), [resume]);
     }
     assert_eq!(paused(false).await, "resumed");
     assert_eq!(api.lock().changes.len(), 2);
