@@ -36,7 +36,15 @@ apt_get() {
         -o Acquire::Languages=none -o APT::Update::Error-Mode=any "$@"
 }
 
-refresh_index() { apt_get update; }
+# apt keeps its index where that of the server has an earlier date, and reports success: so has a bundle that was built
+# before, or with SOURCE_DATE_EPOCH. Without an index it goes by the dates of the lists of packages, keeps those, and fails
+# by their digest. So all that the server had goes: files whose names begin with its name and port.
+sources=/etc/apt/sources.list.d/metalform.sources lists=/var/lib/apt/lists
+forget_index() {
+    server=$(sed -n 's|^URIs: [a-z]*://\([^/@]*@\)*\([^/ ]*\).*|\2|p' "$sources" 2>/dev/null)
+    [ -z "$server" ] || rm -f -- "$lists/$server"_*
+}
+refresh_index() { forget_index && apt_get update; }
 
 # Packages must not start services that are not configured yet: the states start them. The policy (invoke-rc.d(8))
 # applies only while this process lives, so that a killed run has no effect later; an existing policy is kept.

@@ -602,6 +602,42 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     }
 }
 
+/// apt's update is played by a script that lists what it finds.
+#[test]
+fn an_index_is_refreshed_without_what_the_server_had_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let ours = [
+        "10.0.0.1:8443_bundles_1.35.4_apt_dists_debian-13_InRelease",
+        "10.0.0.1:8443_bundles_1.35.4_apt_dists_debian-13_main_binary-amd64_Packages.lz4",
+    ];
+    let others =
+        ["10.0.0.11:8443_apt_dists_debian-13_InRelease", "deb.debian.org_debian_dists_trixie_InRelease"];
+    let all = [ours, others].concat();
+    executable(&at("apt-get"), "ls lists >seen");
+    let source = "Types: deb\nURIs: https://10.0.0.1:8443/bundles/1.35.4/apt\nSuites: debian-13\n";
+    let script = format!(
+        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\nsources=sources lists=lists\n\
+         refresh_index 3</dev/null\n",
+        dir = quote(dir.path().to_str().unwrap()),
+        functions = PackageManager::Apt.functions(),
+    );
+    fs::create_dir(at("lists")).unwrap();
+    for shell in shells() {
+        for (source, kept) in [(source, others.to_vec()), ("Types: deb\n", all.clone())] {
+            fs::write(at("sources"), source).unwrap();
+            for name in &all {
+                fs::write(at("lists").join(name), "").unwrap();
+            }
+            let output = run(shell, &Program { script: script.clone(), payload: Vec::new() });
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{shell}");
+            let seen = fs::read_to_string(at("seen")).unwrap();
+            let seen: BTreeSet<&str> = seen.lines().collect();
+            assert_eq!(seen, BTreeSet::from_iter(kept), "{shell}");
+        }
+    }
+}
+
 /// Messages of apt and dpkg (apt-pkg/fileutl.cc, lib/dpkg/dbmodify.c).
 #[test]
 fn a_lock_of_another_is_waited_for_and_its_holder_told() {
@@ -613,7 +649,7 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
     fs::write(dir.path().join("apt-get"), stub).unwrap();
     fs::set_permissions(dir.path().join("apt-get"), fs::Permissions::from_mode(0o755)).unwrap();
     let script = format!(
-        "cd {dir} && PATH=.:$PATH nonce={nonce}\n{prelude}\n{functions}\npatience=1 task=3\n\
+        "cd {dir} && PATH=.:$PATH nonce={nonce}\n{prelude}\n{functions}\npatience=1 task=3 sources=none\n\
          (refresh_index) 4>&1 >\"$log\" 2>&1 || fail 3 $?\n",
         dir = quote(dir.path().to_str().unwrap()),
         nonce = nonce().as_str(),
