@@ -3,7 +3,9 @@
 //! # Guarantees
 //! - What is added comes before what is removed, and a bundle before the indexes that refer to it.
 //! - A bundle is replaced in one rename, once all of it is there and verified; an index likewise. An image's tag comes last.
-//! - What the mirror says that it has is what was found on its disk and in its registry at the end.
+//! - What the mirror says that it has is what was found on its disk and in its registry at the end. It says so once it has
+//!   every bundle and every index, and each image that can be copied.
+//! - An image that cannot be copied keeps no other from being copied or removed.
 //! - A sync that fails, or is killed, has removed nothing that the origin has, and the next one goes on from there.
 //! - An image that the origin does not have is removed when that has been so for [`contents::KEPT`].
 
@@ -22,6 +24,7 @@ use crate::bundle::download::DownloadLimits;
 use crate::bundle::event::BundleEvents;
 use crate::bundle::import::{ImportError, ImportRequest, import};
 use crate::bundle::manifest::is_in_bundle;
+use crate::model::error_chain::error_chain;
 use crate::registry::client::RegistryClient;
 use crate::registry::collection;
 use crate::registry::error::RegistryError;
@@ -56,6 +59,8 @@ pub struct Synced {
     pub copied: Vec<MirrorItem>,
     /// Those that the origin no longer has.
     pub removed: Vec<MirrorItem>,
+    /// Why an image was not copied; each names its image.
+    pub failed: Vec<String>,
 }
 
 /// Why a mirror is not whole.
@@ -108,7 +113,7 @@ impl From<ImportError> for SyncError {
 /// Copies what this mirror lacks, and removes what the origin no longer has.
 ///
 /// # Errors
-/// The first failure.
+/// The first failure; those of images are in the result.
 pub async fn sync(request: &SyncRequest, events: BundleEvents<'_>) -> Result<Synced, SyncError> {
     let origin = Origin::new(&request.origin, &request.authority)?;
     let wanted = origin.contents().await?;
@@ -129,8 +134,12 @@ pub async fn sync(request: &SyncRequest, events: BundleEvents<'_>) -> Result<Syn
         bundle_images::load_of(&request.directory.bundles().join(version), &job.registry).await?;
     }
     for lacking in job.images().await?.lacks_of(&images_of(&wanted)) {
-        if let MirrorItem::Image(name) = lacking {
-            job.copy_image(&name, &wanted).await?;
+        let MirrorItem::Image(name) = &lacking else { continue };
+        if let Err(error) = job.copy_image(name, &wanted).await {
+            // Of an origin that is off, no image is tried any more.
+            job.origin.contents().await?;
+            synced.failed.push(error_chain(&error));
+            synced.copied.retain(|copied| *copied != lacking);
         }
     }
     let now = (request.clock)();

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
 use bytes::Bytes;
@@ -20,6 +21,9 @@ const HOST: &str = "http://registry";
 const CONTENT_DIGEST: &str = "docker-content-digest";
 /// Names in one response of the catalog.
 const PAGE: usize = 100;
+/// How often an upload that failed is cancelled, and how long after the time before.
+const CANCELS: u32 = 5;
+const CANCEL_PAUSE: Duration = Duration::from_millis(100);
 
 /// A client of the registry.
 pub struct RegistryClient {
@@ -127,7 +131,7 @@ impl RegistryClient {
         Ok(found(request).await?.is_some())
     }
 
-    /// Uploads a blob in one request. The registry verifies its digest.
+    /// Uploads a blob in one request. The registry verifies its digest. After a failure nothing of it takes up space there.
     pub(super) async fn upload(
         &self,
         repository: &str,
@@ -136,12 +140,30 @@ impl RegistryClient {
     ) -> Result<(), RequestError> {
         let url = format!("{}/v2/{repository}/blobs/uploads/", self.host);
         let begun = answered(self.client.post(&url)).await?;
-        let mut upload = location(&begun).ok_or(RequestError::Location { url })?;
-        upload.query_pairs_mut().append_pair("digest", &blob.name());
-        let request = self.client.put(upload).header(header::CONTENT_TYPE, "application/octet-stream");
+        let upload = location(&begun).ok_or(RequestError::Location { url })?;
+        let mut whole = upload.clone();
+        whole.query_pairs_mut().append_pair("digest", &blob.name());
+        let request = self.client.put(whole).header(header::CONTENT_TYPE, "application/octet-stream");
         let request = request.header(header::CONTENT_LENGTH, blob.size);
-        answered(request.body(Body::wrap_stream(content))).await?;
-        Ok(())
+        let uploaded = answered(request.body(Body::wrap_stream(content))).await;
+        if uploaded.is_err() {
+            self.cancel(upload).await;
+        }
+        uploaded.map(drop)
+    }
+
+    /// Removes what was received of an upload, as far as that succeeds. The registry deletes only at the location that it
+    /// returns for the bytes that it has, and right after the failure it may still be writing some.
+    async fn cancel(&self, mut upload: Url) {
+        upload.set_query(None);
+        for _ in 0..CANCELS {
+            let Ok(Some(state)) = found(self.client.get(upload.clone())).await else { return };
+            let Some(current) = location(&state) else { return };
+            if answered(self.client.delete(current)).await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(CANCEL_PAUSE).await;
+        }
     }
 
     /// Every repository, in order.

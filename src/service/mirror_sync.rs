@@ -18,6 +18,9 @@ pub enum MirrorSyncError {
     /// Something was not copied, or not removed.
     #[error("{}", error_chain(.0.as_ref()))]
     Sync(Box<SyncError>),
+    /// Images were not copied; all else was.
+    #[error("{}", .0.join("\n"))]
+    Images(Vec<String>),
     /// Blobs were not freed.
     #[error(transparent)]
     Writer(#[from] RegistryWriterError),
@@ -27,12 +30,15 @@ impl CommandError for MirrorSyncError {
     fn class(&self) -> ErrorClass {
         match self {
             Self::Lock(error) => error.class(),
-            Self::Sync(_) | Self::Writer(_) => ErrorClass::Host,
+            Self::Sync(_) | Self::Images(_) | Self::Writer(_) => ErrorClass::Host,
         }
     }
 
     fn errors(&self) -> Vec<String> {
-        vec![self.to_string()]
+        match self {
+            Self::Images(failed) => failed.clone(),
+            _ => vec![self.to_string()],
+        }
     }
 
     fn hints(&self) -> Vec<String> {
@@ -54,9 +60,12 @@ pub async fn run(
     events: BundleEvents<'_>,
 ) -> Result<Synced, MirrorSyncError> {
     let _lock = lock(layout).map_err(|error| MirrorSyncError::Lock(Box::new(error)))?;
-    let synced = sync(request, events).await.map_err(|error| MirrorSyncError::Sync(Box::new(error)))?;
+    let mut synced = sync(request, events).await.map_err(|error| MirrorSyncError::Sync(Box::new(error)))?;
     if synced.removed.iter().any(|item| matches!(item, MirrorItem::Image(_))) {
         registry_writer::restart(&request.registry).await?;
     }
-    Ok(synced)
+    match std::mem::take(&mut synced.failed) {
+        none if none.is_empty() => Ok(synced),
+        failed => Err(MirrorSyncError::Images(failed)),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use metalform::bundle::download::DownloadLimits;
@@ -14,7 +15,9 @@ use metalform::pki::https_client::{authorities_in, https_client};
 use metalform::registry::{collection, user_images};
 use metalform::serve::http::{Content, HttpConfig, HttpServer};
 use metalform::serve::secure_listener::ListenConfig;
+use serde_json::Value;
 
+use crate::files_below::files_below;
 use crate::made_image::{Layout, digest};
 use crate::real_registry::RealRegistry;
 
@@ -64,7 +67,8 @@ impl Pair {
     }
 
     async fn changed_at(&self, clock: fn() -> Timestamp) -> (Vec<String>, Vec<String>) {
-        let Synced { copied, removed } = self.sync_at(clock).await.unwrap();
+        let Synced { copied, removed, failed } = self.sync_at(clock).await.unwrap();
+        assert_eq!(failed, [""; 0]);
         let names = |items: Vec<_>| items.iter().map(ToString::to_string).collect();
         (names(copied), names(removed))
     }
@@ -91,6 +95,16 @@ impl Pair {
         layout.name(name, image.clone());
         self.origin.add(&layout.write(&self.origin.path("image.tar"))).await;
         digest(&image)
+    }
+
+    /// The file of the layer of an image of the origin.
+    fn layer(&self, image: &str) -> PathBuf {
+        let blob = |digest: &str| {
+            let hex = digest.trim_start_matches("sha256:");
+            self.origin.path(&format!("data/docker/registry/v2/blobs/sha256/{}/{hex}/data", &hex[..2]))
+        };
+        let manifest: Value = serde_json::from_slice(&fs::read(blob(image)).unwrap()).unwrap();
+        blob(&digest(&manifest["layers"][0]))
     }
 
     async fn remove(&self, name: &str, digest: &str) {
@@ -162,6 +176,42 @@ async fn what_is_not_what_the_origin_vouches_for_is_not_served() {
     let error = pair.sync().await.unwrap_err();
     assert!(error.contains("/mirror/contents: no response"), "{error}");
     assert_eq!(pair.recorded().bundles.len(), 2, "what it has is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_cannot_be_copied_keeps_no_other_and_no_space() {
+    let Some(pair) = Pair::new().await else { return };
+    let name = |tag: u32| format!("registry.example.org/app:{tag}");
+    let flipped = pair.layer(&pair.add(&name(1), "first").await);
+    let cut = pair.layer(&pair.add(&name(2), "second").await);
+    pair.add(&name(3), "third").await;
+    let [before_flip, before_cut] = [&flipped, &cut].map(|path| fs::read(path).unwrap());
+    let mut content = before_flip.clone();
+    content[1000] ^= 1;
+    fs::write(&flipped, content).unwrap();
+    fs::write(&cut, &before_cut[..20_000]).unwrap();
+
+    let Synced { copied, removed, failed } = pair.sync().await.unwrap();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    for (error, tag) in failed.iter().zip([1, 2]) {
+        assert!(error.starts_with(&format!("image {}: ", name(tag))), "{error}");
+    }
+    let copied: Vec<String> = copied.iter().map(ToString::to_string).collect();
+    assert_eq!((copied.len(), copied.last()), (5, Some(&format!("image {}", name(3)))));
+    assert_eq!(removed, []);
+    let lacking = pair.recorded().lacks_of(&pair.wanted().await);
+    let lacking: Vec<String> = lacking.iter().map(ToString::to_string).collect();
+    assert_eq!(lacking, [1, 2].map(|tag| format!("image {}", name(tag))));
+    let on_disk = files_below(&pair.mirror.path("data"));
+    let left: Vec<&String> =
+        on_disk.keys().filter(|path| path.contains("/_uploads/") && path.ends_with("/data")).collect();
+    assert_eq!(left, [""; 0]);
+
+    fs::write(&flipped, before_flip).unwrap();
+    fs::write(&cut, before_cut).unwrap();
+    let rest = [1, 2].map(|tag| format!("image {}", name(tag)));
+    assert_eq!(pair.changed().await, (rest.into(), vec![]));
+    pair.assert_whole().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,8 +26,10 @@ use self::tree::Tree;
 use self::units::Units;
 
 /// A command of states/mirror.yaml, and what it writes.
-const FIRST_COPY: (&str, &str) =
-    ("systemctl start metalform-mirror-sync.service", "/var/lib/metalform/mirror/contents.json");
+const FIRST_COPY: (&str, &str) = (
+    "systemctl start metalform-mirror-sync.service || test -e /var/lib/metalform/mirror/contents.json",
+    "/var/lib/metalform/mirror/contents.json",
+);
 
 /// How the bootstrap node reaches the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
