@@ -79,12 +79,13 @@ pub async fn import(request: &ImportRequest, events: BundleEvents<'_>) -> Result
         None => system_authorities(),
     };
     let staging = Staging::new(&request.output)?;
-    // Beside the bundle: what was received is moved into it.
+    // Beside the bundle, on its file system, until the bundle is in its place: the next import after a failure begins with
+    // it. Files that are complete are named by their digest.
     let name = request.output.file_name().unwrap_or_default().to_string_lossy();
     let received = parent_directory(&request.output).join(format!(".{name}.received"));
     fs::create_dir_all(&received).map_err(write(&received))?;
     let downloader = Downloader::new(&received, request.downloads, authorities, events)?;
-    let copied = copy(request, url, &downloader, staging.path());
+    let copied = copy(request, url, &downloader, &received, staging.path());
     let bundle = downloader.reporting(copied).await?;
     staging.publish()?;
     fs::remove_dir_all(&received).map_err(write(&received))?;
@@ -97,6 +98,7 @@ async fn copy(
     request: &ImportRequest,
     url: &str,
     downloader: &Downloader<'_>,
+    received: &Path,
     into: &Path,
 ) -> Result<Bundle, ImportError> {
     let at = |name: &str| format!("{url}/{name}");
@@ -122,17 +124,24 @@ async fn copy(
         let place = into.join(path);
         let directory = parent_directory(&place);
         fs::create_dir_all(directory).map_err(write(directory))?;
+        let kept = received.join(record.sha256.as_str());
         let is_listed = present.get(path) == Some(record);
-        if is_listed && taken_over(request.output.join(path), record.clone(), place.clone()).await {
-            return Ok(());
+        let there = [is_listed.then(|| request.output.join(path)), kept.exists().then(|| kept.clone())];
+        for there in there.into_iter().flatten() {
+            if taken_over(there, record.clone(), place.clone()).await {
+                return Ok(());
+            }
         }
-        Ok::<_, ImportError>(downloader.begin().await.fetch(&at(path), &record.sha256, &place).await?)
+        downloader.begin().await.fetch(&at(path), &record.sha256, &kept).await?;
+        // Not every file system has hard links.
+        let taken = fs::hard_link(&kept, &place).or_else(|_| fs::copy(&kept, &place).and(Ok(())));
+        taken.map_err(write(&place))
     }))
     .await?;
     Ok(bundle)
 }
 
-/// Whether a file of the present bundle is whole, and is the new bundle's as well now.
+/// Whether a file that is there is whole, and is the new bundle's as well now.
 async fn taken_over(present: PathBuf, expected: FileRecord, place: PathBuf) -> bool {
     let is_taken_over = move || {
         let found = Sha256::of_file(&present)?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use metalform::bundle::component_build::SourceMode;
 use metalform::bundle::download::DownloadLimits;
 use metalform::bundle::import::{ImportRequest, import};
+use metalform::bundle::manifest::Bundle;
 use metalform::bundle::signature;
 use metalform::model::bundle_key::BundleKey;
 use metalform::model::error_chain::error_chain;
@@ -106,6 +107,27 @@ async fn a_served_bundle_arrives_as_it_is_and_what_is_there_is_not_downloaded() 
     assert_eq!(served.import(&served.request()).await, "");
     assert_eq!(fs::read(served.there().join(PACKAGE)).unwrap(), content);
     assert!(served.there().join("sbom.cdx.json").exists());
+}
+
+#[tokio::test]
+async fn what_a_failed_import_has_received_is_not_downloaded_again() {
+    let served = Served::new().await;
+    let own = served.run.output();
+    let whole = files(&own);
+    // One after the other: the last is missing when all others are there.
+    let mut request = served.request();
+    request.downloads = DownloadLimits::new(NonZeroUsize::MIN);
+    let last = Bundle::read(&own).unwrap().files.into_keys().next_back().unwrap();
+    assert_ne!(last, PACKAGE);
+    fs::remove_file(own.join(&last)).unwrap();
+    assert_eq!(served.import(&request).await, format!("URL/{last}: HTTP status 404"));
+    assert!(!served.there().exists());
+
+    fs::write(own.join(&last), &whole[&last]).unwrap();
+    fs::remove_file(own.join(PACKAGE)).unwrap();
+    assert_eq!(served.import(&request).await, "");
+    assert!(files(&served.there()) == whole);
+    assert!(!served.run.directory.path().join(".there.received").exists());
 }
 
 #[tokio::test]
