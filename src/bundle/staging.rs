@@ -10,6 +10,10 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::manifest;
 use crate::model::parent_directory::parent_directory;
 
+/// Bits that a directory must have, and those of a file: the servers of a bundle are not the user that made it.
+const DIRECTORY: u32 = 0o755;
+const FILE: u32 = 0o644;
+
 /// Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Staging {
@@ -64,7 +68,7 @@ impl Staging {
         let parent = parent_directory(output);
         let name = output.file_name().ok_or_else(|| write(io::ErrorKind::InvalidFilename.into()))?;
         let prefix = format!(".{}.new-", name.to_string_lossy());
-        fs::create_dir_all(parent).map_err(write)?;
+        create_readable(parent).map_err(write)?;
         if let Some(process) = remove_abandoned(parent, &prefix).map_err(write)? {
             return Err(StagingError::Busy { output: output.display().to_string(), process });
         }
@@ -73,7 +77,7 @@ impl Staging {
             let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(parent)?;
             let lock = File::open(directory.path())?;
             lock.lock()?;
-            fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+            fs::set_permissions(directory.path(), fs::Permissions::from_mode(DIRECTORY))?;
             Ok((directory, lock))
         };
         let (directory, lock) = make().map_err(write)?;
@@ -85,12 +89,14 @@ impl Staging {
         self.directory.path()
     }
 
-    /// Puts it where it belongs. At any instant the old bundle or this one is there, also after a power cut.
+    /// Puts it where it belongs, readable for every user. At any instant the old bundle or this one is there, also after a
+    /// power cut.
     ///
     /// # Errors
     /// From the operating system.
     pub(super) fn publish(self) -> Result<(), StagingError> {
         let replace = || {
+            make_readable(self.directory.path())?;
             rustix::fs::syncfs(File::open(self.directory.path())?)?;
             if self.output.exists() {
                 renameat_with(CWD, self.directory.path(), CWD, &self.output, RenameFlags::EXCHANGE)?;
@@ -102,6 +108,31 @@ impl Staging {
         let output = self.output.clone();
         replace().map_err(StagingError::write(&output))
     }
+}
+
+/// Creates what is missing of a directory and its parents, whatever the umask.
+fn create_readable(directory: &Path) -> io::Result<()> {
+    let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let created: Vec<&Path> = directory.ancestors().take_while(missing).collect();
+    fs::create_dir_all(directory)?;
+    created.into_iter().try_for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(DIRECTORY)))
+}
+
+/// Adds the bits that are missing below a directory. Of a file that others have too, as a cache does, no other changes.
+fn make_readable(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let (path, metadata) = (entry.path(), entry.metadata()?);
+        let needed = if metadata.is_dir() { DIRECTORY } else { FILE };
+        let mode = metadata.permissions().mode();
+        if !metadata.is_symlink() && mode & needed != needed {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode | needed))?;
+        }
+        if metadata.is_dir() {
+            make_readable(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes the directories of this prefix that no process has locked. Returns the process of one that is locked.
@@ -134,6 +165,28 @@ pub(super) fn refuse_foreign(output: &Path) -> Result<(), StagingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As with umask 077.
+    #[test]
+    fn what_is_published_can_be_read_by_every_user() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("srv/out");
+        let staging = Staging::new(&output).unwrap();
+        let modes = [("apt/pool/a.deb", 0o600), ("apt/tool", 0o700), ("apt/pool", 0o700), ("apt", 0o2700)];
+        fs::create_dir_all(staging.path().join("apt/pool")).unwrap();
+        for (name, mode) in modes {
+            let path = staging.path().join(name);
+            if !path.is_dir() {
+                fs::write(&path, "").unwrap();
+            }
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        staging.publish().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        let found = modes.map(|(name, _)| mode(&output.join(name)));
+        assert_eq!(found, [0o644, 0o744, 0o755, 0o2755]);
+        assert_eq!((mode(&output), mode(&directory.path().join("srv"))), (0o755, 0o755));
+    }
 
     #[test]
     fn a_directory_that_a_process_writes_is_left_to_it() {
