@@ -1,6 +1,6 @@
 # Package functions, apt. Configuration files that the states write are kept (confdef, confold). unsafe-io: dpkg does
 # not sync every file; one sync of everything after the transaction protects against a later power failure as well, and
-# takes a fraction of the time. The next run repairs a transaction that a power failure interrupted.
+# takes a fraction of the time. The next run repairs a transaction that a power failure interrupted, as `unsynced` has it.
 
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 APT_LISTCHANGES_FRONTEND=none
 
@@ -94,17 +94,38 @@ attempt() {
     apt_get "$@" && return
     status=$?
     [ -n "$(ls -A /var/lib/dpkg/updates)" ] || return "$status"
-    patiently dpkg --force-confdef --force-confold --configure -a && apt_get "$@"
+    # The scripts of packages that are installed again below may be empty.
+    patiently dpkg --force-confdef --force-confold --configure -a || [ -s "$unsynced" ] || return
+    apt_get "$@"
+}
+
+# The packages that a transaction unpacks, as apt names their archives to a command of its own, until all is synced: dpkg
+# syncs its database, and after a power failure has some as installed whose files are empty. What is here before a
+# transaction is installed again by it, and is not configured for an observation. A run that is killed leaves them as well.
+unsynced=/var/lib/metalform/transaction
+note="mkdir -p ${unsynced%/*} && sed 's|.*/||; s|_.*||' >>$unsynced && sync $unsynced ${unsynced%/*}"
+# name[=version]...; prints those of the last transaction that dpkg has, without the given ones
+left() {
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' -- $(cat "$unsynced") 2>/dev/null |
+        while read -r state package; do
+            case " $* " in *" $package "* | *" $package="* | *" $package:"*) continue ;; esac
+            case $state in not-installed | config-files) ;; *) echo "$package" ;; esac
+        done
 }
 
 # name[=version]...
 install_packages() {
     forbid_starts || return
-    transaction --no-install-recommends --allow-change-held-packages --allow-downgrades install -- "$@"
+    again= reinstall=
+    if [ -s "$unsynced" ]; then again=$(left "$@") reinstall=--reinstall; fi
+    transaction -o "DPkg::Pre-Install-Pkgs::=$note" $reinstall --no-install-recommends \
+        --allow-change-held-packages --allow-downgrades install -- "$@" $again
     status=$?
     allow_starts
-    [ "$status" = 0 ] || return "$status"
-    sync -f /usr /var/lib/dpkg
+    # A transaction that failed has not installed all of the one before it again.
+    [ "$status" = 0 ] || [ -z "$reinstall" ] || return "$status"
+    sync -f /usr /var/lib/dpkg && rm -f -- "$unsynced" || return
+    return "$status"
 }
 
 # Their unit files are reloaded at the end, and those that were removed before them.

@@ -578,7 +578,7 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
     executable("apt-get", "./policy; echo $? >>seen; shift $(($# - 2)); echo \"$@\" >>seen");
     executable("sync", "exit 0");
     let script = format!(
-        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy deferral=./deferral\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
+        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy deferral=./deferral unsynced=./unsynced\ninstall_packages 'a=1' b 3</dev/null\necho $? >>seen\n",
         dir = quote(dir.path().to_str().unwrap()),
         functions = PackageManager::Apt.functions(),
     );
@@ -598,6 +598,56 @@ fn services_are_kept_from_starting_only_while_packages_are_installed() {
             );
             fs::remove_file(at("seen")).unwrap();
             drop(fs::remove_file(at("policy")));
+        }
+    }
+}
+
+/// apt's own part is played by a script that names two archives to what it is to run before dpkg.
+#[test]
+fn packages_are_noted_until_they_are_synced_and_else_installed_again() {
+    const APT: &str = r#"while [ "$1" != install ]; do
+        case $1 in
+        DPkg::Pre-Install-Pkgs::=*) note=${1#*=} ;;
+        --reinstall) echo again >>seen ;;
+        esac
+        shift
+    done
+    shift 2
+    echo "$@" >>seen
+    printf '%s\n' /x/b_1%3a2_amd64.deb /x/libb_1_all.deb | sh -c "$note"
+    cat lib/transaction >>seen
+    read -r status <status
+    exit $status"#;
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    executable(&at("apt-get"), APT);
+    executable(&at("dpkg-query"), "printf '%s\\n' 'installed b' 'installed libb' 'config-files gone'");
+    executable(&at("sync"), "exit 0");
+    let script = format!(
+        "cd {dir} && PATH=.:$PATH log=log; : >log\n{functions}\npolicy=./policy deferral=./deferral\n\
+         install_packages 'b=1:2' 3</dev/null\necho $? >>seen\n",
+        dir = quote(dir.path().to_str().unwrap()),
+        functions = PackageManager::Apt.functions().replace("=/var/lib/metalform/", "=lib/"),
+    );
+    let before = "b\nlibb\ngone\n";
+    let cases = [
+        ("", 0, "b=1:2\nb\nlibb\n0\n", None),
+        ("", 100, "b=1:2\nb\nlibb\n100\n", None),
+        (before, 0, "again\nb=1:2 libb\nb\nlibb\ngone\nb\nlibb\n0\n", None),
+        (before, 100, "again\nb=1:2 libb\nb\nlibb\ngone\nb\nlibb\n100\n", Some("b\nlibb\ngone\nb\nlibb\n")),
+    ];
+    for shell in shells() {
+        for (noted, status, seen, left) in cases {
+            drop(fs::remove_dir_all(at("lib")));
+            if !noted.is_empty() {
+                fs::create_dir(at("lib")).unwrap();
+                fs::write(at("lib/transaction"), noted).unwrap();
+            }
+            fs::write(at("status"), format!("{status}\n")).unwrap();
+            fs::write(at("seen"), "").unwrap();
+            run(shell, &Program { script: script.clone(), payload: Vec::new() });
+            assert_eq!(fs::read_to_string(at("seen")).unwrap(), seen, "{shell}: {noted:?}, {status}");
+            assert_eq!(fs::read_to_string(at("lib/transaction")).ok().as_deref(), left, "{shell}: {noted:?}");
         }
     }
 }

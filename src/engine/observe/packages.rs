@@ -13,6 +13,9 @@ const DPKG: &str = r"${Package}\t${Architecture}\t${db:Status-Want}\t${db:Status
 /// dnf accepts.
 const RPM: &str = r"%{NAME}\t%{ARCH}\tinstall\tinstalled\t%|EPOCH?{%{EPOCH}:}:{}|%{VERSION}-%{RELEASE}\n";
 
+/// Names of packages whose files may be empty, whatever dpkg's database has (`install_packages` in apt.sh).
+const UNSYNCED: &str = "[ ! -f /var/lib/metalform/transaction ] || cat /var/lib/metalform/transaction\n";
+
 pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     let words = quote_all(questions.packages.iter().copied());
     let query = format!(
@@ -23,7 +26,7 @@ pub(super) fn ask(questions: &Questions<'_>) -> Vec<Section> {
     // dnf 4 and dnf 5.
     let locks = "for f in /etc/dnf/plugins/versionlock.list /etc/dnf/versionlock.toml; do\n\
                  [ ! -f \"$f\" ] || cat \"$f\"\ndone\n";
-    vec![("packages", query), ("version-locks", locks.to_owned())]
+    vec![("packages", query), ("version-locks", locks.to_owned()), ("unsynced-packages", UNSYNCED.to_owned())]
 }
 
 pub(super) fn answer(
@@ -32,15 +35,24 @@ pub(super) fn answer(
     answers: &mut Answers,
 ) -> Result<(), ObserveError> {
     let (text, locks) = (sections.text("packages")?, sections.text("version-locks")?);
+    let unsynced = sections.text("unsynced-packages")?;
     for name in questions.packages.iter().copied() {
         let answer = if text.trim() == "none" {
             Answer::Failed("the host has neither dpkg nor rpm".to_owned())
         } else {
-            Answer::Package(text.lines().find_map(|line| installed(line, name, &locks)))
+            let mut package = text.lines().find_map(|line| installed(line, name, &locks));
+            if let Some(package) = &mut package {
+                package.configured &= !is_unsynced(name, &unsynced);
+            }
+            Answer::Package(package)
         };
         answers.insert(Probe::Package { name: name.to_owned() }, answer);
     }
     Ok(())
+}
+
+fn is_unsynced(name: &str, unsynced: &str) -> bool {
+    unsynced.lines().any(|line| name.split(':').next() == Some(line))
 }
 
 /// dpkg keeps the names of packages that it has removed, too.
@@ -76,7 +88,45 @@ fn locked(line: &str, package: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::engine::nonce::Nonce;
+    use crate::engine::observe::{parse, program};
+    use crate::engine::shells::{run, shells};
+    use crate::transport::Program;
+
+    /// dpkg's own part is played by a script.
+    #[test]
+    fn a_package_that_was_not_synced_is_there_and_not_configured() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        let line = |name: &str| format!("'{name}\tamd64\tinstall\tinstalled\t1.1'");
+        let stub = format!("#!/bin/sh\nprintf '%s\\n' {} {}\n", line("runc"), line("socat"));
+        fs::write(at("dpkg-query"), stub).unwrap();
+        fs::set_permissions(at("dpkg-query"), fs::Permissions::from_mode(0o755)).unwrap();
+        let (nonce, probe) = (Nonce::new(5), |name: &str| Probe::Package { name: name.to_owned() });
+        let probes = BTreeSet::from([probe("runc"), probe("socat:amd64")]);
+        let script = program(&probes, &nonce).script.replace("/var/lib/metalform/transaction", &at("noted"));
+        for shell in shells() {
+            for (noted, expected) in
+                [("", [true, true]), ("libc6\nrunc\n", [false, true]), ("socat\n", [true, false])]
+            {
+                fs::write(at("noted"), noted).unwrap();
+                let script = format!("PATH={}:$PATH\n{script}", at(""));
+                let output = run(shell, &Program { script, payload: Vec::new() });
+                let observed = parse(&probes, &nonce, &output).unwrap();
+                let configured = |probe: &Probe| match observed.get(probe) {
+                    Some(Answer::Package(Some(package))) => package.configured,
+                    other => panic!("{shell}: {other:?}"),
+                };
+                let found: Vec<bool> = probes.iter().map(configured).collect();
+                assert_eq!(found, expected, "{shell}: {noted:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_line_concerns_its_own_package_only() {
