@@ -29,6 +29,11 @@ pub(super) fn validate(
 ) -> Option<Networks> {
     let before = problems.len();
     let control = plane(document, "networks.controlPlane.cidr", networks.control_plane.cidr, problems);
+    // Addresses of nodes are written without brackets in the URLs of etcd and of the servers.
+    for Placed { field, network, at } in control.iter().filter(|placed| placed.network.addr().is_ipv6()) {
+        let message = format!("{field} {network} is of IPv6, which the control plane does not support");
+        problems.push(document.problem(*at, message));
+    }
     let workload = plane(document, "networks.workloadPlane.cidr", networks.workload_plane.cidr, problems);
     let mut one = |field, given: Option<Spanned<String>>, default: &str| {
         let unknown = Location::UNKNOWN;

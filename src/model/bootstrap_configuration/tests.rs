@@ -181,7 +181,7 @@ fn networks_must_not_overlap_but_the_planes_may_be_one() {
             "10.2.0.0/16",
             "networks.services 10.2.0.0/16 overlaps networks.pods 10.2.0.0/16",
         ),
-        ("fd00:1::/64", "fd00:2::/64", "\"fd00:3::/56\"", "\"fd00:4::/112\"", ""),
+        ("10.0.0.0/24", "fd00:2::/64", "\"fd00:3::/56\"", "\"fd00:4::/112\"", ""),
     ];
     for (control, workload, pods, services, expected) in cases {
         let expected = if expected.is_empty() { Ok(()) } else { Err(expected.to_owned()) };
