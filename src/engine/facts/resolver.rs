@@ -57,17 +57,17 @@ mod tests {
     #[test]
     fn a_pod_is_not_given_a_nameserver_on_its_own_loopback_address() {
         const STUB: &str = "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch site.example\n";
-        let cases: [(Option<&str>, Option<&str>, &str, &[&str]); 9] = [
-            (None, None, "", &[]),
-            (None, Some("nameserver 10.0.0.1"), "", &[]),
-            (Some("search site.example"), None, HOST, &[]),
-            (Some("nameserver 10.0.0.1\nnameserver fd00::1"), None, HOST, &["10.0.0.1", "fd00::1"]),
-            (Some("nameserver 10.0.0.1"), Some("nameserver 10.0.0.2"), HOST, &["10.0.0.1"]),
-            (Some(STUB), Some("nameserver 10.0.0.2\n"), RESOLVED, &["10.0.0.2"]),
-            (Some(STUB), Some("# No DNS servers known.\n"), HOST, &[]),
-            (Some(STUB), Some("nameserver 127.0.0.1\n"), HOST, &[]),
+        let cases = [
+            (None, None, "", vec![]),
+            (None, Some("nameserver 10.0.0.1"), "", vec![]),
+            (Some("search site.example"), None, HOST, vec![]),
+            (Some("nameserver 10.0.0.1\nnameserver fd00::1"), None, HOST, vec!["10.0.0.1", "fd00::1"]),
+            (Some("nameserver 10.0.0.1"), Some("nameserver 10.0.0.2"), HOST, vec!["10.0.0.1"]),
+            (Some(STUB), Some("nameserver 10.0.0.2\n"), RESOLVED, vec!["10.0.0.2"]),
+            (Some(STUB), Some("# No DNS servers known.\n"), HOST, vec![]),
+            (Some(STUB), Some("nameserver 127.0.0.1\n"), HOST, vec![]),
             // dnsmasq or unbound, and a second for when it does not run.
-            (Some("nameserver ::1\nnameserver 10.0.0.1"), None, HOST, &[]),
+            (Some("nameserver ::1\nnameserver 10.0.0.1"), None, HOST, vec![]),
         ];
         for (host, resolved, file, nameservers) in cases {
             let present = [(HOST, host), (RESOLVED, resolved)].into_iter();
