@@ -130,7 +130,8 @@ pub fn of_another<'a>(
     if theirs.is_some() && theirs != ours {
         found.push(RemovalRefusal::OtherCluster);
     }
-    let is_own = node.is_some_and(|node| node.is_of(facts));
+    // Of a machine that has another's name, the ID alone is not enough: it may be a copy.
+    let is_own = facts.hostname == goal.name.as_str() && node.is_some_and(|node| node.is_of(facts));
     let same = peers.find(|(_, peer)| !is_own && peer.claims(facts));
     found.extend(same.map(|(name, _)| RemovalRefusal::HostOf(name.clone())));
     found
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn a_machine_that_its_own_node_reports_is_not_that_of_another_that_reports_it_too() {
         let goal = crate::operation::tests::goal([Role::Node]);
-        let facts = Facts::examples()[0].clone();
+        let facts = Facts { hostname: goal.name.as_str().to_owned(), ..Facts::examples()[0].clone() };
         let node = |machine_id: &str| NodeView { machine_id: machine_id.to_owned(), ..NodeView::default() };
         let peer = Peer { machine_id: facts.machine_id.clone(), ..Peer::default() };
         let peers = BTreeMap::from([("other".to_owned(), peer)]);
@@ -177,6 +178,9 @@ mod tests {
         assert_eq!(check(&facts, Some(node("another"))), refused);
         assert_eq!(check(&facts, Some(node(""))), refused);
         assert_eq!(check(&facts, None), refused);
+        // Two clones, and a Node whose address leads to the other one.
+        let clone = Facts { hostname: "other".to_owned(), ..facts.clone() };
+        assert_eq!(check(&clone, Some(node(&facts.machine_id))), refused);
         let unknown = Facts { machine_id: String::new(), ..facts };
         assert_eq!(check(&unknown, Some(node(""))), []);
     }
