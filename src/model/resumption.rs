@@ -60,7 +60,7 @@ impl ResumedBy {
                     .to_owned()
             }
             Self::NewPlan(maker) => {
-                format!("a plan that was begun cannot be used again: make a new one, `{}`", maker.command())
+                format!("a plan that was begun cannot be used again: make a new one, {}", maker.command())
             }
         }
     }
@@ -77,9 +77,9 @@ impl ResumedBy {
 impl PlanMaker {
     fn command(self) -> &'static str {
         match self {
-            Self::Expand => "metalform expand --dry-run --out FILE",
-            Self::DeployNode => "metalform deploy-node NAME --dry-run --out FILE",
-            Self::Plan => "metalform plan --out FILE",
+            Self::Expand => "`metalform expand --dry-run --out FILE`",
+            Self::DeployNode => "`metalform deploy-node NAME --dry-run --out FILE`",
+            Self::Plan => "`metalform plan --out FILE`",
         }
     }
 }

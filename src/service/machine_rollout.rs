@@ -32,14 +32,19 @@ pub struct DeploymentName {
 }
 
 impl DeploymentName {
-    /// The command that does this to its rollout.
-    fn rollout(&self, verb: &str) -> String {
-        format!("metalform machinedeployment rollout {verb} {} -n {}", self.name, self.namespace)
+    /// The command that resumes its rollout.
+    fn resume(&self) -> String {
+        format!("`metalform machinedeployment rollout resume {} -n {}`", self.name, self.namespace)
+    }
+
+    /// The command that restores the template before.
+    fn undo(&self) -> String {
+        format!("`metalform machinedeployment rollout undo {} -n {}`", self.name, self.namespace)
     }
 
     /// The command that lists its Machines.
     fn machines(&self) -> String {
-        format!("metalform machine list -n {}", self.namespace)
+        format!("`metalform machine list -n {}`", self.namespace)
     }
 }
 
@@ -115,23 +120,23 @@ impl CommandError for RolloutError {
     fn hints(&self) -> Vec<String> {
         let hint = match self {
             Self::Api(error) => return error.hints(),
-            Self::Paused(name) => format!("run `{}` first", name.rollout("resume")),
+            Self::Paused(name) => format!("run {} first", name.resume()),
             Self::Rollback { .. } => {
                 "spec.revisionHistoryLimit is how many MachineSets are kept: kubectl get machinesets -A"
                     .to_owned()
             }
             Self::Template { .. } => return Vec::new(),
             Self::Stopped { name, view } => match view.stage {
-                RolloutStage::Paused => format!("run `{}`", name.rollout("resume")),
+                RolloutStage::Paused => format!("run {}", name.resume()),
                 RolloutStage::Deleting => return Vec::new(),
                 _ => format!(
-                    "`{}` shows its Machines; `{}` restores the template before",
+                    "{} shows its Machines; {} restores the template before",
                     name.machines(),
-                    name.rollout("undo")
+                    name.undo()
                 ),
             },
             Self::Late { name, .. } => {
-                format!("`{}` shows its Machines; add hosts with `metalform host add`", name.machines())
+                format!("{} shows its Machines; add hosts with `metalform host add`", name.machines())
             }
         };
         vec![hint]

@@ -1,7 +1,6 @@
 //! What has changed of a Node between the moment that it was read and the turn of its operation, which may have waited for
 //! another operation or behind other nodes.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
@@ -51,14 +50,11 @@ impl ReadNode {
     }
 }
 
-/// Recorded addresses are left out: operations write them.
+/// Recorded addresses are left out, which operations write, and taints, which other controllers set as well.
 fn differing(before: &NodeSpec, now: &NodeSpec) -> Vec<ManifestPart> {
-    let taints =
-        |spec: &NodeSpec| -> BTreeSet<String> { spec.taints.iter().map(ToString::to_string).collect() };
     let parts = [
         (ManifestPart::Roles, before.roles != now.roles),
         (ManifestPart::Version, before.version != now.version),
-        (ManifestPart::Taints, taints(before) != taints(now)),
         (ManifestPart::Ssh, before.ssh != now.ssh),
     ];
     parts.into_iter().filter_map(|(part, differs)| differs.then_some(part)).collect()
@@ -90,7 +86,7 @@ mod tests {
                 json!([taint("a"), taint("b"), taint("node.kubernetes.io/not-ready")]),
                 None,
             ),
-            (json!({}), ssh(), json!([taint("a")]), Some("roles, taints")),
+            (json!({}), ssh(), json!([taint("a")]), Some("roles")),
             (
                 json!({ "node-role.kubernetes.io/etcd": "", "metalform.dev/version": "1.34.0" }),
                 json!({ "metalform.dev/ssh-host": "192.0.2.2" }),

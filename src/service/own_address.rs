@@ -2,9 +2,12 @@
 
 use std::net::IpAddr;
 
-use super::recorded_nodes::{self, RecordedNodesError};
+use super::recorded_nodes;
+use crate::model::api_contract::CONTROL_PLANE_IP;
 use crate::model::name::HostName;
+use crate::model::node::NodeManifest;
 use crate::workspace::layout::Layout;
+use crate::workspace::node_records::NodeRecordsError;
 
 /// The address at which hosts find this machine, of those that it has on the control plane: the one that its Node records.
 /// Without a record the first; `bootstrap` refuses several then. `None` where it has none.
@@ -17,12 +20,17 @@ pub(super) async fn own_address(
     layout: &Layout,
     name: &HostName,
     addresses: &[IpAddr],
-) -> Result<Option<IpAddr>, RecordedNodesError> {
+) -> Result<Option<IpAddr>, NodeRecordsError> {
     let recorded = match addresses {
         [] | [_] => None,
-        _ => recorded_nodes::find(layout, name).await?.and_then(|node| node.control_plane_ip),
+        _ => recorded_nodes::manifest(layout, name).await?.and_then(|node| recorded_in(&node)),
     };
     Ok(chosen(addresses, recorded))
+}
+
+/// Whatever else is wrong with the manifest: that is for the operations of the node itself.
+fn recorded_in(node: &NodeManifest) -> Option<IpAddr> {
+    node.metadata.annotations.get(CONTROL_PLANE_IP)?.parse().ok()
 }
 
 /// An address that this machine no longer has is of no use.
@@ -33,7 +41,7 @@ fn chosen(addresses: &[IpAddr], recorded: Option<IpAddr>) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::node::{NodeManifest, NodeMetadata};
+    use crate::model::node::NodeMetadata;
     use crate::workspace::node_records;
 
     /// A cluster whose API does not answer, with this record of the bootstrap node's address.
@@ -41,21 +49,27 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let layout = Layout::below(directory.path());
         if let Some(last) = recorded {
-            let annotations = [
-                ("metalform.dev/ssh-host".to_owned(), ip(1).to_string()),
-                ("metalform.dev/control-plane-ip".to_owned(), ip(last).to_string()),
-            ];
+            // Without an address for SSH, it is wrong.
+            let annotations = [("metalform.dev/control-plane-ip".to_owned(), ip(last).to_string())];
             let metadata = NodeMetadata {
                 name: Some("bootstrap".to_owned()),
                 annotations: annotations.into(),
                 ..NodeMetadata::default()
             };
             let manifest = NodeManifest { metadata, ..NodeManifest::default() };
-            std::fs::create_dir_all(layout.node_records().parent().unwrap()).unwrap();
+            make_cluster(&layout);
             node_records::save(&layout, &[manifest]).unwrap();
         }
         let addresses: Vec<IpAddr> = addresses.iter().map(|last| ip(*last)).collect();
         own_address(&layout, &"bootstrap".parse().unwrap(), &addresses).await.unwrap()
+    }
+
+    /// Without a CA there is none.
+    fn make_cluster(layout: &Layout) {
+        for directory in [layout.pki().as_path(), layout.node_records().parent().unwrap()] {
+            std::fs::create_dir_all(directory).unwrap();
+        }
+        std::fs::write(layout.pki().join("ca.crt"), "CA").unwrap();
     }
 
     fn ip(last: u8) -> IpAddr {
@@ -83,7 +97,7 @@ mod tests {
     async fn records_are_read_only_where_there_is_a_choice() {
         let directory = tempfile::tempdir().unwrap();
         let layout = Layout::below(directory.path());
-        std::fs::create_dir_all(layout.node_records().parent().unwrap()).unwrap();
+        make_cluster(&layout);
         std::fs::write(layout.node_records(), "damaged").unwrap();
         let name = "bootstrap".parse().unwrap();
         assert_eq!(own_address(&layout, &name, &[ip(1)]).await.unwrap(), Some(ip(1)));

@@ -91,31 +91,70 @@ async fn list(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
 /// When its manifest is wrong, when the records cannot be read and the API does not answer, and when the bootstrap node has
 /// another name.
 pub async fn find(layout: &Layout, name: &HostName) -> Result<Option<NodeSpec>, RecordedNodesError> {
-    found(name, listed(layout).await, node_records::read(layout))
+    found(name, &KnownNodes::read(layout).await?)
+}
+
+/// The manifest of one Node, known as by [`find`], right or wrong.
+///
+/// # Errors
+/// When the records cannot be read and the API does not answer.
+pub(super) async fn manifest(
+    layout: &Layout,
+    name: &HostName,
+) -> Result<Option<NodeManifest>, NodeRecordsError> {
+    let known = KnownNodes::read(layout).await?;
+    Ok(known.live(name).or_else(|| known.record(name)).cloned())
 }
 
 /// Pure.
-fn found(
-    name: &HostName,
-    listed: Option<Vec<NodeManifest>>,
-    recorded: Result<Vec<NodeManifest>, NodeRecordsError>,
-) -> Result<Option<NodeSpec>, RecordedNodesError> {
-    let recorded = match recorded {
-        Ok(recorded) => recorded,
-        Err(NodeRecordsError::None { .. }) => Vec::new(),
-        // The API has more than a record.
-        Err(_) if listed.is_some() => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
-    let listed = listed.unwrap_or_default();
-    let of_name = |node: &&NodeManifest| node.metadata.name.as_deref() == Some(name.as_str());
-    let live = listed.iter().find(of_name);
-    let Some(manifest) = live.or_else(|| recorded.iter().find(of_name)) else {
-        unchanged_name::compare(name, &[listed.as_slice(), recorded.as_slice()].concat())?;
+fn found(name: &HostName, known: &KnownNodes) -> Result<Option<NodeSpec>, RecordedNodesError> {
+    let live = known.live(name);
+    let Some(manifest) = live.or_else(|| known.record(name)) else {
+        unchanged_name::compare(name, &[known.listed.as_slice(), known.recorded.as_slice()].concat())?;
         return Ok(None);
     };
     let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), problems };
     NodeSpec::parse(manifest).map(Some).map_err(wrong)
+}
+
+/// The Nodes that the API has, and those that were recorded.
+struct KnownNodes {
+    listed: Vec<NodeManifest>,
+    recorded: Vec<NodeManifest>,
+}
+
+impl KnownNodes {
+    async fn read(layout: &Layout) -> Result<Self, NodeRecordsError> {
+        // Records without a CA are of a cluster that is gone.
+        let recorded =
+            if layout.pki().join("ca.crt").exists() { node_records::read(layout) } else { Ok(Vec::new()) };
+        Self::of(listed(layout).await, recorded)
+    }
+
+    fn of(
+        listed: Option<Vec<NodeManifest>>,
+        recorded: Result<Vec<NodeManifest>, NodeRecordsError>,
+    ) -> Result<Self, NodeRecordsError> {
+        let recorded = match recorded {
+            Err(NodeRecordsError::None { .. }) => Vec::new(),
+            // The API has more than a record.
+            Err(_) if listed.is_some() => Vec::new(),
+            recorded => recorded?,
+        };
+        Ok(Self { listed: listed.unwrap_or_default(), recorded })
+    }
+
+    fn live(&self, name: &HostName) -> Option<&NodeManifest> {
+        of_name(&self.listed, name)
+    }
+
+    fn record(&self, name: &HostName) -> Option<&NodeManifest> {
+        of_name(&self.recorded, name)
+    }
+}
+
+fn of_name<'a>(nodes: &'a [NodeManifest], name: &HostName) -> Option<&'a NodeManifest> {
+    nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name.as_str()))
 }
 
 /// `None` where the API does not answer.
@@ -164,7 +203,8 @@ mod tests {
         listed: Option<Vec<NodeManifest>>,
         recorded: Result<Vec<NodeManifest>, NodeRecordsError>,
     ) -> String {
-        match found(&"bootstrap".parse().unwrap(), listed, recorded) {
+        let known = KnownNodes::of(listed, recorded).map_err(RecordedNodesError::from);
+        match known.and_then(|known| found(&"bootstrap".parse().unwrap(), &known)) {
             Ok(None) => "none".to_owned(),
             Ok(Some(spec)) => spec.roles.iter().map(ToString::to_string).collect(),
             Err(error) => format!("{:?}: {}", error.class(), error.errors().join("; ")),

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
 use super::own_address::own_address;
-use super::recorded_nodes::RecordedNodesError;
 use super::ssh_options::{SshEnvironment, SshOptionsError};
 use super::states::{self, StatesError};
 use super::unchanged_name::{self, RenamedMachine};
@@ -33,6 +32,7 @@ use crate::transport::Transport;
 use crate::transport::error::TransportError;
 use crate::transport::local::LocalTransport;
 use crate::workspace::layout::Layout;
+use crate::workspace::node_records::NodeRecordsError;
 use crate::workspace::trust::{self, Subject, TrustError};
 
 /// What a workspace is opened with.
@@ -77,7 +77,7 @@ pub enum WorkspaceError {
     NoAddress(Vec<IpNet>),
     /// This machine has several addresses on the control plane, and it is not known which of them its Node records.
     #[error(transparent)]
-    Nodes(#[from] RecordedNodesError),
+    Nodes(#[from] NodeRecordsError),
     /// The hostname is no valid name of a Node.
     #[error("{}", error_chain(.0))]
     Hostname(NameError),

@@ -53,12 +53,15 @@ impl HostLockError {
     /// What to do about it, for an operation that is resumed so.
     pub fn hint(&self, resumed: ResumedBy) -> Option<String> {
         let Self::Held { record, .. } = self else { return None };
-        let id = record.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+        let follow = match record {
+            Some(id) => format!("`metalform operations follow {id}`"),
+            None => "`metalform operations follow`".to_owned(),
+        };
         let next = match resumed {
             ResumedBy::SameCommand => "run the same command again, or add --wait SECONDS".to_owned(),
             _ => resumed.instruction(),
         };
-        Some(format!("`metalform operations follow{id}` shows it; when it has ended, {next}"))
+        Some(format!("{follow} shows it; when it has ended, {next}"))
     }
 }
 

@@ -1,16 +1,18 @@
 # Download functions. A file is downloaded beside its place and moved there when it is complete, so that a killed run
 # leaves the old or the new one.
 
-# URL, CA file or nothing; prints what was downloaded. The URL may contain a password, which
-# arguments would show to all users.
+# URL, CA file or nothing; prints what was downloaded. The URL may contain a password, which arguments would show to all
+# users. A server with a CA file is a private one, which a proxy does not reach; one that is being restarted refuses
+# connections for some seconds.
 download() {
     if command -v curl >/dev/null; then
         printf 'url = "%s"\n' "$1" |
-            curl -q -fsSL -g --proto '=http,https' --connect-timeout 10 --speed-limit 1 --speed-time 60 --retry 2 \
-                ${2:+--cacert} ${2:+"$2"} -K - 3<&-
+            curl -q -fsSL -g --proto '=http,https' --connect-timeout 10 --speed-limit 1 --speed-time 60 --retry 4 \
+                --retry-connrefused ${2:+--noproxy} ${2:+'*'} ${2:+--cacert} ${2:+"$2"} -K - 3<&-
     elif command -v wget >/dev/null; then
         printf '%s\n' "$1" |
-            wget --no-config -nv -O - --timeout=60 --tries=3 ${2:+"--ca-certificate=$2"} -i - 3<&-
+            wget --no-config -nv -O - --timeout=60 --tries=5 --waitretry=5 --retry-connrefused ${2:+--no-proxy} \
+                ${2:+"--ca-certificate=$2"} -i - 3<&-
     elif command -v apt-get >/dev/null && [ "${1#*@}" = "$1" ]; then
         download_by_apt "$1" "$2"
     else
@@ -23,7 +25,7 @@ download() {
 download_by_apt() {
     fetched=$(mktemp -d) || return
     /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root -o Acquire::Retries=2 \
-        ${2:+-o} ${2:+"Acquire::https::CaInfo=$2"} download-file "$1" "$fetched/file" >&2 3<&- &&
+        ${2:+-o} ${2:+"Acquire::https::CaInfo=$2"} ${2:+-o} ${2:+Acquire::https::Proxy=DIRECT} download-file "$1" "$fetched/file" >&2 3<&- &&
         cat -- "$fetched/file"
     set -- "$?"
     rm -rf -- "$fetched"

@@ -1,12 +1,15 @@
 //! The file of nameservers for pods that use the host's.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Of the host's own programs (resolv.conf(5)).
 pub(super) const HOST: &str = "/etc/resolv.conf";
 /// Of systemd-resolved: the nameservers that its own, on 127.0.0.53, forwards to (systemd-resolved.service(8)).
 pub(super) const RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
+
+/// Where systemd-resolved listens.
+const STUB: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 53));
 
 /// In the network of a pod, a loopback address is the pod itself: CoreDNS would forward to itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,11 +27,16 @@ impl Resolver {
         if !nameservers.iter().any(IpAddr::is_loopback) {
             return Self { file: HOST, nameservers };
         }
-        let forwarders = files.get(RESOLVED).map(|text| self::nameservers(text)).unwrap_or_default();
-        match forwarders.iter().any(IpAddr::is_loopback) || forwarders.is_empty() {
+        // While resolved knows none, its file is still the one: a kubelet is not restarted for a link that is down.
+        match files.get(RESOLVED).map(|text| self::nameservers(text)) {
+            Some(forwarders)
+                if !forwarders.iter().any(IpAddr::is_loopback)
+                    && (nameservers.contains(&STUB) || !forwarders.is_empty()) =>
+            {
+                Self { file: RESOLVED, nameservers: forwarders }
+            }
             // Pods in the host's network still reach it.
-            true => Self { file: HOST, nameservers: Vec::new() },
-            false => Self { file: RESOLVED, nameservers: forwarders },
+            _ => Self { file: HOST, nameservers: Vec::new() },
         }
     }
 }
@@ -56,16 +64,17 @@ mod tests {
 
     #[test]
     fn a_pod_is_not_given_a_nameserver_on_its_own_loopback_address() {
-        const STUB: &str = "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch site.example\n";
+        const RESOLV_CONF: &str = "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch site.example\n";
         let cases = [
             (None, None, "", vec![]),
             (None, Some("nameserver 10.0.0.1"), "", vec![]),
             (Some("search site.example"), None, HOST, vec![]),
             (Some("nameserver 10.0.0.1\nnameserver fd00::1"), None, HOST, vec!["10.0.0.1", "fd00::1"]),
             (Some("nameserver 10.0.0.1"), Some("nameserver 10.0.0.2"), HOST, vec!["10.0.0.1"]),
-            (Some(STUB), Some("nameserver 10.0.0.2\n"), RESOLVED, vec!["10.0.0.2"]),
-            (Some(STUB), Some("# No DNS servers known.\n"), HOST, vec![]),
-            (Some(STUB), Some("nameserver 127.0.0.1\n"), HOST, vec![]),
+            (Some(RESOLV_CONF), Some("nameserver 10.0.0.2\n"), RESOLVED, vec!["10.0.0.2"]),
+            (Some(RESOLV_CONF), Some("# No DNS servers known.\n"), RESOLVED, vec![]),
+            (Some("nameserver 127.0.0.1"), Some("# No DNS servers known.\n"), HOST, vec![]),
+            (Some(RESOLV_CONF), Some("nameserver 127.0.0.1\n"), HOST, vec![]),
             // dnsmasq or unbound, and a second for when it does not run.
             (Some("nameserver ::1\nnameserver 10.0.0.1"), None, HOST, vec![]),
         ];

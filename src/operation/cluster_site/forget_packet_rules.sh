@@ -11,7 +11,7 @@ rules_of() {
 }
 
 if command -v nft >/dev/null; then
-    nft list tables | sed -n 's/^table //p' | grep -E ' (kube-proxy|cni_[a-z_]*)$' | unrecorded nftables |
+    nft list tables | sed -n 's/^table //p' | grep -E ' (kube-proxy|metalform|cni_[a-z_]*)$' | unrecorded nftables |
         while read -r table; do
             nft delete table $table
         done

@@ -118,15 +118,22 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
     if master {
         api_server_endpoints(scene)?;
         applied(scene, Layer::ControlPlaneFiles)?;
-        if shared { in_turn(scene)? } else { applied(scene, Layer::ControlPlane)? }
+        if peers.is_some_and(|peers| peers.values().any(|peer| peer.api_server_address().is_some())) {
+            in_turn(scene)?;
+        } else {
+            // The only API server is away while it restarts, and could not renew the lease.
+            released(scene)?;
+            applied(scene, Layer::ControlPlane)?;
+        }
     }
-    if !scene.etcd_begun().lease {
-        return Ok(());
-    }
-    if master {
+    if master && scene.etcd_begun().lease {
         these_ready(scene, vec![ExpectedPod::Static("kube-apiserver".to_owned())])?;
     }
-    Err(PhaseStatus::Act(Action::ReleaseLease))
+    released(scene)
+}
+
+fn released<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    if scene.etcd_begun().lease { Err(PhaseStatus::Act(Action::ReleaseLease)) } else { Ok(()) }
 }
 
 /// The other nodes; `None` where no API server answers, or this node has yet to join. A run that has seen its Node has
@@ -173,6 +180,10 @@ fn restarted_without_lease<O: BootstrapNodeOperation>(
     };
     if complaints.is_empty() {
         return Err(PhaseStatus::Act(action));
+    }
+    // The API server comes first: through it a member that is gone for good is removed.
+    if scene.node_goal().has(Role::Master) {
+        return Ok(());
     }
     Err(PhaseStatus::wait(Condition {
         looks: vec![LookKey::OwnMember, LookKey::Api],

@@ -131,6 +131,8 @@ def worker_comes_back():
 
 @check("its Node is deleted while it runs, and applied again: pods from before answer in its new part of the pod network")
 def node_deleted():
+    # Its images left with it.
+    echo_image.load([WORKER])
     until("its pod is ready again", 60, _pod_is_ready)
     before, pod = get("node", WORKER)["spec"]["podCIDR"], _pod()["metadata"]["uid"]
     kubectl("delete", "node", WORKER)
