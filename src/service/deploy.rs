@@ -71,8 +71,8 @@ pub async fn deploy(
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
     warn_of_expiry(&workspace);
-    running_cluster::check(&workspace).await?;
-    let selected = request.nodes.read(&workspace.layout).await?;
+    let ((), selected) =
+        tokio::try_join!(running_cluster::check(&workspace), request.nodes.read(&workspace.layout))?;
     Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)
 }
 
