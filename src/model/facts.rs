@@ -52,6 +52,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Whether they are those of the machine with this ID. A host without one is none.
+    pub fn are_of(&self, machine_id: &str) -> bool {
+        !machine_id.is_empty() && self.machine_id == machine_id
+    }
+
     /// Facts of two ordinary machines, with Debian and with Rocky Linux (which has no codename): states are checked
     /// with them when no host is present.
     pub fn examples() -> [Self; 2] {

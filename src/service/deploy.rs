@@ -70,10 +70,22 @@ pub async fn deploy(
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
-    warn_of_expiry(&workspace);
-    let ((), selected) =
-        tokio::try_join!(running_cluster::check(&workspace), request.nodes.read(&workspace.layout))?;
+    let selected = selected(request, &workspace).await?;
     Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)
+}
+
+/// The Nodes that a command selects, of a cluster that its configuration fits.
+///
+/// # Errors
+/// Those of [`deploy`].
+pub(super) async fn selected(
+    request: &DeployRequest,
+    workspace: &Workspace,
+) -> Result<SelectedNodes, ClusterNodesError> {
+    warn_of_expiry(workspace);
+    let ((), selected) =
+        tokio::try_join!(running_cluster::check(workspace), request.nodes.read(&workspace.layout))?;
+    Ok(selected)
 }
 
 /// Deploys Nodes that were read before, whatever the request selects. Where there is an entry for a node, its host is not

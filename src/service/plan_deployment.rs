@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use super::cluster_nodes::ClusterNodesError;
 use super::command_error::{CommandError, ErrorClass};
-use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
+use super::deploy::{self, DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::deployment_file::DeploymentFile;
-use super::expiry_warning::warn_of_expiry;
 use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_report::RunOptions;
-use super::running_cluster;
 use super::saved_file::SavedFileError;
 use super::workspace_origin::WorkspaceOrigin;
 use crate::engine::cancel::Cancel;
@@ -54,7 +52,8 @@ impl CommandError for PlanDeploymentError {
 /// was opened from, must be absolute.
 ///
 /// # Errors
-/// When Nodes cannot be read, or the configuration does not fit the cluster. Failures of nodes are in the report; they are not in the plan.
+/// When Nodes cannot be read, or the configuration does not fit the cluster. Failures of nodes are in the report; they are
+/// not in the plan.
 pub async fn plan_deployment(
     request: &DeployRequest,
     origin: WorkspaceOrigin,
@@ -62,9 +61,7 @@ pub async fn plan_deployment(
     cancel: &Cancel,
 ) -> Result<(DeployReport, Option<DeploymentFile>), PlanDeploymentError> {
     let request = DeployRequest { run: RunOptions { dry_run: true, ..request.run }, ..request.clone() };
-    warn_of_expiry(&workspace);
-    running_cluster::check(&workspace).await?;
-    let selected = request.nodes.read(&workspace.layout).await?;
+    let selected = deploy::selected(&request, &workspace).await?;
     let (names, specs, made) = (selected.names(), selected.specs.clone(), (workspace.now)());
     let salt: [u8; SALT] = rand::random();
     let report = deploy_selected(selected, &Foreseen::new(), &request, workspace, cancel).await;

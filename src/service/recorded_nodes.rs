@@ -125,10 +125,7 @@ struct KnownNodes {
 
 impl KnownNodes {
     async fn read(layout: &Layout) -> Result<Self, NodeRecordsError> {
-        // Records without a CA are of a cluster that is gone.
-        let recorded =
-            if layout.pki().join("ca.crt").exists() { node_records::read(layout) } else { Ok(Vec::new()) };
-        Self::of(listed(layout).await, recorded)
+        Self::of(listed(layout).await, node_records::of_cluster(layout))
     }
 
     fn of(

@@ -40,12 +40,8 @@ impl CommandError for RenamedMachine {
 /// # Errors
 /// When the cluster of this machine has another bootstrap node.
 pub(super) fn check(layout: &Layout, hostname: &HostName) -> Result<(), RenamedMachine> {
-    // Records without a CA are of a cluster that is gone.
-    if !layout.pki().join("ca.crt").exists() {
-        return Ok(());
-    }
     // Commands that need records report those that cannot be read.
-    compare(hostname, &node_records::read(layout).unwrap_or_default())
+    compare(hostname, &node_records::of_cluster(layout).unwrap_or_default())
 }
 
 /// A machine whose name a Node has is not another one, whatever labels others carry. Pure.

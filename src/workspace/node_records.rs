@@ -48,6 +48,14 @@ pub fn read(layout: &Layout) -> Result<Vec<NodeManifest>, NodeRecordsError> {
     serde_json::from_str(&text).map_err(|error| NodeRecordsError::Json { path: shown(), error })
 }
 
+/// The records of the cluster that this machine has the CA of; without a CA, they are of one that is gone.
+///
+/// # Errors
+/// As [`read`], where there is a CA.
+pub fn of_cluster(layout: &Layout) -> Result<Vec<NodeManifest>, NodeRecordsError> {
+    if layout.pki().join("ca.crt").exists() { read(layout) } else { Ok(Vec::new()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

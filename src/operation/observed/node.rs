@@ -71,7 +71,7 @@ impl Peer {
     /// Whether its kubelet reports the machine with these facts. Any kubelet can report any machine ID, so this counts
     /// only where the Node that the machine is to be is not known to be of it ([`NodeView::is_of`]).
     pub fn claims(&self, facts: &Facts) -> bool {
-        !facts.machine_id.is_empty() && self.machine_id == facts.machine_id
+        facts.are_of(&self.machine_id)
     }
 
     /// Where its API server is reached, if proxies may use it: it was ready once, its address is recorded, and it is a
@@ -95,7 +95,7 @@ impl NodeView {
 
     /// Whether its kubelet reports the machine with these facts.
     pub fn is_of(&self, facts: &Facts) -> bool {
-        !self.machine_id.is_empty() && self.machine_id == facts.machine_id
+        facts.are_of(&self.machine_id)
     }
 
     /// The address on the control plane that is recorded on the Node.
