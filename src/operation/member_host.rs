@@ -240,6 +240,45 @@ mod tests {
         assert!(place(STOP) < place(KEEP) && place(KEEP) < place("rm -f /etc/kubernetes/manifests/"));
     }
 
+    /// Its Node was applied, and never deployed; or it was reset.
+    #[tokio::test]
+    async fn on_a_bare_host_nothing_is_to_be_stopped() {
+        let ends_well = |_: &Program| Ok(Output { status: 0, stdout: Vec::new(), stderr: Vec::new() });
+        let fake = Arc::new(FakeTransport::new(ends_well));
+        let engine = EngineHost::new("m2".parse().unwrap(), fake.clone(), Share::default());
+        let host = MemberHost(Arc::new(engine));
+        for url in [None, Some("https://192.0.2.3:2379")] {
+            host.set_aside(url).await.unwrap();
+            host.stop_control_plane(url).await.unwrap();
+        }
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().to_str().unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        for name in ["mkdir", "flock", "rm"] {
+            let place =
+                std::env::split_paths(&path).map(|place| place.join(name)).find(|place| place.exists());
+            std::os::unix::fs::symlink(place.unwrap(), root.path().join(name)).unwrap();
+        }
+        let systemctl = root.path().join("systemctl");
+        std::fs::write(&systemctl, "#!/bin/sh\necho inactive\n").unwrap();
+        std::fs::set_permissions(&systemctl, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let containerd = root.path().join("run/containerd");
+        for (shell, program) in shells()
+            .into_iter()
+            .flat_map(|shell| fake.programs().into_iter().map(move |program| (shell, program)))
+        {
+            let script = ["/run/", "/var/lib/etcd", "/etc/kubernetes/manifests"]
+                .iter()
+                .fold(program.script, |script, place| script.replace(place, &format!("{directory}{place}")));
+            let program = Program { script: format!("PATH={directory}\n{script}"), payload: Vec::new() };
+            assert_eq!(run(shell, &program).status, 0, "{shell} {}", program.script);
+            // Its package was removed: what it has started runs on.
+            std::fs::create_dir_all(&containerd).unwrap();
+            assert_ne!(run(shell, &program).status, 0, "{shell} {}", program.script);
+            std::fs::remove_dir(&containerd).unwrap();
+        }
+    }
+
     #[test]
     fn data_is_set_aside_before_its_pod_is_removed() {
         for shell in shells() {

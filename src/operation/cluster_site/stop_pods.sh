@@ -9,7 +9,10 @@ inactive | failed) ;;
     systemctl stop kubelet.service
     ;;
 esac
-for pod in ${pods:-etcd}; do
+pods=${pods:-etcd}
+# A host that was never deployed, or was reset, has neither; containers outlive the package of containerd.
+command -v ctr >/dev/null || test -e /run/containerd || pods=
+for pod in $pods; do
     containers=$(ctr --namespace k8s.io containers list --quiet "labels.\"io.kubernetes.container.name\"==$pod")
     for container in $containers; do
         tries=100
