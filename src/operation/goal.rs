@@ -12,6 +12,7 @@ use crate::kube_api::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
+use crate::model::node::{NodeManifest, NodeSpec};
 use crate::model::platform::Platform;
 use crate::model::role::Role;
 
@@ -80,6 +81,13 @@ pub fn peer_url(address: IpAddr) -> String {
 /// Where the etcd member at this address is reached by its clients.
 pub fn client_url(address: IpAddr) -> String {
     format!("https://{}", SocketAddr::new(address, 2379))
+}
+
+/// Where the etcd members of these Nodes are reached by their clients, of those that were deployed.
+pub fn member_urls(manifests: &[NodeManifest]) -> Vec<String> {
+    let specs = manifests.iter().filter_map(|manifest| NodeSpec::parse(manifest).ok());
+    let members = specs.filter(|spec| spec.roles.contains(&Role::Etcd));
+    members.filter_map(|spec| spec.control_plane_ip).map(client_url).collect()
 }
 
 impl NodeGoal {

@@ -8,9 +8,8 @@ use crate::etcd::member::Membership;
 use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
-use crate::model::node::{NodeManifest, NodeSpec};
-use crate::model::role::Role;
-use crate::operation::goal::client_url;
+use crate::model::node::NodeManifest;
+use crate::operation::goal::member_urls;
 use crate::workspace::layout::Layout;
 use crate::workspace::node_records;
 
@@ -121,12 +120,7 @@ async fn other_endpoints(layout: &Layout) -> Vec<String> {
         Ok(Ok(manifests)) => manifests,
         Ok(Err(_)) | Err(_) => node_records::read(layout).unwrap_or_default(),
     };
-    let specs = manifests.iter().filter_map(|manifest| NodeSpec::parse(manifest).ok());
-    specs
-        .filter(|spec| spec.roles.contains(&Role::Etcd))
-        .filter_map(|spec| spec.control_plane_ip)
-        .map(client_url)
-        .collect()
+    member_urls(&manifests)
 }
 
 async fn listed(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {

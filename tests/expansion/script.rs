@@ -329,8 +329,8 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let host = cluster.host(name);
             (host.etcd_works, host.etcd_crashes) = (true, false);
         }
-        ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
-            cluster.host(name).things.remove("static_pod:etcd");
+        ["the", "manifest", "of", pod, "on", name, "is", "lost"] => {
+            cluster.host(name).things.remove(&format!("static_pod:{pod}"));
         }
         ["the", "data", "of", "etcd", "on", name, "is", "lost"] => drop(cluster.host(name).lose_data()),
         ["the", "disk", "of", "etcd", "on", name, "is", "not", "mounted"] => {

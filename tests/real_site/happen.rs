@@ -42,8 +42,8 @@ impl Play {
             ["etcd", "on", name, "can", "start"] => self.stage.machine(name, |machine| {
                 (machine.etcd_works, machine.etcd_crashes) = (true, false);
             }),
-            ["the", "manifest", "of", "etcd", "on", name, "is", "lost"] => {
-                self.host(name, |host| host.tree.remove("/etc/kubernetes/manifests/etcd.yaml"));
+            ["the", "manifest", "of", pod, "on", name, "is", "lost"] => {
+                self.host(name, |host| host.tree.remove(&format!("/etc/kubernetes/manifests/{pod}.yaml")));
             }
             ["the", "data", "of", "etcd", "on", name, "is", "lost"] => {
                 self.host(name, |host| host.tree.remove(DATA));

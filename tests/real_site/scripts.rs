@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::api::core::v1::Node;
 use metalform::bundle::cluster_bundles::ClusterBundles;
 use metalform::bundle::manifest::Bundle;
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
@@ -17,7 +18,7 @@ use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
 use metalform::model::event::Event;
 use metalform::model::facts::Facts;
-use metalform::model::node::NodeSpec;
+use metalform::model::node::{NodeManifest, NodeSpec};
 use metalform::model::role::Role;
 use metalform::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
 use metalform::operation::cluster_site::{
@@ -36,6 +37,7 @@ use metalform::state::{Library, Tree};
 use metalform::transport::pool::ConnectionPool;
 use metalform::transport::ssh::SshClient;
 use metalform::workspace::layout::Layout;
+use metalform::workspace::node_records;
 use metalform::workspace::trust::Subject;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -389,9 +391,22 @@ impl Play {
             () = site.killed.notified() => Ended::Killed,
             ended = running => ended.map_or_else(Ended::Failed, Ended::Held),
         };
+        if matches!(ended, Ended::Held(_)) {
+            self.record_nodes();
+        }
         let mut lines = lines.into_inner().unwrap();
         lines.extend(outcome(&ended));
         lines
+    }
+
+    /// As a command does at its end.
+    fn record_nodes(&self) {
+        let nodes = self.stage.api.lock().store.all("nodes").into_iter().cloned().collect();
+        let nodes: Vec<Node> = serde_json::from_value(Value::Array(nodes)).unwrap();
+        let manifests: Vec<NodeManifest> = nodes.iter().map(NodeManifest::from).collect();
+        let layout = &self.workspace.layout;
+        std::fs::create_dir_all(layout.node_records().parent().unwrap()).unwrap();
+        node_records::save(layout, &manifests).unwrap();
     }
 
     fn spec(&self, name: &str, recipe: Recipe) -> NodeSpec {

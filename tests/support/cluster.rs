@@ -9,6 +9,7 @@ use metalform::kube_api::pods::ExpectedPod;
 use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::role::Role;
+use metalform::operation::goal::client_url;
 use metalform::operation::observed::node::{NodeView, Peer, Reachability};
 use metalform::operation::observed::report::ContainerReport;
 use tokio::time::Instant;
@@ -276,6 +277,12 @@ impl Cluster {
         let labels = self.hosts[name].roles.iter().map(label).collect();
         let metadata = NodeMetadata { name: Some(name.to_owned()), labels, annotations };
         NodeSpec::parse(&NodeManifest { metadata, ..NodeManifest::default() }).unwrap()
+    }
+
+    /// The client URLs of the etcd nodes that were deployed, which the first host has recorded.
+    pub fn recorded_members(&self) -> Vec<String> {
+        let etcd = self.nodes.iter().filter(|(name, _)| self.hosts[*name].roles.contains(&Role::Etcd));
+        etcd.filter_map(|(_, node)| node.recorded_address()).map(client_url).collect()
     }
 
     pub fn peers(&self, of: &str) -> BTreeMap<String, Peer> {

@@ -333,6 +333,8 @@ impl ModelSite {
             Look::Node => Observation::Node(cluster.nodes.get(name).cloned()),
             Look::Peers => Observation::Peers(cluster.peers(name)),
             Look::Membership(endpoints) => {
+                let recorded = cluster.recorded_members();
+                let endpoints = if endpoints.is_empty() { &recorded } else { endpoints };
                 Observation::Membership(self.membership(&cluster, endpoints, now)?)
             }
             Look::OwnMember => Observation::OwnMember(self.membership(&cluster, &[], now).ok()),

@@ -9,8 +9,9 @@ use crate::etcd::client::{DEADLINE, EtcdAccess, EtcdConnector, EtcdCredentials};
 use crate::etcd::member::Membership;
 use crate::etcd::membership::MembershipChange;
 use crate::operation::effect::{Observation, OwnLearner, Returned};
-use crate::operation::goal::client_url;
+use crate::operation::goal::{client_url, member_urls};
 use crate::operation::site::EffectError;
+use crate::workspace::node_records;
 
 impl ClusterSite {
     /// etcd at these endpoints, and at the member of this machine.
@@ -30,8 +31,13 @@ impl ClusterSite {
         Ok(EtcdAccess { endpoints, connector, deadline: DEADLINE })
     }
 
+    /// Without an API no other node is known: through the members of the Nodes that are recorded then.
     pub(super) async fn membership(&self, endpoints: &[String]) -> Result<Observation, EffectError> {
-        Ok(Observation::Membership(self.etcd(endpoints.iter().cloned())?.observe().await?))
+        let endpoints = match endpoints {
+            [] => member_urls(&node_records::of_cluster(&self.workspace.layout).unwrap_or_default()),
+            known => known.to_vec(),
+        };
+        Ok(Observation::Membership(self.etcd(endpoints)?.observe().await?))
     }
 
     /// Through the member of this machine alone. One that does not run, or has no quorum, does not answer.

@@ -49,7 +49,7 @@ pub enum Look {
     /// Whether the gateway of the node's pods answers, which exists once a pod has run on the node, and no reachability
     /// pod of a run that was killed is left.
     PodGateway,
-    /// etcd's members, asked through these client URLs.
+    /// etcd's members, asked through these client URLs; without any, through those of the Nodes that are recorded.
     Membership(Vec<String>),
     /// etcd's members, asked through the member of this machine alone.
     OwnMember,

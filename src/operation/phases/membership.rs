@@ -34,7 +34,7 @@ pub(super) enum MemberStatus {
 }
 
 /// Where etcd is asked, all at once: every member that is known, the nodes that shall have one, and those with an API
-/// server, of which most have one.
+/// server, of which most have one. None of them is known before an API has answered.
 pub(super) fn endpoints<O: NodeOperation>(scene: &Scene<'_, O>) -> Vec<String> {
     let known = scene.etcd().membership.iter().flat_map(|membership| membership.voters());
     let mut endpoints: Vec<String> = known.flat_map(|member| member.client_urls.iter().cloned()).collect();
