@@ -76,13 +76,20 @@ pub enum RemovalObstacle {
     },
 }
 
+impl LeavingMember {
+    /// As it is listed, if it is.
+    pub fn listed<'a>(&self, observed: &'a Membership) -> Option<&'a Member> {
+        let ours = |member: &&Member| {
+            member.name == self.name
+                || self.peer_url.as_ref().is_some_and(|url| member.peer_urls.contains(url))
+        };
+        observed.members.iter().find(ours)
+    }
+}
+
 /// What brings the removal nearer, given what was just observed.
 pub fn next_removal(leaving: &LeavingMember, observed: &Membership) -> RemovalMove {
-    let ours = |member: &&Member| {
-        member.name == leaving.name
-            || leaving.peer_url.as_ref().is_some_and(|url| member.peer_urls.contains(url))
-    };
-    let Some(member) = observed.members.iter().find(ours) else { return RemovalMove::Holds };
+    let Some(member) = leaving.listed(observed) else { return RemovalMove::Holds };
     let change = RemovalMove::Change(MembershipChange::Retire { id: member.id, voter: !member.is_learner });
     if member.is_learner {
         return change;

@@ -178,6 +178,7 @@ impl Site for ClusterSite {
             Look::Lease => self.lease_view().await,
             Look::Api => self.api().await,
             Look::Proxy(node, nodes) => self.proxy(node, nodes).await,
+            Look::EtcdServers(node) => self.etcd_servers(node).await,
             Look::Trust => self.missing_trust(),
             Look::NewClusterMark => Ok(self.new_cluster_mark()),
             Look::PackageService => Ok(self.package_service().await),

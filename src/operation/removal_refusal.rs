@@ -31,6 +31,17 @@ pub enum RemovalRefusal {
     /// etcd needs its member.
     #[error("{0}")]
     Etcd(RemovalObstacle),
+    /// An API server would have no etcd member.
+    #[error("the API server of {0} would have no etcd member: it lists no other one that is healthy")]
+    ApiServerMember(String),
+    /// It is not known which etcd members an API server has.
+    #[error("the API server of {node} may have no other etcd member: {reason}")]
+    UnknownMembers {
+        /// Its node, which is Ready.
+        node: String,
+        /// Why its static pod is not read.
+        reason: String,
+    },
     /// The host of an offline removal is not gone.
     #[error("it is Ready: its host has not gone, and would run its pods unknown to the cluster")]
     Ready,
@@ -80,6 +91,10 @@ impl RemovalRefusal {
             Self::Etcd(RemovalObstacle::NoQuorum { .. }) => {
                 "bring the other members back, or remove the one that is gone first; `metalform etcd health` shows every member"
             }
+            Self::ApiServerMember(_) => {
+                "run `metalform expand`, which gives API servers the present members; then run this command again"
+            }
+            Self::UnknownMembers { .. } => "make its host reachable, then run this command again",
             Self::Ready => "remove it without --offline",
             Self::InUse | Self::Member(_) | Self::ApiServer => {
                 "`metalform remove-node NAME` removes a node and resets its host"

@@ -22,7 +22,7 @@ const CONFLICTING_SERVICES: &[&str] = &[
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-const APISERVER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
+pub(super) const APISERVER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
 const CONTROLLER_MANAGER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-controller-manager.yaml";
 const SCHEDULER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-scheduler.yaml";
 const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";

@@ -179,6 +179,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
         Look::Lease,
         Look::Api,
         Look::Proxy("node-1".to_owned(), Arc::default()),
+        Look::EtcdServers("node-1".to_owned()),
         Look::Trust,
         Look::NewClusterMark,
         Look::PackageService,
@@ -208,6 +209,7 @@ fn looks(goal: &NodeGoal) -> Vec<Look> {
             | Look::Lease
             | Look::Api
             | Look::Proxy(..)
+            | Look::EtcdServers(_)
             | Look::Trust
             | Look::NewClusterMark
             | Look::PackageService

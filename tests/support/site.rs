@@ -18,6 +18,7 @@ use metalform::operation::effect::{Action, Look, Observation, Returned, Target};
 use metalform::operation::goal::{NodeGoal, client_url};
 use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
+use metalform::operation::observed::etcd_servers::EtcdServers;
 use metalform::operation::observed::layer_plan::LayerPlan;
 use metalform::operation::observed::lease::LeaseView;
 use metalform::operation::observed::node::Peer;
@@ -31,7 +32,7 @@ use super::cluster::Cluster;
 use super::defect::{Defect, without_complaints};
 use super::fault::{Fault, Faults, failing, lost, lost_peer};
 use super::given;
-use super::host::{MIRRORS, PROXY, address, api_servers, mirrors};
+use super::host::{APISERVER, MIRRORS, PROXY, address, api_servers, mirrors};
 use super::lease::Lease;
 use super::luck::Luck;
 
@@ -171,6 +172,16 @@ impl ModelSite {
         })
     }
 
+    /// The members of etcd that the API server of another node uses.
+    fn etcd_servers(&self, node: &str) -> Result<EtcdServers, EffectError> {
+        let cluster = self.lock();
+        if !cluster.reaches(node) {
+            return Err(lost_peer(node));
+        }
+        let urls = cluster.hosts[node].things.get(APISERVER).map(String::as_str).unwrap_or_default();
+        Ok(EtcdServers::Listed(urls.split_whitespace().map(str::to_owned).collect()))
+    }
+
     /// What a look at the lease shows: its own, too, can be taken again.
     fn lease(&self, cluster: &Cluster, now: Instant) -> LeaseView {
         match &cluster.lease {
@@ -259,7 +270,7 @@ impl ModelSite {
             | Look::HostDifferences(..)
             | Look::Unit(_)
             | Look::Container(_) => lost(self.name()),
-            Look::Proxy(node, _) => lost_peer(node),
+            Look::Proxy(node, _) | Look::EtcdServers(node) => lost_peer(node),
             Look::Membership(_) | Look::OwnMember => EffectError::EtcdClient(ClientError::NoAnswer {
                 tried: vec!["no answer in 2000 ms".to_owned()],
             }),
@@ -299,6 +310,7 @@ impl ModelSite {
             | Look::ApiServers(_)
             | Look::Objects(_)
             | Look::Proxy(..)
+            | Look::EtcdServers(_)
             | Look::JoinTokens
             | Look::Lease
             | Look::Reachability
@@ -313,6 +325,9 @@ impl ModelSite {
         let token = self.token();
         if let Look::Proxy(node, nodes) = look {
             return Ok(Observation::Proxy(node.clone(), self.proxy(node, nodes)?));
+        }
+        if let Look::EtcdServers(node) = look {
+            return Ok(Observation::EtcdServers(node.clone(), self.etcd_servers(node)?));
         }
         let cluster = self.lock();
         let name = self.name();
@@ -356,7 +371,7 @@ impl ModelSite {
             Look::JoinTokens => Observation::JoinTokens(cluster.tokens_of(name).len()),
             Look::Reachability => Observation::Reachability(cluster.reach(name, now)),
             Look::PodGateway => Observation::PodGateway(cluster.pod_gateway(name)),
-            Look::Proxy(..) => unreachable!("it was answered above"),
+            Look::Proxy(..) | Look::EtcdServers(_) => unreachable!("it was answered above"),
         })
     }
 

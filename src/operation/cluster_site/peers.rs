@@ -1,4 +1,5 @@
 //! What the other nodes know of the API servers, in their proxies, and of the mirrors. Nothing else is touched there.
+//! What their API servers know of etcd is only read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use crate::operation::goal::NodeGoal;
 use crate::operation::host_access::HostPlan;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
+use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::node::Peer;
 use crate::operation::observed::proxy::ProxyView;
@@ -61,6 +63,16 @@ impl ClusterSite {
             }
         };
         Ok(Observation::Proxy(node.to_owned(), view))
+    }
+
+    /// The members of etcd that the API server of another node uses.
+    pub(super) async fn etcd_servers(&self, node: &str) -> Result<Observation, EffectError> {
+        let spec = self.peer_spec(node).await?;
+        let probes = BTreeSet::from([EtcdServers::probe()]);
+        let observed = self.ports.peers.host(&spec).observe(&probes).await;
+        let observed = observed
+            .map_err(|source| EffectError::Peer { node: node.to_owned(), source: Box::new(source) })?;
+        Ok(Observation::EtcdServers(node.to_owned(), EtcdServers::read(&observed)))
     }
 
     /// Carries out the plan. That nothing differs now is observed by another look, with the nodes as they are then.

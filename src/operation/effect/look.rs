@@ -12,6 +12,7 @@ use crate::kube_api::pods::ExpectedPod;
 use crate::operation::class::FailureClass;
 use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
+use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::node::Peer;
 use crate::operation::observed::proxy::ProxyView;
 
@@ -59,6 +60,8 @@ pub enum Look {
     Api,
     /// Whether the proxy of this other node has every API server of these nodes, its own included.
     Proxy(String, Arc<BTreeMap<String, Peer>>),
+    /// The members of etcd that the API server of this other node lists.
+    EtcdServers(String),
     /// Which files of the CAs, and of what they issued to this machine, are missing.
     Trust,
     /// Whether the cluster's first etcd member has yet to begin.
@@ -96,6 +99,7 @@ impl Look {
             Self::Lease => LookKey::Lease,
             Self::Api => LookKey::Api,
             Self::Proxy(node, _) => LookKey::Proxy(node.clone()),
+            Self::EtcdServers(node) => LookKey::EtcdServers(node.clone()),
             Self::Trust => LookKey::Trust,
             Self::NewClusterMark => LookKey::NewClusterMark,
             Self::PackageService => LookKey::PackageService,
@@ -127,6 +131,7 @@ impl Look {
             Self::Lease => "get the lease on etcd membership".to_owned(),
             Self::Api => "check the API server".to_owned(),
             Self::Proxy(node, _) => format!("plan the addresses of API servers and mirrors on {node}"),
+            Self::EtcdServers(node) => format!("list the etcd members that the API server of {node} uses"),
             Self::Trust => "check the CA files".to_owned(),
             Self::NewClusterMark => "check whether the cluster is new".to_owned(),
             Self::PackageService => "connect to metalform serve".to_owned(),
@@ -143,7 +148,7 @@ impl Look {
             Self::Facts => 150 * SECOND,
             Self::Survey | Self::Plan(..) | Self::HostDifferences(..) => 300 * SECOND,
             Self::Unit(_) | Self::Container(_) => 10 * SECOND,
-            Self::Proxy(..) => 60 * SECOND,
+            Self::Proxy(..) | Self::EtcdServers(_) => 60 * SECOND,
             Self::Images | Self::Objects(_) => 120 * SECOND,
             _ => 15 * SECOND,
         }
@@ -158,7 +163,8 @@ impl Look {
             | Self::Unit(_)
             | Self::Container(_)
             | Self::HostDifferences(..)
-            | Self::Proxy(..) => FailureClass::Ssh,
+            | Self::Proxy(..)
+            | Self::EtcdServers(_) => FailureClass::Ssh,
             Self::Membership(_) | Self::OwnMember => FailureClass::Etcd,
             Self::Trust | Self::NewClusterMark => FailureClass::Configuration,
             Self::PackageService | Self::Registry | Self::Images => FailureClass::Host,
@@ -171,6 +177,9 @@ impl Look {
         match self {
             Self::Proxy(node, _) => {
                 Some(Observation::Proxy(node.clone(), ProxyView::Unreachable(reason.to_owned())))
+            }
+            Self::EtcdServers(node) => {
+                Some(Observation::EtcdServers(node.clone(), EtcdServers::Unknown(reason.to_owned())))
             }
             _ => None,
         }

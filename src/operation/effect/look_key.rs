@@ -31,6 +31,7 @@ pub enum LookKey {
     Proxy(String),
     /// Those of all other nodes.
     Proxies,
+    EtcdServers(String),
     Trust,
     NewClusterMark,
     PackageService,

@@ -8,6 +8,7 @@ use crate::kube_api::pods::ExpectedPod;
 use crate::model::facts::Facts;
 use crate::operation::host_reset::inventory::HostDifference;
 use crate::operation::layer::Layer;
+use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::observed::lease::LeaseView;
 use crate::operation::observed::node::{NodeView, Peer, Reachability};
@@ -46,6 +47,7 @@ pub enum Observation {
     /// Why it is not ready.
     Api(Option<String>),
     Proxy(String, ProxyView),
+    EtcdServers(String, EtcdServers),
     Trust(BTreeSet<String>),
     NewClusterMark(bool),
     /// Why it does not accept connections.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::operation::effect::{Action, LookKey, Observation};
 use crate::operation::layer::Layer;
+use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::proxy::ProxyView;
 
 /// What was observed of the cluster.
@@ -15,6 +16,8 @@ pub struct ClusterPart {
     pub api_servers: Option<BTreeMap<String, Option<String>>>,
     /// The proxies of other nodes, by node name.
     pub proxies: BTreeMap<String, ProxyView>,
+    /// The members of etcd that other API servers use, by node name.
+    pub etcd_servers: BTreeMap<String, EtcdServers>,
 }
 
 impl ClusterPart {
@@ -25,6 +28,9 @@ impl ClusterPart {
             Observation::ApiServers(servers) => self.api_servers = Some(servers.clone()),
             Observation::Proxy(node, proxy) => {
                 self.proxies.insert(node.clone(), proxy.clone());
+            }
+            Observation::EtcdServers(node, servers) => {
+                self.etcd_servers.insert(node.clone(), servers.clone());
             }
             _ => {}
         }
@@ -39,6 +45,9 @@ impl ClusterPart {
                 self.proxies.remove(node);
             }
             LookKey::Proxies => self.proxies.clear(),
+            LookKey::EtcdServers(node) => {
+                self.etcd_servers.remove(node);
+            }
             _ => {}
         }
     }

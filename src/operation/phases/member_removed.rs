@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::members_used::bereft;
 use super::membership::{lease, members};
 use crate::etcd::removal::{LeavingMember, RemovalMove, next_removal};
 use crate::operation::class::FailureClass;
@@ -54,7 +55,15 @@ impl Phase<RemoveOperation> for MemberRemoved {
 pub(super) fn leave<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
     let membership = members(scene)?;
     let lease_held = scene.etcd_begun().lease;
-    Err(match next_removal(&leaving(scene), membership) {
+    let leaving = leaving(scene);
+    let next = next_removal(&leaving, membership);
+    if matches!(next, RemovalMove::MoveLeader { .. } | RemovalMove::Change(_)) {
+        let bereft = bereft(scene, &leaving, membership)?;
+        if !bereft.is_empty() {
+            return Err(PhaseStatus::Blocked(Blocker::Removal(bereft)));
+        }
+    }
+    Err(match next {
         RemovalMove::Holds if lease_held => PhaseStatus::Act(Action::ReleaseLease),
         RemovalMove::Holds => return Ok(()),
         RemovalMove::Blocked(obstacle) => {

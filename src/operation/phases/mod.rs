@@ -34,5 +34,6 @@ pub mod trust_created;
 mod kubelet_token;
 mod layer_applied;
 mod member_wait;
+mod members_used;
 mod membership;
 mod pods_ready;

@@ -1,6 +1,7 @@
 //! The cluster can do without the node.
 
 use super::member_removed::{leaving, voters_healthy};
+use super::members_used::bereft;
 use super::membership::members;
 use crate::etcd::removal::{RemovalMove, next_removal};
 use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
@@ -34,13 +35,17 @@ impl Phase<RemoveOperation> for RemovalAllowed {
             Ok(membership) => membership,
             Err(first) => return first,
         };
-        match next_removal(&leaving(scene), membership) {
+        let leaving = leaving(scene);
+        match next_removal(&leaving, membership) {
             RemovalMove::Blocked(obstacle) => found.push(RemovalRefusal::Etcd(obstacle)),
             // Before anything is withdrawn for a member that cannot leave now.
             RemovalMove::WaitForVoters { complaints } if found.is_empty() => {
                 return PhaseStatus::wait(voters_healthy(&complaints));
             }
-            _ => {}
+            _ => match bereft(scene, &leaving, membership) {
+                Ok(bereft) => found.extend(bereft),
+                Err(first) => return first,
+            },
         }
         allowed(found)
     }

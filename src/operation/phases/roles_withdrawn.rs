@@ -47,8 +47,8 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
             // Its own member may be the only one that could be asked without them.
             seen!(scene.node().peers, Look::Peers);
             let left = match leave(scene) {
-                // Nothing is changed for a member that has to stay.
-                Err(PhaseStatus::Blocked(blocker)) => return PhaseStatus::Blocked(blocker),
+                // Nothing is changed for a member that has to stay, or before it is known what other API servers use.
+                Err(first @ (PhaseStatus::Blocked(_) | PhaseStatus::All(_))) => return first,
                 // One that has left serves no API server any more.
                 Err(first) if master && survey.control_plane => own_member_unused(scene).and(Err(first)),
                 left => left,
