@@ -44,6 +44,10 @@ impl CommandError for EtcdMembersError {
     }
 }
 
+/// The static pod's files, and what starts it.
+const MEMBER_LOGS: &str =
+    "look at /var/log/pods/kube-system_etcd-* and `journalctl -u kubelet` on the node of the member";
+
 /// Members that are not healthy, and alarms; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
@@ -59,7 +63,7 @@ impl CommandError for UnhealthyEtcd {
     }
 
     fn hints(&self) -> Vec<String> {
-        vec!["check the member on its node: crictl logs, journalctl -u kubelet".to_owned()]
+        vec![MEMBER_LOGS.to_owned()]
     }
 }
 
@@ -133,6 +137,12 @@ mod tests {
     use super::*;
     use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
     use crate::model::node::NodeMetadata;
+
+    #[test]
+    fn a_member_is_checked_with_what_its_node_has() {
+        let hints = UnhealthyEtcd(vec!["etcd member etcd-1: no answer".to_owned()]).hints();
+        assert_eq!(hints, [MEMBER_LOGS]);
+    }
 
     #[tokio::test]
     async fn without_an_api_the_members_of_recorded_nodes_are_reached() {

@@ -185,7 +185,8 @@ impl CommandError for EtcdRecoverError {
             }
             Self::Obstacle(RecoveryObstacle::NoImage { image, .. }) => {
                 return vec![format!(
-                    "pull it on that host (crictl pull {image}), or name another etcd node: --member NODE"
+                    "pull it on that host (`ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d {image}`), \
+                     or name another etcd node: --member NODE"
                 )];
             }
             Self::Obstacle(RecoveryObstacle::NoData) => {
@@ -498,6 +499,15 @@ mod tests {
         let error = ClusterNodesError::Unusable { missing: Vec::new(), wrong: Vec::new() };
         let hints = EtcdRecoverError::Deploy(error).hints();
         assert!(matches!(&*hints, [only] if only.contains("`metalform expand`")), "{hints:?}");
+    }
+
+    #[test]
+    fn an_image_is_pulled_with_what_the_host_has() {
+        let image = "registry.k8s.io/etcd:3.6.16-0".to_owned();
+        let missing = RecoveryObstacle::NoImage { node: "m2".to_owned(), image };
+        let expected = "pull it on that host (`ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d \
+                        registry.k8s.io/etcd:3.6.16-0`), or name another etcd node: --member NODE";
+        assert_eq!(EtcdRecoverError::Obstacle(missing).hints(), [expected]);
     }
 
     #[test]
