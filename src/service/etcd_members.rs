@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::command_error::{CommandError, ErrorClass};
 use crate::etcd::client::{ClientError, DEADLINE, EtcdAccess, EtcdCredentials};
-use crate::etcd::member::Membership;
+use crate::etcd::member::{Alarm, AlarmKind, Member, Membership};
 use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
@@ -44,14 +44,27 @@ impl CommandError for EtcdMembersError {
     }
 }
 
+/// What clears the alarm NOSPACE.
+pub(super) const DEFRAGMENT: &str = "`metalform etcd defragment` forgets old revisions, returns the free space and \
+                                     clears the alarm; if it comes again, find what writes so much";
 /// The static pod's files, and what starts it.
 const MEMBER_LOGS: &str =
     "look at /var/log/pods/kube-system_etcd-* and `journalctl -u kubelet` on the node of the member";
 
-/// Members that are not healthy, and alarms; never empty.
+/// Members that are not healthy, and alarms; at least one of either.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.join("; "))]
-pub struct UnhealthyEtcd(Vec<String>);
+#[error("{}", lines(members, alarms).join("; "))]
+pub struct UnhealthyEtcd {
+    /// One line for each member.
+    members: Vec<String>,
+    alarms: Vec<Alarm>,
+}
+
+fn lines(members: &[String], alarms: &[Alarm]) -> Vec<String> {
+    let alarm =
+        |alarm: &Alarm| format!("etcd has the alarm {} for member {:x}", alarm.kind.name(), alarm.member);
+    members.iter().cloned().chain(alarms.iter().map(alarm)).collect()
+}
 
 impl CommandError for UnhealthyEtcd {
     fn class(&self) -> ErrorClass {
@@ -59,11 +72,14 @@ impl CommandError for UnhealthyEtcd {
     }
 
     fn errors(&self) -> Vec<String> {
-        self.0.clone()
+        lines(&self.members, &self.alarms)
     }
 
     fn hints(&self) -> Vec<String> {
-        vec![MEMBER_LOGS.to_owned()]
+        let is_full = |alarm: &Alarm| alarm.kind == AlarmKind::NoSpace;
+        let full = self.alarms.iter().any(is_full).then(|| DEFRAGMENT.to_owned());
+        let sick = !self.members.is_empty() || !self.alarms.iter().all(is_full);
+        full.into_iter().chain(sick.then(|| MEMBER_LOGS.to_owned())).collect()
     }
 }
 
@@ -102,19 +118,12 @@ pub(super) fn access(layout: &Layout, endpoints: Vec<String>) -> Result<EtcdAcce
 /// # Errors
 /// One line for each member that is not healthy, and for each alarm.
 pub fn health(membership: &Membership) -> Result<(), UnhealthyEtcd> {
-    let mut errors: Vec<String> = membership
-        .voters()
-        .filter_map(|voter| {
-            voter.health.complaint().map(|reason| format!("etcd member {}: {reason}", voter.title()))
-        })
-        .collect();
-    errors.extend(
-        membership
-            .alarms
-            .iter()
-            .map(|alarm| format!("etcd alarm {} for member {:x}", alarm.kind.name(), alarm.member)),
-    );
-    if errors.is_empty() { Ok(()) } else { Err(UnhealthyEtcd(errors)) }
+    let complaint = |voter: &Member| {
+        voter.health.complaint().map(|reason| format!("etcd member {}: {reason}", voter.title()))
+    };
+    let members: Vec<String> = membership.voters().filter_map(complaint).collect();
+    let alarms = membership.alarms.clone();
+    if members.is_empty() && alarms.is_empty() { Ok(()) } else { Err(UnhealthyEtcd { members, alarms }) }
 }
 
 /// Members on other nodes; where the API does not answer in time, those of the Nodes that are recorded. Neither is an
@@ -135,13 +144,37 @@ async fn listed(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::etcd::member::Health;
     use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
     use crate::model::node::NodeMetadata;
 
     #[test]
-    fn a_member_is_checked_with_what_its_node_has() {
-        let hints = UnhealthyEtcd(vec!["etcd member etcd-1: no answer".to_owned()]).hints();
-        assert_eq!(hints, [MEMBER_LOGS]);
+    fn a_member_is_looked_at_and_a_full_database_is_defragmented() {
+        let silent = Member {
+            id: 1,
+            name: "etcd-1".to_owned(),
+            peer_urls: Vec::new(),
+            client_urls: Vec::new(),
+            is_learner: false,
+            health: Health::Unknown { reason: "no answer".to_owned() },
+        };
+        let full = Alarm { member: 0x2a, kind: AlarmKind::NoSpace };
+        let corrupt = Alarm { member: 0x2a, kind: AlarmKind::Corrupt };
+        let no_answer = "etcd member etcd-1: no answer";
+        let no_space = "etcd has the alarm NOSPACE for member 2a";
+        let differs = "etcd has the alarm CORRUPT for member 2a";
+        let cases = [
+            (vec![silent.clone()], vec![], vec![no_answer], vec![MEMBER_LOGS]),
+            (vec![], vec![full.clone()], vec![no_space], vec![DEFRAGMENT]),
+            (vec![], vec![corrupt], vec![differs], vec![MEMBER_LOGS]),
+            (vec![silent], vec![full], vec![no_answer, no_space], vec![DEFRAGMENT, MEMBER_LOGS]),
+        ];
+        for (members, alarms, errors, hints) in cases {
+            let unhealthy = health(&Membership { cluster_id: 1, members, alarms }).unwrap_err();
+            assert_eq!(unhealthy.errors(), errors);
+            assert_eq!(unhealthy.hints(), hints);
+        }
+        health(&Membership { cluster_id: 1, members: Vec::new(), alarms: Vec::new() }).unwrap();
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! Why an operation did not complete on a node, and what to do about it.
 
 use super::command_error::{CommandError, CommandFailure, ErrorClass};
+use super::etcd_members::DEFRAGMENT;
 use super::remedies::retry;
+use crate::etcd::member::AlarmKind;
 use crate::etcd::membership::Obstacle;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -230,6 +232,7 @@ fn blocker_hints(blocker: &Blocker, resumed: ResumedBy) -> Vec<String> {
                 "`metalform remove-node {other}` removes that member through the others; add --offline if its machine is gone"
             )];
         }
+        Blocker::Etcd(Obstacle::Alarm { alarm, .. }) if *alarm == AlarmKind::NoSpace.name() => DEFRAGMENT,
         Blocker::Etcd(_) => "`metalform etcd members` shows every member",
         Blocker::LearnerRemoved(_) => {
             return vec![resumed.after("look at journalctl -u kubelet and /var/log/pods on the host")];
@@ -326,6 +329,19 @@ mod tests {
             assert!(hints.contains("`metalform remove-node n`"), "{hints}");
             assert!(!failure.errors().concat().contains("etcdctl"), "{:?}", failure.errors());
         }
+    }
+
+    #[test]
+    fn a_full_database_is_defragmented() {
+        let alarm = |kind: AlarmKind| {
+            let obstacle = Obstacle::Alarm { alarm: kind.name().to_owned(), member: 0x2a };
+            let (phase, blocker) = ("etcd member".to_owned(), Blocker::Etcd(obstacle));
+            run("n", RunError::Fault(RunFault::Blocked { phase, blocker }))
+        };
+        let full = alarm(AlarmKind::NoSpace);
+        assert_eq!(full.errors(), ["n: etcd has the alarm NOSPACE for member 2a"]);
+        assert_eq!(full.hints(), [DEFRAGMENT]);
+        assert_eq!(alarm(AlarmKind::Corrupt).hints(), ["`metalform etcd members` shows every member"]);
     }
 
     #[test]
