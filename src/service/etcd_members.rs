@@ -34,13 +34,15 @@ impl CommandError for EtcdMembersError {
     }
 
     fn hints(&self) -> Vec<String> {
-        let mut hints = vec!["run this command as root on the bootstrap node".to_owned()];
-        if matches!(self, Self::Observe(ClientError::NoAnswer { .. })) {
-            hints.push(
-                "where most members are gone for good, `metalform etcd recover --dry-run` shows what can be kept".to_owned(),
-            );
-        }
-        hints
+        let hint = match self {
+            Self::Credentials(_) => "run this command as root on the bootstrap node",
+            Self::Observe(ClientError::NoAnswer { .. }) => {
+                "start the hosts of its members, or restore the network to them; where most members are gone for good, \
+                 `metalform etcd recover --dry-run` shows what can be kept"
+            }
+            Self::Observe(ClientError::NoEndpoint | ClientError::Unreadable { .. }) => return Vec::new(),
+        };
+        vec![hint.to_owned()]
     }
 }
 
@@ -147,6 +149,21 @@ mod tests {
     use crate::etcd::member::Health;
     use crate::model::api_contract::{CONTROL_PLANE_IP, SSH_HOST};
     use crate::model::node::NodeMetadata;
+
+    #[test]
+    fn the_bootstrap_node_is_named_where_keys_are_missing_and_recovery_where_the_quorum_is() {
+        let path = "/etc/metalform/pki/etcd/ca.crt".into();
+        let missing = ClientError::Unreadable { path, source: std::io::ErrorKind::NotFound.into() };
+        let hints = EtcdMembersError::Credentials(missing).hints();
+        assert_eq!(hints, ["run this command as root on the bootstrap node"]);
+        let tried = vec!["https://127.0.0.1:2379: connection refused".to_owned()];
+        let hints = EtcdMembersError::Observe(ClientError::NoAnswer { tried }).hints();
+        assert!(
+            matches!(&*hints, [only] if only.contains("`metalform etcd recover --dry-run`")),
+            "{hints:?}"
+        );
+        assert!(EtcdMembersError::Observe(ClientError::NoEndpoint).hints().is_empty());
+    }
 
     #[test]
     fn a_member_is_looked_at_and_a_full_database_is_defragmented() {
