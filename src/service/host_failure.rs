@@ -151,7 +151,8 @@ fn needs_root(output: &str) -> bool {
         .any(|message| last.contains(message))
 }
 
-fn connection_hint(error: &TransportError, resumed: ResumedBy) -> String {
+/// What to do about a connection to a host of a roster.
+pub(super) fn connection_hint(error: &TransportError, resumed: ResumedBy) -> String {
     match error {
         TransportError::HostKeyUnknown { .. } => {
             "compare the key on the host, then pin it in the roster (host_key: ssh-ed25519 AAAA...); host_key: accept-new trusts the first key"

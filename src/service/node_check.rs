@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
+use super::host_failure;
 use crate::engine::facts::{self, FactsError};
 use crate::engine::nonce::Nonce;
 use crate::model::error_chain::error_chain;
@@ -11,6 +12,7 @@ use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::platform::PackageFormat;
+use crate::model::resumption::ResumedBy;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget, VerifiedHostKey};
 use crate::resource::other_package_sources;
 use crate::transport::error::TransportError;
@@ -18,6 +20,9 @@ use crate::transport::pool::ConnectionPool;
 use crate::transport::ssh::SshTransport;
 use crate::transport::{Output, Program, Transport};
 use crate::workspace::layout::Layout;
+
+/// Where a key is not usable.
+const PRIVATE_KEY: &str = "set the private key with metalform.dev/ssh-key-path";
 
 /// The only package source of a node: a resource of `states/node-packages.yaml`.
 fn package_source(format: PackageFormat) -> &'static str {
@@ -60,8 +65,8 @@ pub enum NodeCheckError {
     Connection {
         /// The Node.
         node: HostName,
-        /// The host itself, as opposed to a bastion.
-        address: String,
+        /// How its host is logged in to.
+        target: Box<SshTarget>,
         /// What failed.
         error: TransportError,
     },
@@ -119,7 +124,7 @@ impl CommandError for NodeCheckError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Nodes(error) => error.hints(),
-            Self::Connection { node, address, error } => vec![connection_hint(node, address, error)],
+            Self::Connection { node, target, error } => vec![connection_hint(node, target, error)],
             Self::OtherHostKey { .. } => {
                 vec!["compare it on the host: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub".to_owned()]
             }
@@ -146,9 +151,10 @@ fn other_source((node, file): &(HostName, String)) -> String {
     format!("{node}: {file} is a package source besides metalform's")
 }
 
-fn connection_hint(node: &HostName, address: &str, error: &TransportError) -> String {
+/// As [`host_failure::connection_hint`], where the settings are annotations of a Node.
+fn connection_hint(node: &HostName, target: &SshTarget, error: &TransportError) -> String {
     match error {
-        TransportError::HostKeyUnknown { found, host } if host != address => {
+        TransportError::HostKeyUnknown { found, host } if *host != target.address() => {
             let fingerprint = found.split_whitespace().last().unwrap_or_default();
             format!(
                 "if this is the key of the bastion, run `metalform node check {node} --accept-host-key {host}={fingerprint}`"
@@ -163,16 +169,34 @@ fn connection_hint(node: &HostName, address: &str, error: &TransportError) -> St
         TransportError::HostKeyMismatch { .. } => format!(
             "another machine has this address, or the host was reinstalled: fix metalform.dev/ssh-host-key, or run `metalform node check {node} --accept-host-key SHA256:...` with the fingerprint that ssh-keygen -l prints on the host"
         ),
-        TransportError::AuthenticationRefused { user, .. } => {
-            format!("add /etc/metalform/pki/ssh.pub to ~{user}/.ssh/authorized_keys on the host")
-        }
+        TransportError::AuthenticationRefused { host, user, .. } => match public_key(target, host) {
+            Some(key) => format!("add {key} to ~{user}/.ssh/authorized_keys on {host}"),
+            None => PRIVATE_KEY.to_owned(),
+        },
+        TransportError::IdentityUnreadable { .. } => PRIVATE_KEY.to_owned(),
         TransportError::SudoRefused { user, .. } => {
             format!(
                 "allow sudo without a password: {user} ALL=(ALL) NOPASSWD: ALL in /etc/sudoers.d/metalform"
             )
         }
-        _ => "check that the host is on, and that metalform.dev/ssh-host is its address".to_owned(),
+        TransportError::Unreachable { .. } => {
+            "check that the host is on, and that metalform.dev/ssh-host is its address".to_owned()
+        }
+        TransportError::PassphraseMissing { .. }
+        | TransportError::KnownHosts { .. }
+        | TransportError::NoShell { .. }
+        | TransportError::Incompatible { .. }
+        | TransportError::Lost { .. }
+        | TransportError::Fenced { .. } => host_failure::connection_hint(error, ResumedBy::SameCommand),
     }
+}
+
+/// The file of the public key that is offered to the host or the bastion at this address.
+fn public_key(target: &SshTarget, address: &str) -> Option<String> {
+    let mut machines = std::iter::once(target).chain(target.bastions());
+    let machine = machines.find(|machine| machine.address() == address)?;
+    let key = machine.identity_files.first()?.display().to_string();
+    Some(if key.ends_with(".pub") { key } else { format!("{key}.pub") })
 }
 
 /// Logs in to the host of each Node and collects its facts. `report` receives each Node that passed.
@@ -217,7 +241,7 @@ async fn check_one(
         TransportError::HostKeyMismatch { host, found, expected } if verified(&host) => {
             NodeCheckError::OtherHostKey { node: node(), address: host, found, expected }
         }
-        error => NodeCheckError::Connection { node: node(), address: target.address(), error },
+        error => NodeCheckError::Connection { node: node(), target: Box::new(target.clone()), error },
     })?;
     let facts =
         facts::parse(&nonce, &output).map_err(|error| NodeCheckError::Facts { node: node(), error })?;
@@ -227,7 +251,7 @@ async fn check_one(
             let script = other_package_sources(format, package_source(format));
             let answer = run(&transport, Program { script, payload: Vec::new() }).await;
             let failed =
-                |error| NodeCheckError::Connection { node: node(), address: target.address(), error };
+                |error| NodeCheckError::Connection { node: node(), target: Box::new(target.clone()), error };
             let printed = answer.map_err(failed)?.stdout;
             String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect()
         }
@@ -243,6 +267,64 @@ async fn run(transport: &SshTransport, program: Program) -> Result<Output, Trans
 mod tests {
     use super::*;
     use crate::state::Tree;
+    use crate::transport::error::FenceRefusal;
+    use crate::transport::secret::PromptError;
+
+    #[test]
+    fn each_failure_of_a_connection_has_the_hint_of_a_node() {
+        let target = |host: &str, key: &str, bastion: Option<SshTarget>| SshTarget {
+            host: host.to_owned(),
+            port: 22,
+            user: "ops".to_owned(),
+            identity_files: vec![key.into()],
+            identities_only: true,
+            sudo: true,
+            host_key: HostKeyPolicy::Known,
+            bastion: bastion.map(Box::new),
+        };
+        let bastion = target("192.0.2.9", "/root/.ssh/agents.pub", None);
+        let target = target("192.0.2.1", "/root/.ssh/id_lab", Some(bastion));
+        let (host, jump) = (|| "192.0.2.1:22".to_owned(), || "192.0.2.9:22".to_owned());
+        let (user, path, reason) = (|| "ops".to_owned(), || "/k".to_owned(), || "why".to_owned());
+        let key = || "ssh-ed25519 SHA256:abc".to_owned();
+        let refused =
+            |host| TransportError::AuthenticationRefused { host, user: user(), keys: "/k".to_owned() };
+        let cases = [
+            (TransportError::Unreachable { host: host(), reason: reason() }, "metalform.dev/ssh-host is"),
+            (
+                TransportError::HostKeyMismatch { host: host(), found: key(), expected: key() },
+                "fix metalform.dev/ssh-host-key",
+            ),
+            (
+                TransportError::HostKeyUnknown { host: host(), found: key() },
+                "`metalform node check node-1 --accept-host-key SHA256:abc`",
+            ),
+            (
+                TransportError::HostKeyUnknown { host: jump(), found: key() },
+                "--accept-host-key 192.0.2.9:22=SHA256:abc`",
+            ),
+            (TransportError::KnownHosts { path: path(), reason: reason() }, "--known-hosts"),
+            (TransportError::Incompatible { host: host(), reason: reason() }, "upgrade the SSH server"),
+            (refused(host()), "add /root/.ssh/id_lab.pub to ~ops/.ssh/authorized_keys on 192.0.2.1:22"),
+            (refused(jump()), "add /root/.ssh/agents.pub to ~ops/.ssh/authorized_keys on 192.0.2.9:22"),
+            (
+                TransportError::PassphraseMissing { path: path(), error: PromptError::NoTerminal },
+                "ssh-add /k, or use --key-passphrase-file",
+            ),
+            (TransportError::IdentityUnreadable { path: path(), reason: reason() }, PRIVATE_KEY),
+            (TransportError::SudoRefused { host: host(), user: user(), reason: reason() }, "ops ALL=(ALL)"),
+            (TransportError::Lost { host: host(), reason: reason() }, "run the same command again"),
+            (TransportError::NoShell { host: host(), reason: reason() }, "must start a POSIX shell"),
+            (
+                TransportError::Fenced { host: host(), token: 1, reason: FenceRefusal::Busy },
+                "the controllers of Machines",
+            ),
+        ];
+        for (error, expected) in cases {
+            let hint = connection_hint(&"node-1".parse().unwrap(), &target, &error);
+            assert!(hint.contains(expected) && !hint.contains("roster"), "{error}: {hint}");
+        }
+    }
 
     #[test]
     fn the_states_have_the_package_source_of_each_family() {
