@@ -12,6 +12,10 @@ use crate::model::bundle_key::BundleKey;
 use crate::model::error_chain::error_chain;
 use crate::model::platform::Platform;
 
+/// The package of the program that has built a bundle. No node installs it, and its version changes with releases of
+/// metalform only.
+const OWN_PACKAGE: &str = "metalform";
+
 /// A bundle and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleDirectory {
@@ -168,7 +172,8 @@ fn differing(ours: &BTreeMap<String, Sha256>, theirs: &BTreeMap<String, Sha256>)
     ours.iter().find(differs).map(|(reference, _)| reference.clone())
 }
 
-/// A package of the one that the other has in the same version for the same platform, with other content.
+/// A package of the one that nodes install, and that the other has in the same version for the same platform, with
+/// other content.
 fn differing_package(ours: &Bundle, theirs: &Bundle) -> Option<String> {
     fn each(bundle: &Bundle) -> impl Iterator<Item = ((&str, &str, &Platform), &BundledPackage)> {
         let packages = bundle.packages.iter();
@@ -183,7 +188,8 @@ fn differing_package(ours: &Bundle, theirs: &Bundle) -> Option<String> {
             .get(name)
             .is_some_and(|other| theirs.files.get(&other.path) != ours.files.get(&package.path))
     };
-    let ((name, version, platform), _) = each(ours).find(differs)?;
+    let mut installed = each(ours).filter(|((name, ..), _)| *name != OWN_PACKAGE);
+    let ((name, version, platform), _) = installed.find(differs)?;
     Some(format!("{name} {version} for {platform}"))
 }
 
@@ -264,7 +270,12 @@ mod tests {
             }
             bundle
         };
-        let cases: [(&Given<'_>, &Given<'_>, Option<&str>); 4] = [
+        let cases: [(&Given<'_>, &Given<'_>, Option<&str>); 5] = [
+            (
+                &[("metalform", "0.1.0", "debian-12-amd64", "a")],
+                &[("metalform", "0.1.0", "debian-12-amd64", "b")],
+                None,
+            ),
             (
                 &[("runc", "1", "debian-12-amd64", "a")],
                 &[
