@@ -149,6 +149,7 @@ mod tests {
             node: name.clone(),
             error,
             without_host: None,
+            by_manifest: false,
             resumed: ResumedBy::SameCommand,
         });
         NodeReport { name, work, failure }

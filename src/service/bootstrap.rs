@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::cluster_changes::ClusterChanges;
 use super::command_error::{CommandError, ErrorClass};
 use super::image_collection;
-use super::operation_report::{NodeReport, RunOptions, operate};
+use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::recorded_nodes::{self, RecordedNodesError};
 use super::workspace;
 use crate::bundle::manifest::BundleManifestError;
@@ -111,7 +111,8 @@ pub async fn bootstrap(
     if !run.dry_run {
         image_collection::record(&workspace.layout, &workspace.bundles)?;
     }
-    let report = operate::<BootstrapOperation>(&goal, (name, None), (&workspace, site), run, cancel).await;
+    let node = (name, GoalSource::Machine);
+    let report = operate::<BootstrapOperation>(&goal, node, (&workspace, site), run, cancel).await;
     if !run.dry_run && report.failure.is_none() {
         recorded_nodes::record(&workspace.layout).await;
     }

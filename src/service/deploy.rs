@@ -14,7 +14,7 @@ use super::membership_steps::membership_steps;
 use super::new_host_key::new_host_keys;
 use super::node_change::ReadNode;
 use super::node_selection::{NodeSelection, SelectedNodes};
-use super::operation_report::{NodeReport, RunOptions, operate, set_aside};
+use super::operation_report::{GoalSource, NodeReport, RunOptions, operate, set_aside};
 use super::recorded_nodes;
 use super::running_cluster;
 use super::voter_lists;
@@ -202,7 +202,8 @@ async fn deploy_one(
     let ports = Ports::of_command(&workspace, &spec, Share::new(cancel.clone(), UPLOADS));
     let name = spec.name.clone();
     let site = ClusterSite::new(workspace.clone(), goal.clone(), spec, ports).among(machines);
-    operate::<DeployOperation>(&goal, (name, Some(read)), (&workspace, site), request.run, cancel).await
+    let node = (name, GoalSource::Node(Box::new(read)));
+    operate::<DeployOperation>(&goal, node, (&workspace, site), request.run, cancel).await
 }
 
 #[cfg(test)]

@@ -146,6 +146,7 @@ mod tests {
             node: "a".parse().unwrap(),
             error: RunError::Interrupted,
             without_host: None,
+            by_manifest: false,
             resumed: ResumedBy::SameCommand,
         };
         let problems = NodeProblems { node: "b".to_owned(), problems: vec![NodeProblem::NoName] };

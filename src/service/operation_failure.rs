@@ -13,6 +13,8 @@ use crate::operation::class::FailureClass;
 use crate::operation::contract::Blocker;
 use crate::operation::driver::RunFault;
 use crate::operation::run::RunError;
+use crate::operation::site::EffectError;
+use crate::transport::error::TransportError;
 use crate::workspace::host_lock::HostLockError;
 
 /// Why an operation did not complete on a node.
@@ -51,6 +53,8 @@ pub enum OperationFailure {
         error: RunError,
         /// The option with which the same command does without the host.
         without_host: Option<&'static str>,
+        /// Whether the host is that of a manifest; the cluster need not have its Node.
+        by_manifest: bool,
         /// What resumes the command.
         resumed: ResumedBy,
     },
@@ -129,6 +133,9 @@ impl OperationFailure {
                         .to_owned(),
                 ]
             }
+            Self::Run { error, by_manifest: true, .. } if self.class() == ErrorClass::Ssh => {
+                vec![manifest_hint(error).to_owned()]
+            }
             Self::Run { node, without_host, resumed, .. } => {
                 let gone = without_host.filter(|_| self.class() == ErrorClass::Ssh);
                 let gone = gone.map(|option| format!("if the host is gone for good, add {option}"));
@@ -161,6 +168,24 @@ fn run_hint(class: ErrorClass, node: &HostName, resumed: ResumedBy) -> Option<St
         }
         ErrorClass::Interrupted => Some(resumed.instruction()),
         ErrorClass::Configuration | ErrorClass::Refused | ErrorClass::Bug => None,
+    }
+}
+
+/// Of a host that was not reached by the settings in a manifest.
+fn manifest_hint(error: &RunError) -> &'static str {
+    let connection = match error {
+        RunError::Effect { source, .. } => match &**source {
+            EffectError::Host(error) => error.connection(),
+            _ => None,
+        },
+        _ => None,
+    };
+    match connection {
+        Some(TransportError::HostKeyUnknown { .. } | TransportError::HostKeyMismatch { .. }) => {
+            "set metalform.dev/ssh-host-key in the manifest to the key that \
+             `cat /etc/ssh/ssh_host_ed25519_key.pub` shows on the host's console"
+        }
+        _ => "check that the host is on, and fix the annotations metalform.dev/ssh-* in the manifest",
     }
 }
 
@@ -256,12 +281,38 @@ pub fn of<'a>(failures: impl IntoIterator<Item = &'a OperationFailure>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::host::HostError;
     use crate::model::resumption::PlanMaker;
     use crate::operation::preflight::PreflightFailure;
 
     fn run(node: &str, error: RunError) -> OperationFailure {
+        run_resumed(node, error, ResumedBy::SameCommand)
+    }
+
+    fn run_resumed(node: &str, error: RunError, resumed: ResumedBy) -> OperationFailure {
         let node = node.parse().unwrap();
-        OperationFailure::Run { node, error, without_host: None, resumed: ResumedBy::SameCommand }
+        OperationFailure::Run { node, error, without_host: None, by_manifest: false, resumed }
+    }
+
+    #[test]
+    fn a_host_of_a_manifest_is_not_looked_for_in_the_cluster() {
+        let host = || "192.0.2.1:22".to_owned();
+        let key = TransportError::HostKeyUnknown { host: host(), found: "ssh-ed25519 SHA256:a".to_owned() };
+        let silent = TransportError::Unreachable { host: host(), reason: "no route".to_owned() };
+        for (error, by_manifest, hint) in [
+            (key.clone(), true, "set metalform.dev/ssh-host-key in the manifest"),
+            (silent, true, "check that the host is on"),
+            (key, false, "`metalform node check n`"),
+        ] {
+            let source = Box::new(EffectError::Host(HostError::Transport(error)));
+            let (phase, what) = ("Reachable".to_owned(), "collect facts".to_owned());
+            let error = RunError::Effect { phase, what, source };
+            let (node, resumed) = ("n".parse().unwrap(), ResumedBy::SameCommand);
+            let failure = OperationFailure::Run { node, error, without_host: None, by_manifest, resumed };
+            assert_eq!(failure.class(), ErrorClass::Ssh);
+            let hints = failure.hints();
+            assert!(matches!(&*hints, [only] if only.starts_with(hint)), "{hints:?}");
+        }
     }
 
     #[test]
@@ -281,15 +332,11 @@ mod tests {
             (ResumedBy::NewPlan(PlanMaker::Expand), "`metalform expand --dry-run --out FILE`", false),
         ] {
             for error in errors() {
-                let node = "m3".parse().unwrap();
-                let failure = OperationFailure::Run { node, error, without_host: None, resumed };
-                let hints = failure.hints().join("\n");
+                let hints = run_resumed("m3", error, resumed).hints().join("\n");
                 assert!(!hints.contains("run the same command again; it resumes"), "{hints}");
                 assert!(!always || hints.matches(command).count() == 1, "{hints}");
             }
-            let node = "m3".parse().unwrap();
-            let error = RunError::Interrupted;
-            let interrupted = OperationFailure::Run { node, error, without_host: None, resumed };
+            let interrupted = run_resumed("m3", RunError::Interrupted, resumed);
             assert!(interrupted.hints().concat().contains(command), "{:?}", interrupted.hints());
         }
     }

@@ -85,6 +85,16 @@ impl NodeReport {
     }
 }
 
+/// What the goal of an operation is made from.
+pub(super) enum GoalSource {
+    /// A Node of the cluster.
+    Node(Box<ReadNode>),
+    /// A manifest; the cluster need not have its Node.
+    Manifest,
+    /// This machine.
+    Machine,
+}
+
 /// How an operation is run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunOptions {
@@ -110,11 +120,11 @@ pub(super) fn set_aside(
     node
 }
 
-/// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace. The goal is of `read`, where there
-/// is such a Node: once the turn of the operation has come, a Node that has changed since is refused.
+/// Runs an operation on a node, alone, or its dry run. Events are sent to the workspace. Once the turn of the
+/// operation has come, a Node that has changed since it was read is refused.
 pub(super) async fn operate<O: Operation>(
     goal: &O::Goal,
-    (name, read): (HostName, Option<ReadNode>),
+    (name, source): (HostName, GoalSource),
     (workspace, site): (&Workspace, ClusterSite),
     RunOptions { dry_run: dry, lock_wait, resumed }: RunOptions,
     cancel: &Cancel,
@@ -132,9 +142,9 @@ pub(super) async fn operate<O: Operation>(
                 return NodeReport { name, work: NodeWork::none(dry), failure };
             }
         };
-        let change = match &read {
-            Some(read) => read.change(&workspace.layout).await,
-            None => None,
+        let change = match &source {
+            GoalSource::Node(read) => read.change(&workspace.layout).await,
+            GoalSource::Manifest | GoalSource::Machine => None,
         };
         if let Some(what) = change {
             let failure = Some(OperationFailure::Changed { node: name.clone(), what, resumed });
@@ -153,6 +163,7 @@ pub(super) async fn operate<O: Operation>(
         node: name.clone(),
         error,
         without_host: O::WITHOUT_HOST,
+        by_manifest: matches!(source, GoalSource::Manifest),
         resumed,
     });
     let node = NodeReport { name, work, failure };

@@ -10,7 +10,7 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
 use super::expiry_warning::warn_of_expiry;
 use super::node_change::ReadNode;
-use super::operation_report::{NodeReport, RunOptions, operate};
+use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::recorded_nodes;
 use super::voter_lists;
 use super::workspace::goal;
@@ -111,7 +111,8 @@ async fn remove_one(
     // A removal that was waited for leaves nothing to do.
     let read = ReadNode { spec: spec.clone(), at: Some(at), may_be_deleted: true };
     let site = ClusterSite::new(workspace.clone(), goal.node.clone(), spec, ports);
-    operate::<RemoveOperation>(&goal, (name, Some(read)), (&workspace, site), request.run, cancel).await
+    let node = (name, GoalSource::Node(Box::new(read)));
+    operate::<RemoveOperation>(&goal, node, (&workspace, site), request.run, cancel).await
 }
 
 #[cfg(test)]

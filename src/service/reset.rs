@@ -12,7 +12,7 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::command_error::{CommandError, ErrorClass};
 use super::file_text::{self, FileTextError};
 use super::node_change::ReadNode;
-use super::operation_report::{NodeReport, RunOptions, operate};
+use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::workspace::goal;
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::share::{Share, UPLOADS};
@@ -165,15 +165,16 @@ pub async fn reset(
             drain_limit: Duration::ZERO,
             together: BTreeSet::new(),
         };
-        let read = match request.hosts {
+        let source = match request.hosts {
             // A removal that was waited for has reset the host already.
             ResetSelection::Named(_) => {
-                Some(ReadNode { spec: spec.clone(), at: Some(at), may_be_deleted: true })
+                let read = ReadNode { spec: spec.clone(), at: Some(at), may_be_deleted: true };
+                GoalSource::Node(Box::new(read))
             }
-            ResetSelection::Manifest(_) => None,
+            ResetSelection::Manifest(_) => GoalSource::Manifest,
         };
         let site = site(&workspace, &goal.node, spec, cancel);
-        let node = (name, read);
+        let node = (name, source);
         reports.push(operate::<ResetOperation>(&goal, node, (&workspace, site), request.run, cancel).await);
     }
     Ok(reports)

@@ -110,6 +110,7 @@ mod tests {
             node: name.parse().unwrap(),
             error,
             without_host: None,
+            by_manifest: false,
             resumed: ResumedBy::SameCommand,
         });
         NodeReport { name: name.parse().unwrap(), work: NodeWork::Done(summary), failure }
