@@ -15,6 +15,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
 use metalform::operation::goal::NodeGoal;
@@ -50,6 +51,9 @@ struct Case {
     node: Option<Recorded>,
     #[serde(default)]
     replace: bool,
+    /// Of the bootstrap node's program, which is for amd64.
+    #[serde(default)]
+    needed_c_library: Option<String>,
     /// `what` to `hint`, in order.
     expect: Vec<(String, String)>,
 }
@@ -86,6 +90,7 @@ impl From<Present> for PresentNetworks {
 #[serde(deny_unknown_fields, default)]
 struct Found {
     packages: BTreeSet<String>,
+    c_library: Option<String>,
     services: BTreeSet<String>,
     busy_ports: BTreeSet<u16>,
     /// `ours`, or any other text.
@@ -124,6 +129,7 @@ impl Case {
         let found = &self.survey;
         Survey {
             packages: found.packages.clone(),
+            c_library: found.c_library.clone(),
             services: found.services.clone(),
             busy_ports: found.busy_ports.clone(),
             authority: found.authority.as_ref().map(|authority| {
@@ -146,6 +152,7 @@ impl Case {
     fn said(&self) -> Vec<(String, String)> {
         let goal = NodeGoal {
             replace_machine: self.replace,
+            program: ProgramNeeds { architecture: "amd64", c_library: self.needed_c_library.clone() },
             present_networks: self.networks.clone().into(),
             ..given::goal("node", &self.roles.iter().copied().collect())
         };

@@ -32,6 +32,7 @@ pub mod own_program;
 pub mod pack;
 pub mod problem;
 pub mod program;
+pub mod program_needs;
 pub mod release_source;
 pub mod sbom;
 pub mod served_bundle;

@@ -33,6 +33,7 @@ use super::effect::{Action, Look, Observation, Returned};
 use super::goal::NodeGoal;
 use super::site::{EffectError, Site};
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles};
+use crate::bundle::program_needs::ProgramNeeds;
 use crate::kube_api::client;
 use crate::kube_api::lease::HeldLease;
 use crate::kube_api::tokens::BootstrapToken;
@@ -69,6 +70,8 @@ pub struct Workspace {
     pub metalform: PathBuf,
     /// Its digest, once it was computed.
     pub metalform_digest: ProgramDigest,
+    /// What a host needs to run it.
+    pub metalform_needs: ProgramNeeds,
     /// Every connection of the run.
     pub pool: Arc<ConnectionPool>,
     /// The clock.

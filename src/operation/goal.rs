@@ -8,6 +8,7 @@ use ipnet::IpNet;
 
 use super::foreseen_changes::ForeseenChanges;
 use super::present_networks::PresentNetworks;
+use crate::bundle::program_needs::ProgramNeeds;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
@@ -41,6 +42,8 @@ pub struct NodeGoal {
     pub authority: Option<String>,
     /// How many pods the node may run.
     pub max_pods: u32,
+    /// What a host needs to run the program of the bootstrap node.
+    pub program: ProgramNeeds,
     /// Whether it is removed.
     pub leaves: bool,
     /// Whether its etcd member, a voter that lost its data, may be removed and joined again.
@@ -174,6 +177,7 @@ mod tests {
             versions: BTreeMap::new(),
             authority: None,
             max_pods: 110,
+            program: ProgramNeeds { architecture: "amd64", c_library: None },
             replace_member: false,
             replace_machine: false,
             beside: Arc::default(),

@@ -56,6 +56,7 @@ pub fn failures<'a>(
     found.extend(node.and_then(|node| another_machine(goal, facts, survey, node)));
     found.extend(identity(goal, facts, node, peers));
     found.extend(system(goal, (facts, received), survey));
+    found.extend(program(goal, facts, survey));
     found.extend(networks(goal, facts, recorded));
     found.extend(changed_networks(goal, survey, node));
     found.extend(occupants(goal, facts, survey));
@@ -205,6 +206,32 @@ fn system(goal: &NodeGoal, (facts, received): (&Facts, i64), survey: &Survey) ->
     // A host that is ours already runs; its next deployment adds the mirrors' name again.
     found.extend(survey.hosts_rewritten.filter(|_| survey.authority.is_none()).map(hosts_rewritten));
     found
+}
+
+/// Masters and mirrors run copies of the bootstrap node's program.
+fn program(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Option<PreflightFailure> {
+    if !goal.stands_by() && !goal.has(Role::Mirror) {
+        return None;
+    }
+    let architecture = goal.program.architecture;
+    if facts.arch != architecture {
+        return Some(failure(
+            format!(
+                "the architecture is {}, but metalform of the bootstrap node is for {architecture}",
+                facts.arch
+            ),
+            format!(
+                "use a host for {architecture}: masters and mirrors run the program of the bootstrap node"
+            ),
+        ));
+    }
+    let present = survey.c_library.as_deref()?;
+    let needed = goal.program.later_c_library(present)?;
+    Some(failure(
+        format!("the C library is {present}, but metalform of the bootstrap node needs {needed}"),
+        "build metalform on the oldest release of your masters and mirrors, install it on the bootstrap node, then run \
+         `metalform bootstrap`",
+    ))
 }
 
 /// The mirrors' name would be gone after a boot.

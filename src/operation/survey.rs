@@ -9,6 +9,8 @@ use crate::resource::contract::probe::{Answer, Observed, PathState, Probe};
 /// Packages of another container runtime or another distribution of Kubernetes.
 const CONFLICTING_PACKAGES: &[&str] =
     &["docker.io", "docker-ce", "containerd.io", "kubeadm", "cri-o", "k3s", "podman-docker"];
+/// The package of the GNU C library: in Debian and its derivatives, and in Enterprise Linux.
+const C_LIBRARY: [&str; 2] = ["libc6", "glibc"];
 /// Services that rewrite the firewall rules of kube-proxy, are another kubelet, or turn swap on without swap.target.
 const CONFLICTING_SERVICES: &[&str] = &[
     "firewalld.service",
@@ -42,6 +44,8 @@ const MARKS: [&str; 3] = [
 pub struct Survey {
     /// Conflicting packages that are installed.
     pub packages: BTreeSet<String>,
+    /// The version of the GNU C library's package; `None` where there is none.
+    pub c_library: Option<String>,
     /// Conflicting services that run or are enabled.
     pub services: BTreeSet<String>,
     /// TCP ports that a node listens on, and that are in use.
@@ -110,7 +114,7 @@ pub fn probes() -> BTreeSet<Probe> {
     ]);
     probes.extend([SCHEDULER_MANIFEST, MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
     probes.extend(MARKS.map(path));
-    probes.extend(CONFLICTING_PACKAGES.iter().map(|name| Probe::Package { name: (*name).to_owned() }));
+    probes.extend(CONFLICTING_PACKAGES.iter().chain(&C_LIBRARY).map(|name| package(name)));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
     probes.extend(PORTS.iter().map(|port| Probe::Listener { port: *port }));
     probes.extend(MODULES.iter().map(|name| guard_module(name)));
@@ -122,6 +126,10 @@ const MODULES: &[&str] = &["overlay", "br_netfilter", "nf_tables"];
 
 fn path(path: &str) -> Probe {
     Probe::Path { path: path.to_owned(), unless_sha256: None }
+}
+
+fn package(name: &str) -> Probe {
+    Probe::Package { name: name.to_owned() }
 }
 
 fn guard(script: String) -> Probe {
@@ -168,6 +176,10 @@ pub fn read(observed: &Observed) -> Survey {
         Some(Answer::Content(Some(bytes))) => Some(String::from_utf8_lossy(bytes).into_owned()),
         _ => None,
     };
+    let version = |name: &str| match observed.get(&package(name)) {
+        Some(Answer::Package(Some(package))) => Some(package.version.clone()),
+        _ => None,
+    };
     let (etcd, apiserver) = (content(ETCD_MANIFEST), content(APISERVER_MANIFEST));
     let controller_manager = content(CONTROLLER_MANAGER_MANIFEST);
     let versions = [("etcd", &etcd), ("kubernetes", &apiserver)];
@@ -175,9 +187,8 @@ pub fn read(observed: &Observed) -> Survey {
         .into_iter()
         .filter_map(|(component, manifest)| Some((component.to_owned(), image_version(manifest.as_ref()?)?)));
     Survey {
-        packages: named(CONFLICTING_PACKAGES, |name| {
-            matches!(observed.get(&Probe::Package { name: name.to_owned() }), Some(Answer::Package(Some(_))))
-        }),
+        packages: named(CONFLICTING_PACKAGES, |name| version(name).is_some()),
+        c_library: C_LIBRARY.into_iter().find_map(version),
         services: named(CONFLICTING_SERVICES, |name| {
             matches!(observed.get(&Probe::Unit { name: name.to_owned() }),
                 Some(Answer::Unit(unit)) if unit.active == "active" || unit.unit_file == "enabled")
@@ -214,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::engine::shells::{run, shells};
-    use crate::resource::contract::probe::UnitState;
+    use crate::resource::contract::probe::{InstalledPackage, UnitState};
     use crate::transport::Program;
 
     #[test]
@@ -277,6 +288,18 @@ mod tests {
                 let program = Program { script: script.clone(), payload: Vec::new() };
                 assert_eq!(run(shell, &program).status, expected, "{shell}: {files:?}");
             }
+        }
+    }
+
+    #[test]
+    fn the_c_library_is_the_package_of_either_family() {
+        assert_eq!(read(&Observed::default()).c_library, None);
+        for (name, version) in [("libc6", "2.36-9+deb12u10"), ("glibc", "2.34-100.el9")] {
+            let installed = InstalledPackage { version: version.to_owned(), held: false, configured: true };
+            assert!(probes().contains(&package(name)), "{name}");
+            let survey = read(&Observed([(package(name), Answer::Package(Some(installed)))].into()));
+            assert_eq!(survey.c_library.as_deref(), Some(version));
+            assert!(survey.packages.is_empty());
         }
     }
 

@@ -12,6 +12,7 @@ use super::goal::NodeGoal;
 use super::present_networks::PresentNetworks;
 use super::removal_goal::RemoveGoal;
 use super::remove::RemoveOperation;
+use crate::bundle::program_needs::ProgramNeeds;
 use crate::model::cluster_networks::{Networks, WorkloadPlane};
 use crate::model::role::Role;
 
@@ -39,6 +40,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         versions: BTreeMap::new(),
         authority: None,
         max_pods: 110,
+        program: ProgramNeeds { architecture: "amd64", c_library: None },
         replace_member: false,
         replace_machine: false,
         beside: Arc::default(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::command_error::{CommandError, ErrorClass};
 use super::states;
 use super::workspace::{WorkspaceError, WorkspaceRequest};
+use crate::bundle::program_needs::ProgramNeeds;
 use crate::operation::cluster_site::{ProgramDigest, Workspace};
 use crate::workspace::cluster_record::{ClusterRecord, ClusterRecordError};
 use crate::workspace::trust::Subject;
@@ -72,6 +73,7 @@ pub async fn open(
         record: Some(record),
         metalform: std::env::current_exe().map_err(WorkspaceError::Executable)?,
         metalform_digest: ProgramDigest::default(),
+        metalform_needs: ProgramNeeds::of_running().map_err(WorkspaceError::Executable)?,
         pool: Arc::new(pool.map_err(WorkspaceError::from)?),
         now: request.clock,
         report: request.events,

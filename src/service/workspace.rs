@@ -16,6 +16,7 @@ use super::workspace_origin::WorkspaceOrigin;
 use crate::bundle::cluster_bundles::{BundleDirectory, ClusterBundles, ClusterBundlesError};
 use crate::bundle::format::{IndexPaths, RepositoryIndex};
 use crate::bundle::manifest::BundleManifestError;
+use crate::bundle::program_needs::ProgramNeeds;
 use crate::engine::facts::{self, FactsError};
 use crate::engine::nonce::Nonce;
 use crate::model::bootstrap_configuration::BootstrapConfiguration;
@@ -114,7 +115,7 @@ pub enum WorkspaceError {
     /// The SSH options cannot be used.
     #[error(transparent)]
     Ssh(#[from] SshOptionsError),
-    /// The running executable cannot be located.
+    /// The running executable cannot be located or read.
     #[error("/proc/self/exe: {0}")]
     Executable(std::io::Error),
 }
@@ -241,6 +242,7 @@ pub async fn open(request: WorkspaceRequest) -> Result<Arc<Workspace>, Workspace
         record: None,
         metalform,
         metalform_digest: ProgramDigest::default(),
+        metalform_needs: ProgramNeeds::of_running().map_err(WorkspaceError::Executable)?,
         pool: Arc::new(pool),
         now: request.clock,
         report: request.events,
@@ -278,6 +280,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         versions: workspace.bundles.first().manifest.versions.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),
         max_pods: workspace.configuration.kubernetes.max_pods,
+        program: workspace.metalform_needs.clone(),
         replace_member: false,
         replace_machine: false,
         beside: Arc::default(),

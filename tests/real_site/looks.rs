@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use metalform::bundle::cluster_bundles::ClusterBundles;
 use metalform::bundle::format::{IndexSignature, RepositoryIndex};
 use metalform::bundle::manifest::Bundle;
+use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::engine::share::Share;
 use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
@@ -72,6 +73,7 @@ fn workspace(root: &Path) -> Arc<Workspace> {
         // Any file: its content is part of units.
         metalform: concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into(),
         metalform_digest: ProgramDigest::default(),
+        metalform_needs: ProgramNeeds { architecture: "amd64", c_library: None },
         pool: Arc::new(ConnectionPool::new(SshClient::new(root.join("known_hosts")), None)),
         now,
         report: Arc::new(|_| {}),
@@ -100,6 +102,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         versions: BTreeMap::new(),
         authority: None,
         max_pods: 110,
+        program: workspace.metalform_needs.clone(),
         replace_member: false,
         replace_machine: false,
         beside: Arc::default(),

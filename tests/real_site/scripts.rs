@@ -12,6 +12,7 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::api::core::v1::Node;
 use metalform::bundle::cluster_bundles::ClusterBundles;
 use metalform::bundle::manifest::Bundle;
+use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
 use metalform::kube_api::lease::{self, LeaseState};
 use metalform::model::bootstrap_configuration::BootstrapConfiguration;
@@ -149,6 +150,7 @@ impl Play {
             record: None,
             metalform,
             metalform_digest: ProgramDigest::default(),
+            metalform_needs: ProgramNeeds { architecture: "amd64", c_library: None },
             pool: Arc::new(ConnectionPool::new(ssh, None)),
             now,
             report: Arc::new(|_| {}),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::model::cluster_networks::{Networks, WorkloadPlane};
 use metalform::model::facts::Facts;
 use metalform::model::role::Role;
@@ -45,6 +46,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
             .into(),
         authority: Some(AUTHORITY.to_owned()),
         max_pods: 110,
+        program: ProgramNeeds { architecture: "amd64", c_library: None },
         replace_member: false,
         replace_machine: false,
         beside: Arc::default(),
