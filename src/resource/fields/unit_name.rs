@@ -21,6 +21,13 @@ pub fn has_suffix(name: &str) -> bool {
     SUFFIXES.iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix))
 }
 
+/// Whether it is the whole name of a template (`a@.service`), from which systemd makes the instances (`a@b.service`).
+pub fn is_template(name: &str) -> bool {
+    name.split_once('@')
+        .and_then(|(_, rest)| rest.rsplit_once('.'))
+        .is_some_and(|(instance, _)| instance.is_empty())
+}
+
 /// The whole name; a name without a suffix is that of a service.
 pub fn named(fields: &FieldValues, name: &str) -> Result<String, FieldError> {
     whole(name).ok_or_else(|| {
@@ -53,6 +60,19 @@ mod tests {
         }
         for name in ["", "a b", "a/b", "../a", ".service", "a\n", "ü"] {
             assert_eq!(whole(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_template_has_nothing_between_at_sign_and_suffix() {
+        for (name, expected) in [
+            ("a@.service", true),
+            ("a.b@.timer", true),
+            ("a@b.service", false),
+            ("a@.b.service", false),
+            ("a.service", false),
+        ] {
+            assert_eq!(is_template(name), expected, "{name}");
         }
     }
 }

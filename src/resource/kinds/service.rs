@@ -59,8 +59,13 @@ impl Service {
         if masked == Some(true) && (enabled || running) {
             return Err(fields.invalid("masked", "not allowed with enabled or running"));
         }
+        let unit = unit_name::named(fields, name)?;
+        if unit_name::is_template(&unit) {
+            let reason = "must name an instance of the template, such as getty@tty1";
+            return Err(fields.invalid_name(name, reason));
+        }
         Ok(Self {
-            unit: unit_name::named(fields, name)?,
+            unit,
             enabled,
             running,
             masked: masked.or((enabled || running).then_some(false)),

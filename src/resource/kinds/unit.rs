@@ -51,20 +51,24 @@ impl Unit {
 
     pub fn probes(&self) -> Vec<Probe> {
         let path = self.desired.as_ref().map_or_else(|| Probe::path(&self.path), Contents::probe);
-        vec![path, self.unit_probe()]
+        [path].into_iter().chain(self.unit_probe()).collect()
     }
 
-    fn unit_probe(&self) -> Probe {
-        Probe::Unit { name: self.name.clone() }
+    /// `None` for a template: only its instances are units, and `systemctl show` ends at the name of a template.
+    fn unit_probe(&self) -> Option<Probe> {
+        (!unit_name::is_template(&self.name)).then(|| Probe::Unit { name: self.name.clone() })
     }
 
     pub fn diff(&self, observed: &Observed, context: &Context<'_>) -> Result<Verdict, Refusal> {
-        let unit = observed.unit(self.unit_probe())?;
+        let unit = self.unit_probe().map(|probe| observed.unit(probe)).transpose()?;
         let mut change = match &self.desired {
             Some(desired) => desired.compare(observed, context.pending)?,
             None => removal(&self.path, observed, context.pending)?,
         };
-        if self.desired.is_none() && !change.steps.is_empty() {
+        if self.desired.is_none()
+            && !change.steps.is_empty()
+            && let Some(unit) = unit
+        {
             // Without the file systemd can neither run its ExecStop nor remove the links of its [Install] section.
             let before = [
                 (!matches!(unit.active.as_str(), "inactive" | "failed"), UnitVerb::Stop),
@@ -79,7 +83,7 @@ impl Unit {
         {
             change.steps.insert(0, verification(&self.name, desired));
         }
-        if change.steps.is_empty() && unit.needs_daemon_reload {
+        if change.steps.is_empty() && unit.is_some_and(|unit| unit.needs_daemon_reload) {
             change.field("loaded by systemd", Some("an older file"), Some("this file"));
         }
         if !change.differences.is_empty() {
@@ -89,6 +93,7 @@ impl Unit {
             });
         }
         Ok(change.into_verdict(match self.desired {
+            Some(_) if unit.is_none() => "has this content",
             Some(_) => "has this content and is loaded by systemd",
             None => "is absent",
         }))
