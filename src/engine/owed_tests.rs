@@ -214,6 +214,27 @@ async fn a_boot_does_for_a_service_and_not_for_a_command() {
     assert_eq!(machine.apply(&machine.states("exit 7")).await.unwrap().changed, ["command:React"]);
 }
 
+/// In the first pass a file does not exist yet, and a configuration is broken.
+#[tokio::test]
+async fn a_reaction_that_the_change_makes_possible_follows_in_the_next_pass() {
+    let machine = Machine::new();
+    let (made, checked) = (machine.text("made"), machine.text("checked"));
+    fs::write(&checked, "broken\n").unwrap();
+    let [make, good] = ["command:Make", "line:Good"].map(str::to_owned);
+    let run = format!("echo again >>{}", quote(&machine.text("ran")));
+    let only_if = format!("grep -qx good {}", quote(&checked));
+    let states = states([
+        ("command", "Make", json!({"run": format!("echo a >{}", quote(&made)), "creates": made}), vec![]),
+        ("line", "Added", json!({"path": made, "text": "b"}), vec![&make]),
+        ("line", "Good", json!({"path": checked, "text": "good", "match": "broken"}), vec![]),
+        ("command", "Reload", json!({"run": run, "only_if": only_if}), vec![&good]),
+    ]);
+    let done = machine.apply(&states).await.unwrap();
+    assert_eq!(done.changed, ["command:Make", "line:Good", "line:Added", "command:Reload"]);
+    assert_eq!((machine.noted("made"), machine.noted("ran")), ("a\nb\n".to_owned(), "again\n".to_owned()));
+    assert_eq!((machine.markers(), machine.apply(&states).await.unwrap().changed), (0, Vec::new()));
+}
+
 /// Every kind can be named, whatever of it the host can show afterwards.
 #[test]
 fn the_marker_of_any_kind_requires_its_reactions() {

@@ -9,6 +9,9 @@ use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
 use crate::resource::contract::change::Verdict;
+use crate::resource::contract::owed::Owed;
+use crate::resource::contract::probe::{Answer, Probe};
+use crate::resource::contract::resource_id::ResourceId;
 
 /// Some changes are known only after others are applied (a package contains a unit, which is then enabled); a chain of
 /// more than three is an error in the states.
@@ -65,12 +68,24 @@ impl HostSession<'_> {
             });
             let callbacks = Callbacks { signer, events };
             let fresh = self.apply_and_observe(&plan, (&reactions, &stale), packages, callbacks).await?;
-            observed.0.extend(fresh.0);
             changed.extend(changes);
+            observed.0.extend(fresh.0);
+            observed.0.extend(overdue(&reactions, &changed));
         }
         let unchanged = items.len() - changed.len();
         Ok(Convergence { changed, unchanged })
     }
+}
+
+/// Reactions to what was changed that were not possible yet: the file of a line did not exist, a guard did not hold. The
+/// next pass compares them as if an earlier run owed them. No marker is on the host, so these are not observed.
+fn overdue(reactions: &[Owed], changed: &[String]) -> impl Iterator<Item = (Probe, Answer)> {
+    let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
+    let is_changed = move |id: &ResourceId| changed.contains(id.to_string().as_str());
+    reactions
+        .iter()
+        .filter(move |owed| is_changed(&owed.cause) && !is_changed(&owed.reaction))
+        .map(|owed| (Probe::Owed(owed.clone()), Answer::Owed(true)))
 }
 
 /// The changes that prove a failure: to what was changed before, and after the last pass any.
