@@ -28,7 +28,8 @@ pub(super) fn directories(tasks: &[Task]) -> Vec<String> {
     let paths = quote_all(paths);
     let make = [format!("no_dangling_link {paths}"), format!("mkdir -p -m 0700 -- {paths}")];
     let chown = owners.into_iter().map(|(owner, paths)| format!("chown -h -- {owner} {}", quote_all(paths)));
-    let chmod = modes.into_iter().map(|(mode, paths)| format!("chmod -- {mode:04o} {}", quote_all(paths)));
+    // Five digits: see `steps::owner_and_mode`.
+    let chmod = modes.into_iter().map(|(mode, paths)| format!("chmod -- {mode:05o} {}", quote_all(paths)));
     let label = [format!("label {paths}")];
     safe.chain(make).chain(chown).chain(chmod).chain(label).collect()
 }

@@ -158,7 +158,8 @@ fn fetched(path: &str, access: &Access, from: &RemoteFile) -> String {
 }
 
 fn owner_and_mode(access: &Access) -> String {
-    format!("{} {:04o}", owner(access), access.mode)
+    // chmod(1) of GNU keeps the set-user-ID and set-group-ID bits of a directory unless the mode has five digits.
+    format!("{} {:05o}", owner(access), access.mode)
 }
 
 /// The verb as systemctl(1) has it.

@@ -225,6 +225,25 @@ fn directories_are_made_at_once_or_the_culprit_is_named() {
 }
 
 #[test]
+fn a_directory_loses_the_set_group_id_bit_that_its_mode_does_not_have() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let make =
+            |name: &str, mode| Step::MakeDirectory { path: at(name), access: access(dir.path(), mode) };
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o2775)).unwrap();
+        fs::create_dir(at("old")).unwrap();
+        assert_eq!(mode("old") & 0o2000, 0o2000, "it is inherited");
+        let set = Step::SetAccess { path: at("old"), access: access(dir.path(), 0o755) };
+        let steps = [make("alone", 0o750), set, make("a", 0o711), make("b", 0o2755), make("c", 0o711)];
+        assert!(applied(shell, &steps).ended, "{shell}");
+        let modes = ["alone", "old", "a", "b", "c"].map(mode);
+        assert_eq!(modes, [0o750, 0o755, 0o711, 0o2755, 0o711], "{shell}");
+    }
+}
+
+#[test]
 fn a_small_number_of_processes_writes_many_files() {
     let dir = tempfile::tempdir().unwrap();
     let steps: Vec<Step> = (0..50).map(|n| write(dir.path(), &format!("f{n}"), b"text")).collect();
