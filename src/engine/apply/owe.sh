@@ -9,6 +9,6 @@ owe() {
 }
 
 # directory, marker
-settle() {
+settle_owed() {
     [ ! -e "$1/$2" ] || rm -f -- "$1/$2"
 }

@@ -47,7 +47,7 @@ impl Reactions {
 
     /// Shell text that runs after them.
     pub(super) fn done(&self, number: usize, ids: &[String]) -> String {
-        Self::calls(number, ids, &self.reactions, |owed| format!("settle {}", marker(owed)))
+        Self::calls(number, ids, &self.reactions, |owed| format!("settle_owed {}", marker(owed)))
     }
 
     fn calls(

@@ -11,7 +11,10 @@ use super::progress::{self, ProgressSummary};
 use super::*;
 use crate::engine::observe;
 use crate::engine::shells::{run, shells};
+use crate::resource::contract::host_condition::HostCondition;
+use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::{Answer, PathState, Probe};
+use crate::resource::contract::remote_file::RemoteFile;
 use crate::resource::contract::step::{Access, AccountTool, MountVerb, PackageVersion, UnitVerb};
 
 fn nonce() -> Nonce {
@@ -204,6 +207,57 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
         assert_eq!(fs::read_to_string(dir.path().join("c")).unwrap(), "333");
         let mode = fs::metadata(dir.path().join("c")).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode, 0o640);
+    }
+}
+
+/// Of a command that is not among the tasks of [`segment`].
+fn reactions() -> Reactions {
+    let [reaction, cause] = ["command:React", "file:/etc/a.conf"].map(|id| id.parse().unwrap());
+    Reactions::of(&[Owed { reaction, cause, until_boot: false }], &BTreeSet::from(["command:React"]))
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_named_where_there_are_reactions_too() {
+    for shell in shells() {
+        let dir = tempfile::tempdir().unwrap();
+        let steps = [write(dir.path(), "a", b"1"), of_nobody(dir.path(), "b")];
+        let segment = Segment { reactions: reactions(), ..segment(&steps) };
+        let output = run(shell, &program(&segment, PackageManager::Apt, "", &nonce()));
+        let (number, _, message) = ProgressSummary::of(&nonce(), &output.stdout).failed.unwrap();
+        assert_eq!(number, 1, "{shell}: {message}");
+        assert!(message.contains("invalid user"), "{shell}: {message}");
+        assert_eq!(names(dir.path()), BTreeSet::from(["a".to_owned()]), "{shell}");
+    }
+}
+
+#[test]
+fn no_function_of_a_program_is_defined_twice() {
+    let (dir, path) = (Path::new("/tmp"), || "/tmp/x".to_owned());
+    let from = RemoteFile { url: "http://a".into(), sha256: String::new(), ca: None };
+    let steps = [
+        write(dir, "a", b""),
+        write(dir, "b", b""),
+        edit(&dir.join("x"), Some(""), ""),
+        Step::Download { from, path: path(), access: access(dir, 0o644) },
+        Step::MakeDirectory { path: path(), access: access(dir, 0o755) },
+        Step::VerifyUnit { name: "a.service".into(), files: Vec::new(), sensitive: false },
+        Step::ReloadUnit("a.service".into()),
+        Step::Await { condition: HostCondition::File { path: path() }, seconds: 1 },
+        Step::SetPassword { user: "a".into(), hash: "$".into() },
+        Step::Mount { point: path(), verb: MountVerb::Unmount },
+        Step::RefreshPackageIndex,
+    ];
+    for manager in [PackageManager::Apt, PackageManager::Dnf] {
+        let segment = Segment { reactions: reactions(), ..segment(&steps) };
+        let script = program(&segment, manager, "", &nonce()).script;
+        // Each run of staged files has a function `files` of its own.
+        let names = script.lines().filter_map(|line| line.split_once("() {")).map(|(name, _)| name);
+        let mut names: Vec<&str> = names.filter(|name| *name != "files").collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert!(names.contains(&"settle") && names.contains(&"settle_owed"), "{names:?}");
+        assert_eq!(names.len(), count, "{names:?}");
     }
 }
 
