@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{EventSink, HostError, HostSession};
 use crate::engine::apply::RebootWork;
+use crate::engine::cancel::CancelLevel;
 use crate::engine::wait::{WaitStatus, wait_for};
 use crate::model::event::Event;
 use crate::resource::contract::probe::{Answer, Probe};
@@ -20,7 +21,8 @@ impl HostSession<'_> {
     /// Waits until the host has another boot id than before its reboot.
     ///
     /// # Errors
-    /// [`HostError::NotBack`] when the deadline passes, and at once when another host answers in its place.
+    /// [`HostError::NotBack`] when the deadline passes, and at once when another host answers in its place;
+    /// [`HostError::Interrupted`] at once when the run is cancelled.
     pub(super) async fn come_back(&self, work: &RebootWork, events: EventSink<'_>) -> Result<(), HostError> {
         let condition = format!("{} to be back after its reboot", self.name);
         let (began, reported) = (Instant::now(), Mutex::new(None));
@@ -44,8 +46,13 @@ impl HostSession<'_> {
             status
         };
         let limit = Duration::from_secs(u64::from(work.seconds));
-        wait_for(condition.as_str(), limit, look)
-            .await
+        let waited = tokio::select! {
+            // Checked first, because a cancelled observation is no sign of the host.
+            biased;
+            () = self.share.cancel.reached(CancelLevel::AfterResource) => return Err(HostError::Interrupted),
+            waited = wait_for(condition.as_str(), limit, look) => waited,
+        };
+        waited
             .map_err(|error| HostError::NotBack { resources: work.ids.clone(), reason: error.to_string() })?;
         if work.ends {
             for resource in &work.ids {
@@ -83,6 +90,7 @@ fn is_permanent(error: &TransportError) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::num::NonZeroUsize;
 
     use async_trait::async_trait;
 
@@ -90,7 +98,8 @@ mod tests {
     use crate::engine::apply::PackageManager;
     use crate::engine::nonce::Nonce;
     use crate::engine::plan::Plan;
-    use crate::engine::shells;
+    use crate::engine::share::Share;
+    use crate::engine::{cancel, shells};
     use crate::resource::contract::change::{Change, Verdict};
     use crate::resource::contract::step::Step;
     use crate::transport::{LineSink, Output, Program, Replies, Transport};
@@ -146,12 +155,16 @@ mod tests {
         TransportError::HostKeyMismatch { host, found, expected }
     }
 
-    /// A command, a reboot and a command: what was reported, the result, and the number of programs.
+    /// A command, a reboot and a command: what was reported, the result, and the number of programs. The run is
+    /// cancelled once `cancelled_at` is seen.
     async fn rebooted(
         looks: Vec<Result<&'static str, TransportError>>,
+        cancelled_at: Option<&str>,
     ) -> (Vec<String>, Result<(), HostError>, usize) {
         let transport = Rebooting { looks: Mutex::new(looks.into()), runs: Mutex::new(0) };
-        let host = HostSession::new("node-1".parse().unwrap(), &transport, Nonce::new(2));
+        let (handle, cancel) = cancel::channel();
+        let share = Share::new(cancel, NonZeroUsize::MIN);
+        let host = HostSession::new("node-1".parse().unwrap(), &transport, Nonce::new(2)).sharing(&share);
         let change = |id: &str, step| {
             (id.to_owned(), Verdict::Change(Change { differences: Vec::new(), steps: vec![step] }))
         };
@@ -166,7 +179,12 @@ mod tests {
             reported.lock().unwrap().push(match event {
                 Event::ResourceBegun { resource, .. } => format!("begun {resource}"),
                 Event::ResourceDone { resource, .. } => format!("done {resource}"),
-                Event::Waiting { last_seen, .. } => last_seen,
+                Event::Waiting { last_seen, .. } => {
+                    if cancelled_at == Some(last_seen.as_str()) {
+                        handle.cancel(CancelLevel::AfterResource);
+                    }
+                    last_seen
+                }
                 other => panic!("{other:?}"),
             });
         };
@@ -178,7 +196,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_rest_of_the_plan_runs_once_the_host_has_another_boot_id() {
         let looks = vec![Ok("one"), Err(unreachable()), Err(unreachable()), Err(no_shell()), Ok("two")];
-        let (reported, outcome, runs) = rebooted(looks).await;
+        let (reported, outcome, runs) = rebooted(looks, None).await;
         assert_eq!(outcome, Ok(()));
         let expected = [
             "begun command:before",
@@ -198,7 +216,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_host_that_does_not_come_back_ends_the_plan() {
         let began = Instant::now();
-        let (reported, outcome, _) = rebooted(vec![Err(unreachable())]).await;
+        let (reported, outcome, _) = rebooted(vec![Err(unreachable())], None).await;
         assert_eq!(
             outcome.unwrap_err().to_string(),
             "reboot:now: waited 60 s for node-1 to be back after its reboot: \
@@ -209,9 +227,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_cancelled_run_does_not_wait_for_the_host() {
+        let began = Instant::now();
+        let (reported, outcome, _) = rebooted(vec![Ok("one")], Some("not gone down yet")).await;
+        assert_eq!(outcome, Err(HostError::Interrupted));
+        assert_eq!(reported.last().unwrap(), "not gone down yet");
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn another_host_in_its_place_ends_the_wait_at_once() {
         let began = Instant::now();
-        let (_, outcome, _) = rebooted(vec![Err(unreachable()), Err(other_host())]).await;
+        let (_, outcome, _) = rebooted(vec![Err(unreachable()), Err(other_host())], None).await;
         let message = outcome.unwrap_err().to_string();
         assert!(message.contains("gave up waiting for node-1 to be back") && message.contains("SHA256:b"));
         assert!(began.elapsed() < Duration::from_secs(5));
