@@ -63,17 +63,17 @@ impl Package {
     pub fn diff(&self, observed: &Observed) -> Result<Verdict, Refusal> {
         let installed = observed.package(Probe::Package { name: self.name.clone() })?;
         Ok(match (self.ensure, installed) {
-            // Installing one that is only unpacked configures it.
-            (Ensure::Present, installed) => self.install(installed.filter(|package| package.configured)),
+            (Ensure::Present, found) => self.install(found),
             (Ensure::Absent, Some(installed)) => self.remove(installed),
             (Ensure::Absent, None) => Verdict::NoChange { reason: "is not installed".to_owned() },
         })
     }
 
-    fn install(&self, installed: Option<&InstalledPackage>) -> Verdict {
-        let held = installed.is_some_and(|package| package.held);
+    fn install(&self, found: Option<&InstalledPackage>) -> Verdict {
+        let held = found.is_some_and(|package| package.held);
         let hold = self.hold.unwrap_or(held);
-        let before = installed.map(|package| package.version.as_str());
+        // Installing one that is only unpacked configures it.
+        let before = found.filter(|package| package.configured).map(|package| package.version.as_str());
         let mut change = Change::default();
         let another =
             self.version.as_deref().is_some_and(|version| Some(epochless(version)) != before.map(epochless));
@@ -93,7 +93,7 @@ impl Package {
             change.steps.push(Step::HoldPackage { name: self.name.clone(), hold });
         }
         if hold != held {
-            change.field("hold", before.map(|_| held.to_string()).as_deref(), Some(&hold.to_string()));
+            change.field("hold", found.map(|_| held.to_string()).as_deref(), Some(&hold.to_string()));
         }
         change.into_verdict(format!(
             "{} is installed{}",
