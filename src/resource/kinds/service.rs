@@ -133,6 +133,11 @@ impl Service {
         if masked && self.masked == Some(false) {
             change.field("masked", Some("true"), Some("false"));
             change.steps.push(self.step(UnitVerb::Unmask));
+            if !self.enabled {
+                // systemd shows only the mask of a unit that is enabled too, and disables no masked unit.
+                change.steps.push(self.step(UnitVerb::Disable));
+                return;
+            }
         }
         // `systemctl is-enabled` in systemctl(1): other states have no [Install] section.
         let verb = match unit.unit_file.as_str() {
