@@ -23,7 +23,7 @@ impl FstabEntry {
         (!source.starts_with('#')).then_some(())?;
         Some(Self {
             source: unescaped(source),
-            point: unescaped(point),
+            point: without_slash(&unescaped(point)),
             fs_type: (*fs_type).to_owned(),
             options: options.split(',').map(unescaped).collect(),
             dump: number(1)?,
@@ -36,6 +36,12 @@ impl FstabEntry {
         let [source, point] = [escaped(&self.source), escaped(&self.point)];
         format!("{source}\t{point}\t{}\t{}\t{} {}", self.fs_type, options.join(","), self.dump, self.pass)
     }
+}
+
+/// mount(8) and systemd ignore a slash at the end of a mount point.
+fn without_slash(point: &str) -> String {
+    let trimmed = point.trim_end_matches('/');
+    if trimmed.is_empty() { "/".to_owned() } else { trimmed.to_owned() }
 }
 
 /// The file itself.
@@ -82,6 +88,16 @@ mod tests {
         for name in ["/a", "/with space", "/it's\t\"x\"\n", "/back\\slash\\040", "/ä", "#x"] {
             assert_eq!(unescaped(&escaped(name)), name);
             assert!(!escaped(name).contains(char::is_whitespace));
+        }
+    }
+
+    #[test]
+    fn a_mount_point_may_end_with_a_slash() {
+        for (written, point) in
+            [("/srv/", "/srv"), ("/srv//", "/srv"), ("/", "/"), ("//", "/"), ("none", "none")]
+        {
+            let entry = FstabEntry::of(&format!("/dev/a {written} ext4")).unwrap();
+            assert_eq!(entry.point, point, "{written}");
         }
     }
 
