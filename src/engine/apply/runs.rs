@@ -104,12 +104,15 @@ fn can_be_staged_with(task: &Task, run: &[Task]) -> bool {
     })
 }
 
-/// Whether its directories are not made by the run already, possibly with another owner or mode, and are not below one
-/// that the run gives to another user, who could then replace them.
+/// Whether its directories are not made by the run already, possibly with another owner or mode, and no directory of
+/// either is below one of the other that is given to another user, who could then replace it: all are made before any
+/// has its owner.
 fn can_be_made_with(task: &Task, run: &[Task]) -> bool {
-    directories(std::slice::from_ref(task)).all(|(path, _)| {
+    let replaceable =
+        |path: &str, (above, access): (&str, &Access)| access.owner != "root" && is_below(path, above);
+    directories(std::slice::from_ref(task)).all(|made| {
         directories(run)
-            .all(|(other, access)| path != other && (access.owner == "root" || !is_below(path, other)))
+            .all(|other| made.0 != other.0 && !replaceable(made.0, other) && !replaceable(other.0, made))
     })
 }
 
@@ -146,6 +149,11 @@ mod tests {
 
     fn directory(path: &str) -> Step {
         Step::MakeDirectory { path: path.into(), access: access() }
+    }
+
+    /// Given to another user than root.
+    fn given(path: &str) -> Step {
+        Step::MakeDirectory { path: path.into(), access: Access { owner: "etcd".into(), ..access() } }
     }
 
     /// Of so many files.
@@ -207,6 +215,9 @@ mod tests {
                 ],
             ),
             (vec![vec![directory("/a")], vec![directory("/a")]], vec![(Apart, 1), (Apart, 1)]),
+            (vec![vec![given("/a")], vec![directory("/a/b")]], vec![(Apart, 1), (Apart, 1)]),
+            (vec![vec![directory("/a/b")], vec![given("/a")]], vec![(Apart, 1), (Apart, 1)]),
+            (vec![vec![directory("/a")], vec![given("/a/b")]], vec![(Directories, 2)]),
             (vec![vec![set("/a")], vec![write("/a/b"), write("/c")]], vec![(Apart, 1), (Staged, 1)]),
             (vec![vec![], vec![]], vec![(Apart, 1), (Apart, 1)]),
         ] {
