@@ -25,6 +25,18 @@ pub struct LeavingMember {
     pub peer_url: Option<String>,
 }
 
+impl LeavingMember {
+    /// Whether it is this member of the list.
+    pub fn is(&self, member: &Member) -> bool {
+        member.name == self.name || self.peer_url.as_ref().is_some_and(|url| member.peer_urls.contains(url))
+    }
+
+    /// As it is listed, if it is.
+    pub fn listed<'a>(&self, observed: &'a Membership) -> Option<&'a Member> {
+        observed.members.iter().find(|member| self.is(member))
+    }
+}
+
 /// The next thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemovalMove {
@@ -74,17 +86,6 @@ pub enum RemovalObstacle {
         /// One line for each other voter that is not healthy.
         complaints: Vec<String>,
     },
-}
-
-impl LeavingMember {
-    /// As it is listed, if it is.
-    pub fn listed<'a>(&self, observed: &'a Membership) -> Option<&'a Member> {
-        let ours = |member: &&Member| {
-            member.name == self.name
-                || self.peer_url.as_ref().is_some_and(|url| member.peer_urls.contains(url))
-        };
-        observed.members.iter().find(ours)
-    }
 }
 
 /// What brings the removal nearer, given what was just observed.

@@ -1,12 +1,15 @@
 //! Why a node must not be removed.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::goal::NodeGoal;
 use super::observed::node::{NodeView, Peer};
 use super::removal_goal::RemoveGoal;
 use super::survey::Survey;
-use crate::etcd::removal::RemovalObstacle;
+use crate::etcd::member::Membership;
+use crate::etcd::removal::{LeavingMember, RemovalObstacle};
 use crate::model::api_contract::API_SERVER;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
@@ -42,6 +45,9 @@ pub enum RemovalRefusal {
         /// Why its static pod is not read.
         reason: String,
     },
+    /// No voter would be left of several.
+    #[error("no voter of etcd would be left: this command removes all {0}")]
+    EveryVoter(usize),
     /// The host of an offline removal is not gone.
     #[error("it is Ready: its host has not gone, and would run its pods unknown to the cluster")]
     Ready,
@@ -85,7 +91,7 @@ impl RemovalRefusal {
                 "to give up the whole cluster, remove the other nodes first and reinstall this one"
             }
             Self::LastMaster { .. } => "deploy another master first: `metalform deploy-node NAME`",
-            Self::Etcd(RemovalObstacle::OnlyVoter { .. }) => {
+            Self::Etcd(RemovalObstacle::OnlyVoter { .. }) | Self::EveryVoter(_) => {
                 "deploy another node with the role etcd first: `metalform deploy-node NAME`"
             }
             Self::Etcd(RemovalObstacle::NoQuorum { .. }) => {
@@ -132,6 +138,18 @@ pub fn refusals<'a>(
     found
 }
 
+/// Whether the same command removes every voter of several, the node's own among them. Pure.
+pub fn every_voter(
+    leaving: &LeavingMember,
+    together: &BTreeSet<String>,
+    observed: &Membership,
+) -> Option<RemovalRefusal> {
+    let (own, others): (Vec<_>, Vec<_>) = observed.voters().partition(|voter| leaving.is(voter));
+    let all = !own.is_empty() && others.iter().all(|voter| together.contains(&voter.name));
+    // The only one is refused by etcd's own rule.
+    (all && !others.is_empty()).then_some(RemovalRefusal::EveryVoter(own.len() + others.len()))
+}
+
 /// Whose host it is, where it is not that of the Node `node`: by the CA on it and by the machine ID. Pure.
 pub fn of_another<'a>(
     goal: &NodeGoal,
@@ -161,10 +179,11 @@ pub fn other_host(node: &NodeView, facts: &Facts, name: &HostName) -> Option<Rem
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use super::*;
+    use crate::etcd::simulation::{down, leading, learner, membership, voter};
     use crate::model::api_contract::ROLE_LABEL_PREFIX;
     use crate::operation::effect::KeepData;
 
@@ -233,5 +252,26 @@ mod tests {
         assert_eq!(lone(0).to_string(), "it has the last API server");
         assert_eq!(lone(1).to_string(), "it has the last API server: the only other one is removed too");
         assert!(lone(2).to_string().contains("of the 2 other masters, 2 are removed too"));
+    }
+
+    #[test]
+    fn one_command_does_not_remove_every_voter() {
+        let members = || membership(vec![leading(voter(1, "a")), voter(2, "b"), down(voter(3, "c"))]);
+        let sole = membership(vec![leading(voter(1, "a")), learner(2, "b")]);
+        for (name, together, observed, expected) in [
+            ("a", vec!["b", "c"], members(), Some(RemovalRefusal::EveryVoter(3))),
+            ("c", vec!["a", "b", "worker"], members(), Some(RemovalRefusal::EveryVoter(3))),
+            ("a", vec!["b"], members(), None),
+            ("worker", vec!["a", "b", "c"], members(), None),
+            ("a", vec!["b"], sole.clone(), None),
+            ("b", vec!["a"], sole, None),
+        ] {
+            let leaving = LeavingMember { name: name.to_owned(), peer_url: None };
+            let together = together.into_iter().map(str::to_owned).collect();
+            assert_eq!(every_voter(&leaving, &together, &observed), expected, "{name} {together:?}");
+        }
+        let refusal = RemovalRefusal::EveryVoter(3);
+        assert_eq!(refusal.to_string(), "no voter of etcd would be left: this command removes all 3");
+        assert!(refusal.hint().contains("role etcd"));
     }
 }

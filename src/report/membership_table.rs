@@ -11,8 +11,10 @@ pub fn text(steps: &[MembershipStep]) -> String {
     );
     for step in steps {
         let verb = if step.voters_after > step.voters_before { "joins" } else { "leaves" };
-        let even = match step.voters_after % 2 {
-            0 => format!(", no more failures tolerated than with {}", step.voters_after - 1),
+        let even = match step.voters_after {
+            after if after > 0 && after % 2 == 0 => {
+                format!(", no more failures tolerated than with {}", after - 1)
+            }
             _ => String::new(),
         };
         text.push_str(&format!(
@@ -41,6 +43,12 @@ mod tests {
         etcd voters, one change at a time: 1, quorum 1
           b joins: 1 -> 2, quorum 1 -> 2, no more failures tolerated than with 1
           c joins: 2 -> 3, quorum 2 -> 2
+        ");
+        // Each node plans for itself: where all leave, none of these plans is refused.
+        insta::assert_snapshot!(text(&[step("b", 2, 1, 2, 1), step("c", 1, 0, 1, 1)]), @"
+        etcd voters, one change at a time: 2, quorum 2
+          b leaves: 2 -> 1, quorum 2 -> 1
+          c leaves: 1 -> 0, quorum 1 -> 1
         ");
     }
 }

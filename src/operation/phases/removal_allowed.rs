@@ -6,7 +6,7 @@ use super::membership::members;
 use crate::etcd::removal::{RemovalMove, next_removal};
 use crate::operation::contract::{Blocker, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::Look;
-use crate::operation::removal_refusal::{RemovalRefusal, of_another, other_host, refusals};
+use crate::operation::removal_refusal::{RemovalRefusal, every_voter, of_another, other_host, refusals};
 use crate::operation::remove::RemoveOperation;
 
 /// Nothing is changed before this holds. Every reason against it is reported at once.
@@ -36,6 +36,7 @@ impl Phase<RemoveOperation> for RemovalAllowed {
             Err(first) => return first,
         };
         let leaving = leaving(scene);
+        found.extend(every_voter(&leaving, &scene.goal.together, membership));
         match next_removal(&leaving, membership) {
             RemovalMove::Blocked(obstacle) => found.push(RemovalRefusal::Etcd(obstacle)),
             // Before anything is withdrawn for a member that cannot leave now.
