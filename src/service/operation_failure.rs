@@ -127,10 +127,13 @@ impl OperationFailure {
             Self::Run { error: RunError::Fault(RunFault::Blocked { blocker, .. }), .. } => {
                 blocker_hints(blocker, self.resumed())
             }
-            Self::Run { error, .. } if error.class() == Some(FailureClass::Workload) => {
+            Self::Run { node, error, .. } if error.class() == Some(FailureClass::Workload) => {
                 vec![
                     "`kubectl get pdb -A` shows the disruption budgets: free them and run the same command again, or give it more time with --drain-timeout SECONDS"
                         .to_owned(),
+                    format!(
+                        "pods that are terminating on a Node that is not Ready wait for its kubelet: start it on the host; if it cannot run any more, `metalform remove-node {node} --offline` removes the Node, and `metalform reset-host --filename FILE` resets the host by the Node's manifest"
+                    ),
                 ]
             }
             Self::Run { error, by_manifest: true, .. } if self.class() == ErrorClass::Ssh => {
@@ -402,7 +405,9 @@ mod tests {
         };
         let failure = run("node-1", RunError::Fault(fault));
         assert_eq!(failure.class(), ErrorClass::Api);
-        assert!(failure.hints().concat().contains("--drain-timeout"), "{:?}", failure.hints());
+        let hints = failure.hints();
+        assert!(hints[0].contains("--drain-timeout"), "{hints:?}");
+        assert!(hints[1].contains("`metalform remove-node node-1 --offline`"), "{hints:?}");
     }
 
     #[test]

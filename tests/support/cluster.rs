@@ -109,7 +109,11 @@ impl Cluster {
         self.run_etcd(now);
         self.etcd.copy(now);
         self.violations.append(&mut self.etcd.violations);
-        self.pods.retain(|_, pod| pod.leaving.is_none_or(|since| now < since + START));
+        // The kubelet of its node confirms its end.
+        let hosts = &self.hosts;
+        let confirms = |pod: &UserPod| hosts[&pod.node].is_connected() && hosts[&pod.node].runs(KUBELET);
+        let ended = |pod: &UserPod| pod.leaving.is_some_and(|since| now >= since + START);
+        self.pods.retain(|_, pod| !(ended(pod) && confirms(pod)));
         // The controller manager deletes the pods of a Node that is gone.
         self.pods.retain(|_, pod| self.nodes.contains_key(&pod.node));
         self.reach_pods.retain(|name, _| self.nodes.contains_key(name));

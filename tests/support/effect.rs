@@ -13,7 +13,7 @@ use metalform::operation::observed::lease::LeaseView;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
-use super::cluster::ReachPod;
+use super::cluster::{ReachPod, UserPod};
 use super::fault::{failing, full_peer, lost_peer};
 use super::host::{ETCD, KUBELET, address};
 use super::site::ModelSite;
@@ -173,7 +173,9 @@ impl ModelSite {
                 if cluster.etcd.members.iter().any(|member| Some(member.id) == data) {
                     cluster.violations.push(format!("{name} was stopped before its member was removed"));
                 }
-                if cluster.pods.values().any(|pod| pod.node == name) {
+                // Those that it would have to end itself are ended with it.
+                let stays = |pod: &UserPod| pod.leaving.is_none() || cluster.hosts[&name].runs(KUBELET);
+                if cluster.pods.values().any(|pod| pod.node == name && stays(pod)) {
                     cluster.violations.push(format!("{name} was stopped with pods on it"));
                 }
                 cluster.host(&name).stop_node();

@@ -51,7 +51,7 @@ pub struct NodeBegun {
     pub reached: bool,
     /// Whether the node is cordoned by metalform: by this run, or by one that was killed.
     pub cordoned: bool,
-    /// Whether this run has withdrawn anything of it from the cluster: it stays cordoned.
+    /// Whether this run has withdrawn anything of it from the cluster, or may have stopped it: it stays cordoned.
     pub withdrawn: bool,
 }
 
@@ -171,6 +171,11 @@ impl NodePart {
 }
 
 impl NodeBegun {
+    /// Takes in that an action is about to be done: where it fails half-way, the kubelet may be stopped for good.
+    pub fn attempt(&mut self, action: &Action) {
+        self.withdrawn |= matches!(action, Action::StopNode);
+    }
+
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
         match action {
@@ -179,7 +184,7 @@ impl NodeBegun {
             Action::SetCapacity(_) => self.capacity = true,
             Action::Cordon => self.cordoned = true,
             Action::Uncordon => self.cordoned = false,
-            Action::WithdrawApiServer | Action::StopControlPlane | Action::StopNode | Action::DeleteNode => {
+            Action::WithdrawApiServer | Action::StopControlPlane | Action::DeleteNode => {
                 self.withdrawn = true;
             }
             Action::ChangeMembership(MembershipChange::Retire { .. }, _) => self.withdrawn = true,

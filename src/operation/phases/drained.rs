@@ -10,7 +10,8 @@ use crate::operation::removal_refusal::RemovalRefusal;
 use crate::operation::remove::RemoveOperation;
 
 /// PodDisruptionBudgets are honoured, and what they block is shown. The pods of a host that is gone are deleted by the
-/// controller manager once its Node is.
+/// controller manager once its Node is. A kubelet that has no certificate any more is not waited for: it confirms the
+/// end of no pod.
 #[derive(Debug)]
 pub struct Drained;
 
@@ -48,12 +49,19 @@ impl Phase<RemoveOperation> for Drained {
         if pods.is_empty() {
             return PhaseStatus::Holds;
         }
+        let survey = seen!(scene.host().survey, Look::Survey);
+        // An earlier run has stopped the kubelet for good. What it ran ends with the host's other pods.
+        let stopped = survey.openssl && !survey.joined;
+        if stopped && !node.ready && pods.iter().all(|pod| pod.terminating) {
+            return PhaseStatus::Holds;
+        }
+        let of_node = stopped.then_some(LookKey::Node);
         PhaseStatus::wait(Condition {
             sentence: format!("the pods of {} to leave", scene.goal.node.name),
             class: FailureClass::Workload,
             last_seen: pods.iter().map(describe).collect::<Vec<_>>().join("; "),
             limit: scene.goal.drain_limit,
-            looks: vec![LookKey::PodsToDrain],
+            looks: of_node.into_iter().chain([LookKey::PodsToDrain]).collect(),
             causes: Vec::new(),
             hopeless: None,
         })
