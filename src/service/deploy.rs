@@ -88,9 +88,9 @@ pub(super) async fn selected(
     Ok(selected)
 }
 
-/// Deploys Nodes that were read before, whatever the request selects. Where there is an entry for a node, its host is not
-/// changed otherwise than foreseen. Masters without etcd are deployed once more where other nodes have changed the voters
-/// that their API servers list.
+/// Deploys Nodes that were read before, whatever the request selects: beside those that were left out since, as when
+/// the plan was made. Where there is an entry for a node, its host is not changed otherwise than foreseen. Masters
+/// without etcd are deployed once more where other nodes have changed the voters that their API servers list.
 pub(super) async fn deploy_selected(
     selected: SelectedNodes,
     foreseen: &Foreseen,
@@ -98,17 +98,18 @@ pub(super) async fn deploy_selected(
     workspace: Arc<Workspace>,
     cancel: &Cancel,
 ) -> DeployReport {
-    let SelectedNodes { mut specs, wrong } = selected;
+    let all = selected.deployable();
+    let SelectedNodes { mut specs, wrong, .. } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
     let machines = Arc::default();
     let shared = (&workspace, &machines);
     let known = (foreseen, Instant::now());
-    let mut deployed = side_by_side((&specs, &specs), known, request, shared, cancel).await;
+    let mut deployed = side_by_side((&specs, &all), known, request, shared, cancel).await;
     let outdated = voter_lists::outdated(&specs, &deployed);
     if request.run.dry_run {
         voter_lists::foretell(&outdated);
     } else {
-        let again = side_by_side((&outdated, &specs), known, request, shared, cancel).await;
+        let again = side_by_side((&outdated, &all), known, request, shared, cancel).await;
         deployed = merged(deployed, again);
         voter_lists::warn_of_others(&workspace.layout, &deployed).await;
     }
@@ -131,9 +132,9 @@ pub(super) async fn deploy_selected(
     DeployReport { nodes, changes, host_keys }
 }
 
-/// Deploys some of all the Nodes that the command deploys, with what is foreseen of them and when they were read.
+/// Deploys some Nodes of all that the command selects, with what is foreseen of them and when they were read.
 async fn side_by_side(
-    (some, all): (&[NodeSpec], &[NodeSpec]),
+    (some, all): (&[NodeSpec], &BTreeSet<HostName>),
     (foreseen, at): (&Foreseen, Instant),
     request: &DeployRequest,
     (workspace, machines): (&Arc<Workspace>, &Arc<RunMachines>),
@@ -141,8 +142,7 @@ async fn side_by_side(
 ) -> Vec<NodeReport> {
     let each = some.iter().map(|spec| {
         let foreseen = foreseen.get(&spec.name).cloned();
-        let others = all.iter().filter(|other| other.name != spec.name);
-        let beside = Arc::new(others.map(|other| other.name.clone()).collect());
+        let beside = Arc::new(all.iter().filter(|other| **other != spec.name).cloned().collect());
         // Those of a saved plan were read before the hosts were compared with it.
         let at = foreseen.is_none().then_some(at);
         let read = ReadNode { spec: spec.clone(), at, may_be_deleted: false };

@@ -28,6 +28,8 @@ pub struct SelectedNodes {
     pub specs: Vec<NodeSpec>,
     /// Those whose manifests are wrong.
     pub wrong: Vec<(HostName, NodeProblems)>,
+    /// Those that can be deployed, and were left out since.
+    pub left_out: BTreeSet<HostName>,
 }
 
 impl NodeSelection {
@@ -40,7 +42,7 @@ impl NodeSelection {
             Self::Named(names) => {
                 let names: Vec<HostName> = names.iter().cloned().collect();
                 let specs = cluster_nodes::named(layout, &names).await?;
-                Ok(SelectedNodes { specs, wrong: Vec::new() })
+                Ok(SelectedNodes { specs, ..SelectedNodes::default() })
             }
             Self::All => Ok(self.among(&cluster_nodes::list(layout).await?)),
         }
@@ -73,10 +75,17 @@ impl SelectedNodes {
         self.specs.iter().map(|spec| &spec.name).chain(wrong).cloned().collect()
     }
 
-    /// Keeps only some of them.
+    /// The names of those that could be deployed when they were selected.
+    pub(super) fn deployable(&self) -> BTreeSet<HostName> {
+        self.specs.iter().map(|spec| &spec.name).chain(&self.left_out).cloned().collect()
+    }
+
+    /// Leaves out all but some of them.
     pub(super) fn retain(&mut self, keep: impl Fn(&HostName) -> bool) {
+        self.left_out = self.deployable();
         self.specs.retain(|spec| keep(&spec.name));
         self.wrong.retain(|(name, _)| keep(name));
+        self.left_out.retain(|name| !keep(name));
     }
 }
 
@@ -118,5 +127,23 @@ mod tests {
             assert_eq!(names, wrong);
             assert_eq!(selected.names().len(), specs.len() + wrong.len());
         }
+    }
+
+    #[test]
+    fn a_node_that_is_left_out_was_selected_beside_the_others() {
+        let nodes = [
+            node("broken", &["king"], true),
+            node("etcd-1", &["etcd"], true),
+            node("master-1", &["master"], true),
+        ];
+        let mut selected = NodeSelection::All.among(&nodes);
+        let all = selected.deployable();
+        let names: Vec<&str> = all.iter().map(HostName::as_str).collect();
+        assert_eq!(names, ["etcd-1", "master-1"]);
+        selected.retain(|name| name.as_str() == "master-1");
+        let names: Vec<&str> = selected.specs.iter().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(names, ["master-1"]);
+        assert!(selected.wrong.is_empty());
+        assert_eq!(selected.deployable(), all);
     }
 }
