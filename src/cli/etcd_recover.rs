@@ -92,7 +92,9 @@ impl RecoveryRun {
         if !self.dry_run {
             invocation.recording.begin();
         }
-        let workspace = workspace::open(invocation, &self.ssh).await?;
+        let mut origin = workspace::origin(invocation, &self.ssh);
+        origin.ssh.dry_run = self.dry_run;
+        let workspace = workspace::open_from(invocation, origin).await?;
         let lock_wait = Duration::from_secs(self.wait);
         let request = RecoverRequest { snapshot, member, limit: self.limit, lock_wait };
         let prepared = prepare(&request, &workspace, &invocation.cancel).await?;

@@ -66,7 +66,9 @@ impl OperationArguments {
 
     /// What the options specify of the workspace.
     pub fn origin(&self, invocation: &Invocation) -> WorkspaceOrigin {
-        workspace::origin(invocation, &self.ssh)
+        let mut origin = workspace::origin(invocation, &self.ssh);
+        origin.ssh.dry_run = self.dry_run;
+        origin
     }
 
     /// Opens the workspace for what changes nothing.

@@ -36,6 +36,7 @@ impl SshArguments {
                 (None, true) => Some(SudoPasswordSource::Ask),
                 (None, false) => None,
             },
+            dry_run: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::new_host_key::NewHostKey;
 pub struct ClusterChanges {
     /// How the voters of etcd change, in a dry run.
     pub steps: Vec<MembershipStep>,
-    /// Host keys that were seen for the first time, and are remembered now.
+    /// Host keys that were seen for the first time, and are remembered now unless this was a dry run.
     pub host_keys: Vec<NewHostKey>,
     /// Images that leave the registry, as no bundle has them any more.
     pub obsolete_images: Vec<String>,

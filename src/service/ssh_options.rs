@@ -29,6 +29,9 @@ pub struct SshOptions {
     pub key_passphrase_file: Option<PathBuf>,
     /// Where sudo's password comes from.
     pub sudo_password: Option<SudoPasswordSource>,
+    /// Whether nothing is written: a new key is then accepted for this command alone.
+    #[serde(skip)]
+    pub dry_run: bool,
 }
 
 /// Where sudo's password comes from.
@@ -103,6 +106,7 @@ impl SshOptions {
             known_hosts: self.known_hosts.or_else(|| others.known_hosts.clone()),
             key_passphrase_file: self.key_passphrase_file.or_else(|| others.key_passphrase_file.clone()),
             sudo_password: self.sudo_password.or_else(|| others.sudo_password.clone()),
+            dry_run: self.dry_run,
         }
     }
 
@@ -117,6 +121,7 @@ impl SshOptions {
                 SudoPasswordSource::Ask => SudoPasswordSource::Ask,
                 SudoPasswordSource::File(path) => SudoPasswordSource::File(resolve(path)),
             }),
+            dry_run: self.dry_run,
         }
     }
 
@@ -160,6 +165,7 @@ impl SshOptions {
             .with_clock(clock)
             .with_prompter(prompter)
             .with_sudo_password(sudo);
+        let client = if self.dry_run { client.without_remembering() } else { client };
         Ok(ConnectionPool::new(client, local))
     }
 }

@@ -61,6 +61,30 @@ async fn a_key_that_was_seen_for_the_first_time_is_reported_once() {
 }
 
 #[tokio::test]
+async fn without_remembering_a_new_key_counts_for_one_run_and_nothing_is_written() {
+    let site = Site::new();
+    let server = Server::start(Behaviour::default()).await;
+    let (port, target) = (server.port, site.target(server.port));
+    let pool = ConnectionPool::new(site.client().without_remembering(), None);
+    // Another transport to the same host.
+    let again = SshTarget { user: "other".to_owned(), ..target.clone() };
+    for target in [&target, &again] {
+        printed(run(&pool.ssh(target), "true").await);
+        let keys = pool.host_keys(&name("node-1"), target);
+        assert!(keys.len() == 1 && keys[0].new, "{keys:?}");
+    }
+    server.stop().await;
+    let _impostor = Server::start_on(port, Behaviour::default()).await;
+    let third = SshTarget { user: "third".to_owned(), ..target };
+    let error = run(&pool.ssh(&third), "true").await.unwrap_err();
+    assert!(
+        matches!(&error, TransportError::HostKeyMismatch { expected, .. } if expected.ends_with("(in this run)")),
+        "{error}"
+    );
+    assert!(!site.known_hosts.exists());
+}
+
+#[tokio::test]
 async fn a_key_in_memory_logs_in_to_the_target_that_names_it() {
     let site = Site::new();
     let server = Server::start(Behaviour::default()).await;

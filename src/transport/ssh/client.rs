@@ -33,6 +33,8 @@ pub(super) const UNANSWERED: u32 = 3;
 pub struct SshClient {
     /// Files of known host keys; new ones are added to the first.
     pub(super) known_hosts: Vec<PathBuf>,
+    /// Whether new host keys are written down.
+    pub(super) remembers: bool,
     pub(super) agent: Option<PathBuf>,
     pub(super) home: Option<PathBuf>,
     pub(super) prompter: Arc<dyn Prompter>,
@@ -51,6 +53,7 @@ impl SshClient {
     pub fn new(known_hosts: PathBuf) -> Self {
         Self {
             known_hosts: vec![known_hosts],
+            remembers: true,
             agent: None,
             home: None,
             prompter: Arc::new(NoPrompter),
@@ -69,6 +72,12 @@ impl SshClient {
     pub fn with_more_known_hosts(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
         self.known_hosts.extend(files);
         self
+    }
+
+    /// Writes no new host keys: the first key of a new host counts for all its connections, and is new to the next
+    /// client.
+    pub fn without_remembering(self) -> Self {
+        Self { remembers: false, ..self }
     }
 
     /// Uses the agent behind this socket (`SSH_AUTH_SOCK`).

@@ -30,8 +30,8 @@ pub(super) struct HostKeyCheck {
     pub(super) target: SshTarget,
     /// The content of all known hosts files.
     pub(super) known: KnownHosts,
-    /// The file in which a new key is remembered.
-    pub(super) known_hosts: PathBuf,
+    /// The file in which a new key is remembered; `None`: nothing is written.
+    pub(super) known_hosts: Option<PathBuf>,
     pub(super) clock: Option<fn() -> Timestamp>,
     /// Receives the key that is accepted.
     pub(super) accepted: Arc<HostKeys>,
@@ -56,8 +56,9 @@ impl HostKeyCheck {
         if found != KeyVerdict::Remember {
             return Ok((found, false));
         }
-        let (path, host, port) = (self.known_hosts.clone(), self.target.host.clone(), self.target.port);
-        let (copy, reported) = (key.clone(), self.known_hosts.display().to_string());
+        let Some(path) = self.known_hosts.clone() else { return Ok((self.as_accepted(key), true)) };
+        let (host, port) = (self.target.host.clone(), self.target.port);
+        let (copy, reported) = (key.clone(), path.display().to_string());
         let replace = matches!(policy, HostKeyPolicy::Fingerprint(_));
         // Blocks while another process has the file locked.
         let remember = move || {
@@ -70,6 +71,16 @@ impl HostKeyCheck {
             .await
             .map_err(|error| TransportError::KnownHosts { path: reported, reason: error.to_string() })?;
         Ok((remembered?, true))
+    }
+
+    /// The verdict on a new key by the one that an earlier connection of this client has accepted.
+    fn as_accepted(&self, key: &PublicKey) -> KeyVerdict {
+        match self.accepted.at(&self.target.address()) {
+            Some(accepted) if accepted.key != describe(key) => {
+                KeyVerdict::Mismatch { expected: format!("{} (in this run)", accepted.key) }
+            }
+            _ => KeyVerdict::Accept,
+        }
     }
 }
 

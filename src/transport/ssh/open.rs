@@ -83,7 +83,7 @@ where
     let mut config = config(client.keepalive, host_keys, certified);
     config.inactivity_timeout = target.bastion.as_ref().map(|_| client.stuck);
     let ending = Ending::default();
-    let remembered = client.known_hosts.first().cloned().unwrap_or_default();
+    let remembered = client.known_hosts.first().filter(|_| client.remembers).cloned();
     let check = HostKeyCheck {
         target: target.clone(),
         known,
