@@ -99,9 +99,12 @@ pub(super) async fn deploy_selected(
     cancel: &Cancel,
 ) -> DeployReport {
     let all = selected.deployable();
-    let SelectedNodes { mut specs, wrong, .. } = selected;
+    let SelectedNodes { mut specs, wrong, left_out } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
-    let machines = Arc::default();
+    let machines: Arc<RunMachines> = Arc::default();
+    if !request.run.dry_run {
+        left_out.iter().for_each(|name| machines.end(name));
+    }
     let shared = (&workspace, &machines);
     let known = (foreseen, Instant::now());
     let mut deployed = side_by_side((&specs, &all), known, request, shared, cancel).await;
@@ -147,7 +150,14 @@ async fn side_by_side(
         let at = foreseen.is_none().then_some(at);
         let read = ReadNode { spec: spec.clone(), at, may_be_deleted: false };
         let shared = (workspace.clone(), machines.clone());
-        deploy_one(shared, (read, beside, foreseen), request, cancel)
+        async move {
+            let report = deploy_one(shared, (read, beside, foreseen), request, cancel).await;
+            // A dry run does not depend on how far the others are.
+            if !request.run.dry_run {
+                machines.end(&report.name);
+            }
+            report
+        }
     });
     let each: Vec<_> = each.collect();
     futures::stream::iter(each).buffer_unordered(request.limit.get()).collect().await
@@ -164,14 +174,16 @@ fn merged(mut nodes: Vec<NodeReport>, again: Vec<NodeReport>) -> Vec<NodeReport>
     nodes
 }
 
-/// What others depend on, and what takes turns, begins first.
+/// What others depend on, and what takes turns, begins first. A member leaves etcd after those that join it: they begin
+/// before every node without the role.
 fn rank(spec: &NodeSpec) -> u8 {
-    if spec.roles.contains(&Role::Bootstrap) {
-        0
-    } else if spec.roles.contains(&Role::Etcd) || spec.roles.contains(&Role::Master) {
-        1
-    } else {
-        2
+    let has = |role: Role| spec.roles.contains(&role);
+    match (has(Role::Etcd), has(Role::Bootstrap), has(Role::Master)) {
+        (true, true, _) => 0,
+        (true, false, _) => 1,
+        (false, true, _) => 2,
+        (false, false, true) => 3,
+        (false, false, false) => 4,
     }
 }
 
@@ -221,11 +233,14 @@ mod tests {
         };
         let mut specs = [
             spec("a-worker", &[Role::Node]),
+            spec("a-master", &[Role::Master]),
             spec("etcd-1", &[Role::Etcd]),
             spec("first", &[Role::Bootstrap, Role::Master]),
         ];
         specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
         let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-        assert_eq!(names, ["first", "etcd-1", "a-worker"]);
+        assert_eq!(names, ["etcd-1", "first", "a-master", "a-worker"]);
+        let voting = spec("first", &[Role::Bootstrap, Role::Etcd, Role::Master]);
+        assert!(rank(&voting) < rank(&spec("etcd-1", &[Role::Etcd])));
     }
 }

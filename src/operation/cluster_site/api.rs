@@ -44,6 +44,9 @@ impl ClusterSite {
         if let Some(peer) = earlier.and_then(|name| peers.get_mut(name.as_str())) {
             peer.same_machine = true;
         }
+        for (name, peer) in &mut peers {
+            peer.ended = self.machines.has_ended(name);
+        }
         Ok(Observation::Peers(peers))
     }
 
@@ -198,6 +201,7 @@ fn peer(node: &Node) -> Peer {
         api_server: node.annotations().contains_key(API_SERVER),
         ready: is_ready(ready_condition(node)),
         same_machine: false,
+        ended: false,
     }
 }
 

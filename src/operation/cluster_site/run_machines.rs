@@ -1,7 +1,7 @@
 //! Which machines the hosts of one command are. Kubelets of hosts that are deployed at the same time have reported nothing
-//! yet: without this, clones of one disk would all become nodes.
+//! yet: without this, clones of one disk would all become nodes. And which of its runs have ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::name::HostName;
@@ -15,6 +15,7 @@ struct Reported {
     of_node: BTreeMap<HostName, String>,
     /// The first node with each.
     first: BTreeMap<String, HostName>,
+    ended: BTreeSet<String>,
 }
 
 impl RunMachines {
@@ -34,6 +35,16 @@ impl RunMachines {
         let reported = self.reported();
         let first = reported.first.get(reported.of_node.get(node)?)?;
         (first != node).then(|| first.clone())
+    }
+
+    /// Records that the command does nothing more on a node, whatever the outcome.
+    pub fn end(&self, node: &HostName) {
+        self.reported().ended.insert(node.to_string());
+    }
+
+    /// Whether the command does nothing more on the node of this name.
+    pub(super) fn has_ended(&self, node: &str) -> bool {
+        self.reported().ended.contains(node)
     }
 
     fn reported(&self) -> MutexGuard<'_, Reported> {
@@ -60,5 +71,7 @@ mod tests {
         // It has got another one since.
         machines.record(&name("b"), "3");
         assert_eq!(machines.earlier(&name("b")), None);
+        machines.end(&name("a"));
+        assert!(machines.has_ended("a") && !machines.has_ended("b"));
     }
 }

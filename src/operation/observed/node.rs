@@ -54,6 +54,8 @@ pub struct Peer {
     pub ready: bool,
     /// Whether its host has reported to this command, earlier than the host of the node, that it is the same machine.
     pub same_machine: bool,
+    /// Whether this command has deployed it, or has tried to.
+    pub ended: bool,
 }
 
 /// Whether a pod on the node answers from this machine.

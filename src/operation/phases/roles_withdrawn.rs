@@ -1,18 +1,24 @@
 //! Nothing is left of roles that the node had and has no more.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::another_api_server::another_ready;
 use super::apiserver_proxies::{all_nodes, proxies_current};
 use super::control_plane::own_member_unused;
 use super::layer_applied::applied;
-use super::member_removed::leave;
+use super::member_removed::{leave, leaving};
+use super::member_wait::QUEUE_LIMIT;
+use super::membership::members;
 use crate::model::api_contract::API_SERVER;
+use crate::model::node::roles_of;
 use crate::model::role::Role;
+use crate::operation::class::FailureClass;
+use crate::operation::condition::Condition;
 use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
-use crate::operation::effect::{Action, Look};
+use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
-use crate::operation::observed::node::NodeView;
+use crate::operation::observed::node::{NodeView, Peer};
 use crate::operation::removal_refusal::RemovalRefusal;
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
@@ -45,7 +51,10 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
         // Its keys are there before it is in the list of members, and go last: a run that was killed may have left no more.
         if !etcd && (survey.has_member() || survey.member_files || replaces) {
             // Its own member may be the only one that could be asked without them.
-            seen!(scene.node().peers, Look::Peers);
+            let peers = seen!(scene.node().peers, Look::Peers);
+            if let Err(first) = others_joined(scene, peers) {
+                return first;
+            }
             let left = match leave(scene) {
                 // Nothing is changed for a member that has to stay, or before it is known what other API servers use.
                 Err(first @ (PhaseStatus::Blocked(_) | PhaseStatus::All(_))) => return first,
@@ -75,6 +84,39 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
             None | Some(Ok(())) => PhaseStatus::Holds,
         }
     }
+}
+
+/// The members that the same command adds vote: etcd is not made smaller before it grows. A run that has ended without
+/// a vote, or takes too long, holds none up, and a member that does not work leaves at once: none is added beside it.
+fn others_joined<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    peers: &BTreeMap<String, Peer>,
+) -> Result<(), PhaseStatus> {
+    let (membership, own) = (members(scene)?, leaving(scene));
+    let works = membership.voters().any(|voter| own.is(voter) && voter.status().is_some());
+    if !works || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT {
+        return Ok(());
+    }
+    let beside = &scene.node_goal().beside;
+    let joins = |name: &str, peer: &Peer| {
+        let deployed = !peer.ended && beside.iter().any(|node| node.as_str() == name);
+        let votes = membership.voters().any(|voter| voter.name == name);
+        deployed && !votes && roles_of(&peer.labels).contains(&Role::Etcd)
+    };
+    let joining = peers.iter().filter(|(name, peer)| joins(name, peer));
+    let joining: Vec<&str> = joining.map(|(name, _)| name.as_str()).collect();
+    if joining.is_empty() {
+        return Ok(());
+    }
+    Err(PhaseStatus::wait(Condition {
+        sentence: "the etcd members that this command adds to vote, before this node's leaves".to_owned(),
+        class: FailureClass::Etcd,
+        last_seen: format!("no vote yet: {}", joining.join(", ")),
+        limit: QUEUE_LIMIT,
+        looks: vec![LookKey::Membership, LookKey::Peers],
+        causes: Vec::new(),
+        hopeless: None,
+    }))
 }
 
 /// No proxy uses the node's API server.
