@@ -7,6 +7,7 @@ use super::goal::NodeGoal;
 use crate::etcd::member::Membership;
 use crate::model::api_contract::API_SERVER;
 use crate::model::facts::Facts;
+use crate::model::role::Role;
 use crate::operation::observed::node::{NodeView, Peer};
 
 /// Observed values at one instant: a plan that was made from them is carried out as it is.
@@ -56,5 +57,37 @@ impl NodeInputs {
     /// Whether the node has an API server that proxies may use.
     pub fn serves_the_api(&self) -> bool {
         self.goal.first || self.node.as_ref().is_some_and(|node| node.annotations.contains_key(API_SERVER))
+    }
+
+    /// Whether there is an API server that the proxy of the node may use.
+    pub fn has_api_servers(&self) -> bool {
+        let own = self.goal.has(Role::Master) && self.serves_the_api();
+        own || self.peers.values().any(|peer| peer.api_server_address().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_proxy_of_a_peer_has_servers_while_any_api_server_is_recorded() {
+        let master = |api_server| Peer {
+            labels: BTreeMap::from([(Role::Master.label(), String::new())]),
+            control_plane_ip: Some([192, 0, 2, 2].into()),
+            api_server,
+            ..Peer::default()
+        };
+        let has_api_servers = |role: Role, own: Peer, other: Peer| {
+            let goal = crate::operation::tests::goal([role]);
+            let nodes = BTreeMap::from([(goal.name.to_string(), own), ("other".to_owned(), other)]);
+            let facts = crate::engine::roster::tests::facts();
+            NodeInputs::of_peer(goal, facts, &nodes).unwrap().has_api_servers()
+        };
+        let worker = Peer { labels: BTreeMap::new(), ..master(false) };
+        assert!(has_api_servers(Role::Node, worker.clone(), master(true)));
+        assert!(has_api_servers(Role::Master, master(true), master(false)));
+        assert!(!has_api_servers(Role::Master, master(false), master(false)));
+        assert!(!has_api_servers(Role::Node, worker, master(false)));
     }
 }

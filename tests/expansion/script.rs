@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use metalform::model::api_contract::API_SERVER;
 use metalform::model::facts::Cidr;
 use metalform::model::role::Role;
 use metalform::operation::effect::Action;
@@ -168,6 +169,9 @@ impl Stage {
                         let gone = going.trim_end_matches(" goes off");
                         meanwhile(self.world.clone(), gone, action, |host| host.on = false)
                     }
+                    Some((event, action)) if withdrawn(event).is_some() => {
+                        withdrawn_meanwhile(self.world.clone(), withdrawn(event).unwrap(), action)
+                    }
                     _ => faults(how),
                 };
                 self.shown(recipe, name, faults).await
@@ -288,6 +292,22 @@ fn meanwhile(world: Shared, name: &str, action: &str, happens: fn(&mut Host)) ->
     })
 }
 
+/// The node of which `the API server of NODE is withdrawn`.
+pub fn withdrawn(event: &str) -> Option<&str> {
+    event.strip_prefix("the API server of ")?.strip_suffix(" is withdrawn")
+}
+
+/// Another run withdraws the API server of a node just before an action.
+fn withdrawn_meanwhile(world: Shared, name: &str, action: &str) -> Faults {
+    let (name, mut action) = (name.to_owned(), Named::new(action));
+    Box::new(move |next| {
+        if action.is(next) {
+            world.lock().unwrap().nodes.get_mut(&name).unwrap().annotations.remove(API_SERVER);
+        }
+        Fault::None
+    })
+}
+
 /// `killed before ACTION`, `killed during`, `killed after`, `failing before` and `losing the answer to` it: at its
 /// first time. The action is named by the beginning of its sentence.
 pub fn faults(how: &str) -> Faults {
@@ -374,6 +394,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["the", "configuration", "changes", "so", "that", "no", "API", "server", "starts"] => {
             cluster.configuration += 1;
             cluster.broken = Some(cluster.configuration);
+        }
+        ["the", "API", "server", "of", name, "is", "recorded", "again"] => {
+            let node = cluster.nodes.get_mut(*name).unwrap();
+            node.annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
         }
         ["pod", pod, "runs", "on", node] => cluster.run_pod(pod, node, true),
         ["pod", pod, "runs", "on", node, "without", "a", "controller"] => cluster.run_pod(pod, node, false),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use metalform::model::api_contract::API_SERVER;
 use metalform::model::facts::Cidr;
 use metalform::resource::contract::probe::InstalledPackage;
 use metalform::state::{Library, Tree};
@@ -89,6 +90,11 @@ impl Play {
             ["the", "configuration", "changes", "so", "that", "no", "API", "server", "starts"] => {
                 let flag = self.change_configuration()?;
                 self.stage.break_api_servers(flag);
+            }
+            ["the", "API", "server", "of", name, "is", "recorded", "again"] => {
+                self.change("nodes", "", name, |node| {
+                    node["metadata"]["annotations"][API_SERVER] = json!("ready");
+                });
             }
             ["pod", pod, "runs", "on", node] => self.run_pod(pod, node, true),
             ["pod", pod, "runs", "on", node, "without", "a", "controller"] => self.run_pod(pod, node, false),

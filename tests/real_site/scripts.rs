@@ -15,6 +15,7 @@ use metalform::bundle::manifest::Bundle;
 use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::engine::cancel::{self, Cancel, CancelLevel};
 use metalform::kube_api::lease::{self, LeaseState};
+use metalform::model::api_contract::API_SERVER;
 use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
 use metalform::model::event::Event;
@@ -48,7 +49,7 @@ use crate::connections::{StageEtcd, StageHost, StageNetwork, StagePeers, StageRe
 use crate::faulty_site::FaultySite;
 use crate::host::ScriptedHost;
 use crate::host::packages::Offer;
-use crate::script::{Named, faults, no_faults};
+use crate::script::{Named, faults, no_faults, withdrawn};
 use crate::stage::Stage;
 use crate::support::attempt::{Ended, Recipe, line, outcome, removal};
 use crate::support::fault::{Fault, Faults};
@@ -274,6 +275,14 @@ impl Play {
                     Some((which, action)) if which.ends_with(" goes off") => {
                         let session = self.stage.session(which.trim_end_matches(" goes off")).unwrap();
                         meanwhile(action, move || session.lock().on = false)
+                    }
+                    Some((event, action)) if withdrawn(event).is_some() => {
+                        let (stage, name) = (self.stage.clone(), withdrawn(event).unwrap().to_owned());
+                        meanwhile(action, move || {
+                            stage.api.lock().store.change("nodes", "", &name, |node| {
+                                node["metadata"]["annotations"].as_object_mut().unwrap().remove(API_SERVER);
+                            });
+                        })
                     }
                     _ => faults(how),
                 };

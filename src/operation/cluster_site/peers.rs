@@ -21,6 +21,9 @@ use crate::operation::observed::node::Peer;
 use crate::operation::observed::proxy::ProxyView;
 use crate::operation::site::EffectError;
 
+/// The resource that has the API servers.
+const PROXY: &str = "template:/etc/haproxy/haproxy.cfg";
+
 impl ClusterSite {
     async fn peer_spec(&self, node: &str) -> Result<NodeSpec, EffectError> {
         let invalid = |fault: String| EffectError::States { faults: vec![format!("node {node}: {fault}")] };
@@ -53,6 +56,12 @@ impl ClusterSite {
         let view = match NodeInputs::of_peer(goal, facts, nodes) {
             // It was deleted meanwhile.
             None => ProxyView::Current,
+            // A proxy without a server would cut its node off for good: nothing else updates it.
+            Some(inputs) if !inputs.has_api_servers() => {
+                let reason = "no Node is recorded to have an API server".to_owned();
+                let refusals = vec![(PROXY.to_owned(), reason)];
+                return Err(peer(HostError::Refused { refusals }));
+            }
             Some(inputs) => {
                 let desired = self.desired(&Layer::Proxy, &inputs, &spec)?;
                 match LayerPlan::of(host.plan(desired, &inputs.facts).await.map_err(peer)?) {

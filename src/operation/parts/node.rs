@@ -187,6 +187,8 @@ impl NodeBegun {
             Action::WithdrawApiServer | Action::StopControlPlane | Action::DeleteNode => {
                 self.withdrawn = true;
             }
+            // A removal has put it back: nothing else of the node is withdrawn before its API server.
+            Action::MarkApiServerReady => self.withdrawn = false,
             Action::ChangeMembership(MembershipChange::Retire { .. }, _) => self.withdrawn = true,
             Action::StartReachabilityPod => self.reachability_pod = true,
             Action::DeleteReachabilityPod => {

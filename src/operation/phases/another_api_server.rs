@@ -5,9 +5,20 @@ use std::time::Duration;
 
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{NodeOperation, PhaseStatus, Scene};
+use crate::operation::contract::{Blocker, NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::{Look, LookKey};
 use crate::operation::observed::node::Peer;
+use crate::operation::removal_refusal::RemovalRefusal;
+
+/// One of these peers has an API server that proxies may use; `Err` ends the run. Each run looks at the peers again
+/// after it has withdrawn its own, so that of several at the same time at least one finds that it was the last.
+pub(super) fn another_left(peers: &BTreeMap<String, Peer>) -> Result<(), PhaseStatus> {
+    if peers.values().any(|peer| peer.api_server_address().is_some()) {
+        return Ok(());
+    }
+    let last = RemovalRefusal::LastMaster { masters: 0, removed: 0 };
+    Err(PhaseStatus::Blocked(Blocker::Removal(vec![last])))
+}
 
 /// One of these peers has an API server that is ready, if any of them has one; `Err` is what comes before.
 pub(super) fn another_ready<O: NodeOperation>(

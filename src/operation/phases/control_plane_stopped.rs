@@ -1,6 +1,6 @@
 //! The API server, the controller manager and the scheduler of the node have ended.
 
-use super::another_api_server::another_ready;
+use super::another_api_server::{another_left, another_ready};
 use crate::operation::contract::{Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look};
 use crate::operation::removal_goal::RemoveGoal;
@@ -24,8 +24,9 @@ impl Phase<RemoveOperation> for ControlPlaneStopped {
         if !seen!(scene.host().survey, Look::Survey).control_plane {
             return PhaseStatus::Holds;
         }
-        // The one that was ready when this one was withdrawn may have failed since.
-        match another_ready(scene, seen!(scene.node().peers, Look::Peers)) {
+        let peers = seen!(scene.node().peers, Look::Peers);
+        // The one that was ready when this one was withdrawn may have failed since, or was withdrawn too.
+        match another_left(peers).and_then(|()| another_ready(scene, peers)) {
             Ok(()) => PhaseStatus::Act(Action::StopControlPlane),
             Err(first) => first,
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::another_api_server::another_ready;
+use super::another_api_server::{another_left, another_ready};
 use super::apiserver_proxies::{all_nodes, proxies_current};
 use super::control_plane::own_member_unused;
 use super::layer_applied::applied;
@@ -122,9 +122,8 @@ fn others_joined<O: NodeOperation>(
 /// No proxy uses the node's API server.
 fn withdrawn<O: NodeOperation>(scene: &Scene<'_, O>, marked: Option<&NodeView>) -> PhaseStatus {
     let peers = seen!(scene.node().peers, Look::Peers);
-    if peers.values().all(|peer| peer.api_server_address().is_none()) {
-        let last = RemovalRefusal::LastMaster { masters: 0, removed: 0 };
-        return PhaseStatus::Blocked(Blocker::Removal(vec![last]));
+    if let Err(last) = another_left(peers) {
+        return last;
     }
     if marked.is_some() {
         return match another_ready(scene, peers) {
