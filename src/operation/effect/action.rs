@@ -341,7 +341,10 @@ impl Action {
     /// How long it may take.
     pub fn deadline(&self) -> Duration {
         match self {
-            Self::Apply(..) | Self::LoadImages(_) => 3600 * SECOND,
+            // The engine limits each resource, and names the one that hangs; a program that this limit ended would stay on
+            // the host.
+            Self::Apply(..) => 12 * 3600 * SECOND,
+            Self::LoadImages(_) => 3600 * SECOND,
             // Data of a node can be millions of files.
             Self::ClearHost(..) => 1800 * SECOND,
             Self::SetAsideMemberData

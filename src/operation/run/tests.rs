@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::engine::cancel;
-use crate::engine::host::HostError;
+use crate::engine::host::{HostError, Looked};
+use crate::engine::{Desired, Item, cancel};
 use crate::kube_api::client::{ApiCall, ApiError};
 use crate::model::event::{Milestone, OperationKind};
 use crate::operation::cause::Cause;
@@ -16,8 +16,12 @@ use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{Begun, Phase, PhaseEntry, PhaseStatus, Scene, World};
 use crate::operation::effect::{Action, Look, LookKey, Observation};
+use crate::operation::host_access::{HostPlan, SharedDesired};
+use crate::operation::layer::Layer;
 use crate::operation::observed::report::UnitReport;
 use crate::operation::parts::host::{HostBegun, HostPart};
+use crate::resource::contract::change::Verdict;
+use crate::resource::contract::probe::Observed;
 use crate::transport::error::TransportError;
 
 /// Two phases that decide by the time, and by what was seen and done.
@@ -169,6 +173,8 @@ impl Site for Flaky {
             Action::RestartKubelet | Action::SetAsideMemberData => sleep(Duration::from_secs(5)).await,
             Action::LoadImages(_) => sleep(Duration::from_secs(2)).await,
             Action::CreateTrust(_) => sleep(Duration::from_secs(36_000)).await,
+            // Of several resources, each of which the engine allows an hour.
+            Action::Apply(..) => sleep(Duration::from_secs(7200)).await,
             Action::RegisterNode(_) => {
                 let host = "n".to_owned();
                 let lost = TransportError::Unreachable { host, reason: "gone".to_owned() };
@@ -348,6 +354,33 @@ async fn an_effect_that_does_not_finish_is_an_error_that_names_its_deadline() {
     let outcome = alone(|_| PhaseStatus::Act(Action::CreateTrust(BTreeSet::new())), &[]).await;
     let RunError::Effect { source, .. } = outcome.result.unwrap_err() else { panic!("another error") };
     assert_eq!(source.to_string(), "did not finish within 120 s");
+}
+
+/// No resource.
+struct Empty;
+
+impl Desired for Empty {
+    fn items(&self) -> Vec<Item> {
+        Vec::new()
+    }
+
+    fn verdicts(&self, _: &Observed) -> Vec<(String, Verdict)> {
+        Vec::new()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_makes_progress_for_hours_is_left_to_the_limits_of_the_engine() {
+    let outcome = alone(
+        |at| {
+            let desired: SharedDesired = Arc::new(Empty);
+            let plan = HostPlan(Looked { desired, facts: None, observed: Observed::default() });
+            once(at, Action::Apply(Layer::Base, Arc::new(plan)))
+        },
+        &[],
+    )
+    .await;
+    assert_eq!((outcome.result.map(|summary| summary.changed).ok(), outcome.elapsed), (Some(1), 7200));
 }
 
 fn waits_for_the_kubelet(at: &Situation) -> PhaseStatus {
