@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use super::ClusterSite;
+use super::{ClusterSite, change_turn};
 use crate::kube_api::manifests::{self, AppliedObject, ApplyOutcome, Comparison, Manifest};
 use crate::model::cluster::SERVE_PORT;
 use crate::operation::effect::{Observation, Returned};
@@ -74,7 +74,9 @@ impl ClusterSite {
         Ok(Observation::Images(missing))
     }
 
+    /// What is uploaded, and not named by a tag yet, is not removed meanwhile.
     pub(super) async fn load_images(&self) -> Result<Returned, EffectError> {
+        let _lock = change_turn::images(&self.workspace.layout).await?;
         let mut changed = 0;
         for bundle in self.workspace.bundles.all() {
             changed += self.ports.registry.load(&bundle.path, &bundle.manifest).await?;

@@ -1,4 +1,4 @@
-//! Turns to change a host.
+//! Turns to change a host, and the images of the registry.
 
 use std::time::Duration;
 
@@ -6,7 +6,9 @@ use tokio::time::sleep;
 
 use crate::model::name::HostName;
 use crate::operation::site::EffectError;
+use crate::workspace::atomic_file::FileError;
 use crate::workspace::change_lock::ChangeLock;
+use crate::workspace::image_lock::ImageLock;
 use crate::workspace::layout::Layout;
 
 /// Between two attempts to take the lock.
@@ -21,13 +23,26 @@ pub(super) async fn alone<T>(
     host: &HostName,
     work: impl Future<Output = Result<T, EffectError>>,
 ) -> Result<T, EffectError> {
-    let _lock = loop {
-        match ChangeLock::try_acquire(layout, host)? {
-            Some(lock) => break lock,
+    let _lock = acquired(|| ChangeLock::try_acquire(layout, host)).await?;
+    work.await
+}
+
+/// The lock on the images of the registry, once no other process changes them. The deadline of the action limits the
+/// wait.
+///
+/// # Errors
+/// When the lock file cannot be used.
+pub(super) async fn images(layout: &Layout) -> Result<ImageLock, EffectError> {
+    acquired(|| ImageLock::try_acquire(layout)).await
+}
+
+async fn acquired<L>(attempt: impl Fn() -> Result<Option<L>, FileError>) -> Result<L, EffectError> {
+    loop {
+        match attempt()? {
+            Some(lock) => return Ok(lock),
             None => sleep(PACE).await,
         }
-    };
-    work.await
+    }
 }
 
 #[cfg(test)]
@@ -35,6 +50,16 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn images_are_loaded_once_no_other_command_changes_them() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::below(root.path());
+        let other = images(&layout).await.unwrap();
+        tokio::time::timeout(4 * PACE, images(&layout)).await.unwrap_err();
+        drop(other);
+        images(&layout).await.unwrap();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn plans_of_one_host_follow_each_other() {
