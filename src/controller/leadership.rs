@@ -14,6 +14,8 @@ use crate::model::error_chain::error_chain;
 
 /// Between attempts to take the Lease.
 const PACE: Duration = Duration::from_secs(5);
+/// How long an attempt may take. After one that is not answered, the next goes over another connection.
+const ATTEMPT: Duration = Duration::from_secs(10);
 /// How long its release may take at the end.
 const RELEASE: Duration = Duration::from_secs(3);
 /// What the Lease is on.
@@ -38,7 +40,13 @@ pub async fn lead<W: Future<Output = ()>>(
             () = cancel.reached(CancelLevel::AfterResource) => return,
             _ = beat.tick() => {}
         }
-        match attempt(client, me, &mut watch, clock).await {
+        let attempted = tokio::select! {
+            biased;
+            () = cancel.reached(CancelLevel::AfterResource) => return,
+            attempted = timeout(ATTEMPT, attempt(client, me, &mut watch, clock)) => attempted,
+        };
+        let silent = || ApiError::silent("take", format!("the lease on {SUBJECT}"));
+        match attempted.unwrap_or_else(|_| Err(silent())) {
             Ok(Some(LeaseAttempt::Held(lease))) => {
                 holder.clear();
                 tracing::info!("this process has the machine controllers");
@@ -104,4 +112,34 @@ async fn hold(mut lease: HeldLease, rank: Rank, work: impl Future<Output = ()>, 
     }
     // Else it expires by itself.
     let _ = timeout(RELEASE, lease.release()).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cancel;
+
+    #[tokio::test]
+    async fn a_process_can_be_cancelled_while_no_api_server_answers() {
+        // The kernel accepts connections, and nothing is read from them.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        crate::pki::tls_provider::install_tls_provider();
+        let client = Client::try_from(kube::Config::new(uri)).unwrap();
+        let me = Candidate { identity: "bootstrap/1".to_owned(), rank: Rank::Preferred };
+        let (handle, cancel) = cancel::channel();
+        let cancelled = async {
+            let (_connection, _) = listener.accept().await.unwrap();
+            handle.cancel(CancelLevel::AfterResource);
+            std::future::pending::<()>().await;
+        };
+        let clock = || Timestamp::UNIX_EPOCH;
+        let led = async {
+            tokio::select! {
+                () = lead(&client, &me, clock, std::future::pending::<()>, &cancel) => {}
+                () = cancelled => {}
+            }
+        };
+        timeout(Duration::from_secs(5), led).await.unwrap();
+    }
 }

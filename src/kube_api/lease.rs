@@ -405,8 +405,10 @@ impl LeaseApi {
             beat.tick().await;
             let sent = Instant::now();
             let deadline = confirmed + pace.give_up;
+            // One API server that does not answer leaves time for an attempt over another connection.
+            let limit = sent + deadline.saturating_duration_since(sent) / 2;
             let silent = || ApiError::silent("renew", self.subject.object());
-            match timeout_at(deadline, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
+            match timeout_at(limit, self.take(me, clock())).await.unwrap_or_else(|_| Err(silent())) {
                 Ok(Attempt { before: LeaseState::HeldBy(holder), .. }) => {
                     return LeaseError::Taken { subject: self.subject, by: holder.name };
                 }
@@ -414,7 +416,10 @@ impl LeaseApi {
                     confirmed = sent;
                     asking.send_replace(requested);
                 }
-                Err(error) if Instant::now() + pace.heartbeat >= deadline || !error.is_transient() => {
+                // The next attempt is due a heartbeat after this one, or at once.
+                Err(error)
+                    if Instant::now().max(sent + pace.heartbeat) >= deadline || !error.is_transient() =>
+                {
                     return LeaseError::Expired { subject: self.subject, source: Arc::new(error) };
                 }
                 Err(_) => {}

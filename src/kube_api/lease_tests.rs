@@ -83,6 +83,8 @@ struct Stored {
     version: u64,
     /// It answers 503.
     down: bool,
+    /// It never answers so many of the next requests.
+    silent: u32,
 }
 
 impl Server {
@@ -104,6 +106,19 @@ impl Server {
         self.0.lock().unwrap()
     }
 
+    /// Completes unless the request is never answered.
+    async fn answers(&self) {
+        let silent = {
+            let mut stored = self.stored();
+            let silent = stored.silent > 0;
+            stored.silent = stored.silent.saturating_sub(1);
+            silent
+        };
+        if silent {
+            std::future::pending::<()>().await;
+        }
+    }
+
     fn holder(&self) -> Option<String> {
         self.stored().lease.as_ref()?.pointer("/spec/holderIdentity")?.as_str().map(str::to_owned)
     }
@@ -119,6 +134,7 @@ fn refused(code: StatusCode) -> Response {
 }
 
 async fn read(State(server): State<Server>) -> Response {
+    server.answers().await;
     let stored = server.stored();
     match &stored.lease {
         _ if stored.down => refused(StatusCode::SERVICE_UNAVAILABLE),
@@ -128,6 +144,7 @@ async fn read(State(server): State<Server>) -> Response {
 }
 
 async fn write(State(server): State<Server>, Json(mut lease): Json<Value>) -> Response {
+    server.answers().await;
     let mut stored = server.stored();
     let present = stored.lease.as_ref().map(|lease| lease["metadata"]["resourceVersion"].clone());
     if stored.down {
@@ -200,6 +217,17 @@ async fn a_short_outage_loses_nothing() {
     server.stored().down = false;
     assert!(tokio::time::timeout(PACE.give_up + PACE.heartbeat, lease.lost()).await.is_err());
     lease.check().unwrap();
+}
+
+#[tokio::test]
+async fn a_renewal_that_is_never_answered_is_followed_by_another_one() {
+    let server = Server::default();
+    let client = server.client().await;
+    let lease = held(&client, "a/1").await;
+    server.stored().silent = 1;
+    assert!(tokio::time::timeout(PACE.give_up + PACE.heartbeat * 2, lease.lost()).await.is_err());
+    lease.check().unwrap();
+    assert_eq!(server.stored().silent, 0);
 }
 
 #[tokio::test]
