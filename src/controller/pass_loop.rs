@@ -8,13 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::stream::FuturesUnordered;
 use futures::{Stream, StreamExt};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use super::machine_pass::{MachinePassError, NextPass};
 use super::pass_key::PassKey;
 use super::pass_queue::{PassEnd, PassQueue};
 use crate::model::error_chain::error_chain;
+
+/// By less than this a clock may be set back without effect: timers are late by no more.
+const SET_BACK: SignedDuration = SignedDuration::from_secs(1);
 
 /// Passes over objects of all kinds.
 #[async_trait]
@@ -36,7 +39,14 @@ pub async fn run(
     clock: fn() -> Timestamp,
 ) {
     let mut running = FuturesUnordered::new();
+    let mut last = clock();
     loop {
+        let now = clock();
+        if last.duration_since(now) > SET_BACK {
+            tracing::warn!("the clock was set back from {last} to {now}: all passes are due");
+            lock(queue).set_back(now);
+        }
+        last = now;
         while running.len() < limit.get()
             && let Some(key) = lock(queue).take(clock())
         {

@@ -5,7 +5,8 @@
 //! - Of several that are due, the one that is due for longest is next, and of those of one time the one that was added
 //!   first.
 //! - An object waits for one time alone: an earlier one replaces a later one.
-//! - After the n-th failure in a row, 2^(n-1) s pass before the next attempt, at most 60 s; a change does not shorten that.
+//! - After the n-th failure in a row, 2^(n-1) s pass before the next attempt, at most 60 s; a change does not shorten
+//!   that, only a clock that is set back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +71,16 @@ impl PassQueue {
         let turn = (at, self.added);
         self.due.insert(key.clone(), turn);
         self.order.insert((turn, key));
+    }
+
+    /// The clock was set back to `now`. Every time that was taken from it before may be far ahead: all objects are due.
+    pub fn set_back(&mut self, now: Timestamp) {
+        self.failures.values_mut().for_each(|failures| failures.until = now);
+        self.running.values_mut().for_each(|again| *again = Some(now));
+        self.due.clear();
+        for (_, key) in std::mem::take(&mut self.order) {
+            self.add(key, now);
+        }
     }
 
     /// The next object that is due, whose pass runs from now on.
@@ -183,6 +194,22 @@ mod tests {
             queue.end(&key("a"), end, at(10));
             assert_eq!(queue.next_due(), expected, "{end:?}");
         }
+    }
+
+    #[test]
+    fn all_objects_are_due_after_the_clock_was_set_back() {
+        let mut queue = PassQueue::default();
+        queue.add(key("failed"), at(1000));
+        queue.add(key("running"), at(1000));
+        assert_eq!(taken(&mut queue, 1000), ["host/failed", "host/running"]);
+        queue.end(&key("failed"), PassEnd::Failed, at(1000));
+        queue.add(key("later"), at(1060));
+        queue.set_back(at(400));
+        assert_eq!(taken(&mut queue, 400), ["host/failed", "host/later"]);
+        queue.end(&key("running"), PassEnd::Done(NextPass::At(at(1060))), at(400));
+        assert_eq!(taken(&mut queue, 400), ["host/running"], "its pass may have read the clock before");
+        queue.end(&key("failed"), PassEnd::Failed, at(400));
+        assert_eq!(queue.next_due(), Some(at(402)), "failures in a row still count");
     }
 
     #[test]
