@@ -96,6 +96,8 @@ struct Found {
     /// `ours`, or any other text.
     authority: Option<String>,
     etcd_data: bool,
+    /// A flag of the static pod of etcd.
+    initial_cluster: Option<String>,
     versions: BTreeMap<String, String>,
     networks: Present,
     no_openssl: bool,
@@ -136,6 +138,10 @@ impl Case {
                 if authority == "ours" { given::AUTHORITY.to_owned() } else { authority.clone() }
             }),
             etcd_data: found.etcd_data,
+            etcd_flags: found
+                .initial_cluster
+                .as_ref()
+                .map(|members| BTreeMap::from([("initial-cluster".to_owned(), members.clone())])),
             versions: found.versions.clone(),
             networks: found.networks.clone().into(),
             openssl: !found.no_openssl,
@@ -229,6 +235,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "/var has 100 MiB free",
             "cloud-init replaces /etc/hosts at every boot (manage_etc_hosts in /var/lib/cloud/instance, which overrides /etc/cloud)",
             "etcd 3.4.9-0 is on the host, and the bundle has 3.6.16, more than one minor version later",
+            "etcd member node is at https://192.0.2.10:2380, but the host's address is 192.0.2.11",
             "kubernetes 1.9.4 is on the host, and the bundle has 1.35.4, a later minor version",
             "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
             "the clock is 100 s behind that of this machine",
@@ -239,7 +246,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the Node is Ready: the other machine runs, or this one has a new id",
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
-        "a host has one disk, one clock, one configuration of cloud-init and one version of each component, no or several addresses, data of no cluster or of another, \
+        "a host has one disk, one clock, one configuration of cloud-init and one version of each component, no or several addresses, data of no cluster, of another or of this one, \
          and is one machine; a Node counts where no static pod shows the networks"
     );
 }

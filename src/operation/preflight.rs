@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::goal::{AddressError, NodeGoal, address_in};
+use super::goal::{AddressError, NodeGoal, address_in, peer_url};
 use super::minor_change::MinorChange;
 use super::observed::node::{NodeView, Peer};
 use super::present_networks::ChangedNetwork;
@@ -57,7 +57,7 @@ pub fn failures<'a>(
     found.extend(identity(goal, facts, node, peers));
     found.extend(system(goal, (facts, received), survey));
     found.extend(program(goal, facts, survey));
-    found.extend(networks(goal, facts, recorded));
+    found.extend(networks(goal, facts, survey, recorded));
     found.extend(changed_networks(goal, survey, node));
     found.extend(occupants(goal, facts, survey));
     found.extend(other_minors(goal, survey));
@@ -270,10 +270,16 @@ fn no_address(plane: &str, networks: &[ipnet::IpNet]) -> PreflightFailure {
     )
 }
 
-fn networks(goal: &NodeGoal, facts: &Facts, recorded: Option<IpAddr>) -> Vec<PreflightFailure> {
+fn networks(
+    goal: &NodeGoal,
+    facts: &Facts,
+    survey: &Survey,
+    recorded: Option<IpAddr>,
+) -> Vec<PreflightFailure> {
     let mut found = Vec::new();
-    if let Err(error) = goal.address(facts, recorded) {
-        found.push(address_failure(goal, &error));
+    match goal.address(facts, recorded) {
+        Ok(address) => found.extend(moved_member(goal, survey, address, recorded)),
+        Err(error) => found.push(address_failure(goal, &error)),
     }
     let workload = &goal.networks.workload_plane.cidrs;
     if address_in(facts, workload).is_none() {
@@ -293,6 +299,29 @@ fn networks(goal: &NodeGoal, facts: &Facts, recorded: Option<IpAddr>) -> Vec<Pre
         }
     }
     found
+}
+
+/// etcd has the address of a member in its list: with certificates and flags for another one, the member is lost to the
+/// others. A static pod may be what a removed member has left: that of a later node counts only while its Node records
+/// the address.
+fn moved_member(
+    goal: &NodeGoal,
+    survey: &Survey,
+    address: IpAddr,
+    recorded: Option<IpAddr>,
+) -> Option<PreflightFailure> {
+    let replaces = goal.replace_member || goal.replace_machine;
+    if !goal.has(Role::Etcd) || replaces || !is_ours(goal, survey) {
+        return None;
+    }
+    let there = survey.member_url(goal.name.as_str())?;
+    let is_member = goal.first || recorded.is_some_and(|recorded| peer_url(recorded) == there);
+    (is_member && peer_url(address) != there).then(|| {
+        failure(
+            format!("etcd member {} is at {there}, but the host's address is {address}", goal.name),
+            "give the host that address again, or restore networks.controlPlane.cidr in /etc/metalform/bootstrap.yaml",
+        )
+    })
 }
 
 /// By the static pods of this machine and of the host; a worker has none, and the pod network of its Node.

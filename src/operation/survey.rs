@@ -94,6 +94,12 @@ impl Survey {
     pub fn has_member(&self) -> bool {
         self.etcd_data || self.etcd_flags.is_some()
     }
+
+    /// The peer URL with which the member of this name began, by its static pod. No later change of the pod changes it.
+    pub fn member_url(&self, name: &str) -> Option<&str> {
+        let members = self.etcd_flags.as_ref()?.get("initial-cluster")?;
+        members.split(',').find_map(|member| member.strip_prefix(name)?.strip_prefix('='))
+    }
 }
 
 /// Ports that a node listens on, for all its roles.

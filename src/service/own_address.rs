@@ -81,7 +81,7 @@ mod tests {
         for (addresses, recorded, expected) in [
             (&[][..], Some(1), None),
             (&[1], None, Some(1)),
-            // It has moved; the records follow.
+            // It has moved. Where it has an etcd member, preflight refuses that.
             (&[2], Some(1), Some(2)),
             (&[100, 1], Some(1), Some(1)),
             (&[1, 100], Some(1), Some(1)),

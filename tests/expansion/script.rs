@@ -341,6 +341,10 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let cidr = Cidr { address: address.parse().unwrap(), prefix: 32 };
             cluster.host(name).facts.addresses.insert((*interface).to_owned(), vec![cidr]);
         }
+        ["the", "control-plane", "address", "of", name, "is", address] => {
+            let cidr = Cidr { address: address.parse().unwrap(), prefix: 24 };
+            cluster.host(name).facts.addresses.insert("eth0".to_owned(), vec![cidr]);
+        }
         ["the", "disk", "of", name, "is", "slow"] => cluster.host(name).slowness = 20,
         ["the", "disk", "of", name, "is", "full"] => cluster.host(name).full = true,
         ["the", "disk", "of", name, "is", "not", "full"] => cluster.host(name).full = false,

@@ -59,6 +59,10 @@ impl Play {
                 let cidr = Cidr { address: address.parse().unwrap(), prefix: 32 };
                 host.facts.addresses.insert((*interface).to_owned(), vec![cidr]);
             }),
+            ["the", "control-plane", "address", "of", name, "is", address] => self.host(name, |host| {
+                let cidr = Cidr { address: address.parse().unwrap(), prefix: 24 };
+                host.facts.addresses.insert("eth0".to_owned(), vec![cidr]);
+            }),
             ["the", "disk", "of", name, "is", "slow"] => {
                 self.stage.machine(name, |machine| machine.slowness = 20);
             }
