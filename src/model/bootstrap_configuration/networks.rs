@@ -35,6 +35,13 @@ pub(super) fn validate(
         problems.push(document.problem(*at, message));
     }
     let workload = plane(document, "networks.workloadPlane.cidr", networks.workload_plane.cidr, problems);
+    // An address of it is the router ID of a node.
+    if let Some(first) = workload.first()
+        && workload.iter().all(|placed| placed.network.addr().is_ipv6())
+    {
+        let message = format!("{} has no network of IPv4, which the pod network needs", first.field);
+        problems.push(document.problem(first.at, message));
+    }
     let mut one = |field, given: Option<Spanned<String>>, default: &str| {
         let unknown = Location::UNKNOWN;
         let given = given.unwrap_or_else(|| Spanned::new(default.to_owned(), unknown, unknown));
@@ -58,23 +65,12 @@ pub(super) fn validate(
         problems.push(document.problem(mtu.referenced, message));
     }
     if let Some(pods) = &pods {
-        // Each node gets a /24 (IPv4) or /64 (IPv6), of which kube-controller-manager manages at most 2^16.
-        size(document, pods, [(8, 24), (48, 64)], problems);
+        // Each node gets a /24, of which kube-controller-manager manages at most 2^16.
+        ipv4_of_size(document, pods, (8, 24), problems);
     }
     if let Some(services) = &services {
         // kube-apiserver keeps a bitmap of at most 2^20 addresses; less than a /24 is soon exhausted.
-        size(document, services, [(12, 24), (108, 120)], problems);
-    }
-    if let (Some(pods), Some(services)) = (&pods, &services)
-        && pods.network.addr().is_ipv4() != services.network.addr().is_ipv4()
-    {
-        let message = format!(
-            "networks.pods {} and networks.services {} are of different IP versions",
-            pods.network, services.network
-        );
-        // A default has no location.
-        let at = if pods.at == Location::UNKNOWN { services.at } else { pods.at };
-        problems.push(document.problem(at, message));
+        ipv4_of_size(document, services, (12, 24), problems);
     }
     let placed: Vec<&Placed> = control.iter().chain(&workload).chain(&pods).chain(&services).collect();
     overlaps(document, &placed, problems);
@@ -162,11 +158,19 @@ fn network(
     None
 }
 
-/// `allowed` are the inclusive ranges of prefix lengths for IPv4 and for IPv6.
-fn size(document: &Document<'_>, placed: &Placed, allowed: [(u8, u8); 2], problems: &mut Vec<Problem>) {
+/// The prefix lengths are inclusive. With Services of IPv6 the API server does not start at an address of IPv4, and
+/// nothing changes these networks once a cluster has them.
+fn ipv4_of_size(
+    document: &Document<'_>,
+    placed: &Placed,
+    (largest, smallest): (u8, u8),
+    problems: &mut Vec<Problem>,
+) {
     let Placed { field, network, at } = placed;
-    let (largest, smallest) = allowed[usize::from(network.addr().is_ipv6())];
-    if !(largest..=smallest).contains(&network.prefix_len()) {
+    if network.addr().is_ipv6() {
+        let message = format!("{field} {network} is of IPv6, which pods and services do not support");
+        problems.push(document.problem(*at, message));
+    } else if !(largest..=smallest).contains(&network.prefix_len()) {
         let message = format!("{field} {network} must be between a /{largest} and a /{smallest}");
         problems.push(document.problem(*at, message));
     }

@@ -181,7 +181,16 @@ fn networks_must_not_overlap_but_the_planes_may_be_one() {
             "10.2.0.0/16",
             "networks.services 10.2.0.0/16 overlaps networks.pods 10.2.0.0/16",
         ),
-        ("10.0.0.0/24", "fd00:2::/64", "\"fd00:3::/56\"", "\"fd00:4::/112\"", ""),
+        ("10.0.0.0/24", "[\"fd00:2::/64\", 10.0.1.0/24]", "10.2.0.0/16", "10.3.0.0/16", ""),
+        (
+            "10.0.0.0/24",
+            "fd00:2::/64",
+            "\"fd00:3::/56\"",
+            "\"fd00:4::/112\"",
+            "networks.workloadPlane.cidr has no network of IPv4, which the pod network needs\n\
+             networks.pods fd00:3::/56 is of IPv6, which pods and services do not support\n\
+             networks.services fd00:4::/112 is of IPv6, which pods and services do not support",
+        ),
     ];
     for (control, workload, pods, services, expected) in cases {
         let expected = if expected.is_empty() { Ok(()) } else { Err(expected.to_owned()) };
