@@ -14,17 +14,16 @@ use crate::model::cluster_networks::Networks;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 
-/// The addresses to report: `control_plane` first, where the API server finds the kubelet, then the one on the workload
-/// plane, then every other address on which NodePorts are served, and the name.
+/// The addresses to report: of the `planes`, that on the control plane first, where the API server finds the kubelet,
+/// then every other address on which NodePorts are served, and the name.
 ///
 /// Order matters: clients of the API take the first `InternalIP`.
 pub fn node_addresses(
     name: &HostName,
-    control_plane: IpAddr,
+    planes: [IpAddr; 2],
     facts: &Facts,
     networks: &Networks,
 ) -> Vec<NodeAddress> {
-    let workload_plane = facts.address_in(&networks.workload_plane.cidrs).map(|(_, address)| address);
     let serves_node_ports = |address: &IpAddr| {
         // The bridge of the pod network, loopback and link-local addresses are on every node.
         networks.may_be_of_a_host(*address)
@@ -32,7 +31,7 @@ pub fn node_addresses(
     };
     let others = facts.addresses.values().flatten().map(|cidr| cidr.address).filter(serves_node_ports);
     let mut internal: Vec<IpAddr> = Vec::new();
-    for address in [control_plane].into_iter().chain(workload_plane).chain(others) {
+    for address in planes.into_iter().chain(others) {
         if !internal.contains(&address) {
             internal.push(address);
         }
@@ -81,7 +80,7 @@ mod tests {
             api_service_ip: "10.96.0.1".parse().unwrap(),
             dns_ip: "10.96.0.10".parse().unwrap(),
         };
-        let listed = |addresses: &[&str], node_ports: &[&str]| {
+        let listed = |workload: &str, addresses: &[&str], node_ports: &[&str]| {
             let [mut facts, _] = Facts::examples();
             let cidr = |text: &&str| Cidr { address: text.parse().unwrap(), prefix: 24 };
             let interfaces = addresses.iter().enumerate();
@@ -90,7 +89,7 @@ mod tests {
                 .collect::<BTreeMap<_, _>>();
             let addresses = node_addresses(
                 &"node-1".parse().unwrap(),
-                "192.0.2.7".parse().unwrap(),
+                ["192.0.2.7", workload].map(|address| address.parse().unwrap()),
                 &facts,
                 &networks(node_ports),
             );
@@ -98,16 +97,24 @@ mod tests {
         };
         let workload = ["198.51.100.0/24"];
         assert_eq!(
-            listed(&["198.51.100.7", "192.0.2.7", "203.0.113.7"], &workload),
+            listed("198.51.100.7", &["198.51.100.7", "192.0.2.7", "203.0.113.7"], &workload),
             "InternalIP=192.0.2.7 InternalIP=198.51.100.7 Hostname=node-1"
         );
         assert_eq!(
-            listed(&["192.0.2.7", "203.0.113.7", "10.233.1.1", "127.0.0.1", "169.254.0.1"], &["0.0.0.0/0"]),
+            listed(
+                "192.0.2.7",
+                &["192.0.2.7", "203.0.113.7", "10.233.1.1", "127.0.0.1", "169.254.0.1"],
+                &["0.0.0.0/0"]
+            ),
             "InternalIP=192.0.2.7 InternalIP=203.0.113.7 Hostname=node-1"
         );
-        assert_eq!(listed(&["192.0.2.7"], &workload), "InternalIP=192.0.2.7 Hostname=node-1");
+        assert_eq!(listed("192.0.2.7", &["192.0.2.7"], &workload), "InternalIP=192.0.2.7 Hostname=node-1");
         assert_eq!(
-            listed(&["192.0.2.1", "192.0.2.7"], &["192.0.2.0/24"]),
+            listed("198.51.100.7", &["198.51.100.1", "198.51.100.7", "192.0.2.7"], &workload),
+            "InternalIP=192.0.2.7 InternalIP=198.51.100.7 InternalIP=198.51.100.1 Hostname=node-1"
+        );
+        assert_eq!(
+            listed("192.0.2.7", &["192.0.2.1", "192.0.2.7"], &["192.0.2.0/24"]),
             "InternalIP=192.0.2.7 InternalIP=192.0.2.1 Hostname=node-1"
         );
     }

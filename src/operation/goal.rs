@@ -34,6 +34,8 @@ pub struct NodeGoal {
     /// The address on the control plane that its Node recorded before the operation began. It counts until the Node is
     /// observed: on the first node that is when its API server is ready.
     pub recorded_address: Option<IpAddr>,
+    /// The address on the workload plane that its Node recorded before the operation began.
+    pub recorded_workload_address: Option<IpAddr>,
     /// Platforms that the bundle has packages for.
     pub platforms: BTreeSet<Platform>,
     /// What the bundle of the control plane has: component to version.
@@ -122,6 +124,17 @@ impl NodeGoal {
         }
     }
 
+    /// The host's interface and address on the workload plane: the address that was recorded on its Node if the host
+    /// still has it, else the first of IPv4 in the order of the interfaces' names. BIRD finds other nodes on the
+    /// interface, and the address is its router ID.
+    pub fn workload_address(&self, facts: &Facts) -> Option<(String, IpAddr)> {
+        let mut addresses = addresses_in(facts, &self.networks.workload_plane.cidrs);
+        addresses.retain(IpAddr::is_ipv4);
+        let recorded = self.recorded_workload_address.filter(|recorded| addresses.contains(recorded));
+        let address = recorded.or_else(|| addresses.first().copied())?;
+        Some((interface_of(facts, address)?, address))
+    }
+
     /// The pods of its roles.
     pub fn pods(&self) -> Vec<ExpectedPod> {
         let mut pods = Vec::new();
@@ -151,11 +164,6 @@ pub fn interface_of(facts: &Facts, address: IpAddr) -> Option<String> {
     facts.addresses.iter().find(|(_, cidrs)| has(cidrs)).map(|(interface, _)| interface.clone())
 }
 
-/// The host's interface and address in one of these networks: the first, in the order of the interfaces' names.
-pub fn address_in(facts: &Facts, networks: &[IpNet]) -> Option<(String, IpAddr)> {
-    facts.address_in(networks).map(|(interface, address)| (interface.to_owned(), address))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +181,7 @@ mod tests {
             },
             present_networks: PresentNetworks::default(),
             recorded_address: None,
+            recorded_workload_address: None,
             platforms: BTreeSet::new(),
             versions: BTreeMap::new(),
             authority: None,
@@ -205,5 +214,32 @@ mod tests {
         assert_eq!(goal.address(&facts, None), Ok(ip(2)));
         assert_eq!(goal.address(&facts, Some(ip(1))), Ok(ip(1)));
         assert_eq!(peer_url("2001:db8::1".parse().unwrap()), "https://[2001:db8::1]:2380");
+    }
+
+    #[test]
+    fn of_several_addresses_on_the_workload_plane_the_recorded_one_counts_and_else_the_first() {
+        let mut goal = crate::operation::tests::goal([]);
+        goal.networks.workload_plane.cidrs =
+            vec!["198.51.100.0/24".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
+        let mut facts = crate::engine::roster::tests::facts();
+        let other = ("eth0", "192.0.2.7");
+        let (first, second) = (("br0", "198.51.100.100"), ("eth1", "198.51.100.7"));
+        for (addresses, recorded, expected) in [
+            (&[other][..], None, None),
+            (&[other], Some("192.0.2.7"), None),
+            (&[other, second], None, Some(second)),
+            (&[first, second], None, Some(first)),
+            (&[first, second], Some("198.51.100.7"), Some(second)),
+            (&[first, second], Some("198.51.100.9"), Some(first)),
+            (&[("br0", "2001:db8::7"), second], None, Some(second)),
+        ] {
+            let cidr = |address: &str| Cidr { address: address.parse().unwrap(), prefix: 24 };
+            let interfaces = addresses.iter().map(|&(name, address)| (name.to_owned(), vec![cidr(address)]));
+            facts.addresses = interfaces.collect();
+            goal.recorded_workload_address = recorded.map(|address: &str| address.parse().unwrap());
+            let expected = expected
+                .map(|(name, address): (&str, &str)| (name.to_owned(), address.parse::<IpAddr>().unwrap()));
+            assert_eq!(goal.workload_address(&facts), expected, "{addresses:?} {recorded:?}");
+        }
     }
 }

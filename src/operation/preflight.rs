@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::goal::{AddressError, NodeGoal, address_in, peer_url};
+use super::goal::{AddressError, NodeGoal, peer_url};
 use super::minor_change::MinorChange;
 use super::observed::node::{NodeView, Peer};
 use super::present_networks::ChangedNetwork;
@@ -281,9 +281,8 @@ fn networks(
         Ok(address) => found.extend(moved_member(goal, survey, address, recorded)),
         Err(error) => found.push(address_failure(goal, &error)),
     }
-    let workload = &goal.networks.workload_plane.cidrs;
-    if address_in(facts, workload).is_none() {
-        found.push(no_address("workload", workload));
+    if goal.workload_address(facts).is_none() {
+        found.push(no_address("workload", &goal.networks.workload_plane.cidrs));
     }
     for (interface, address) in
         facts.addresses.iter().flat_map(|(i, all)| all.iter().map(move |a| (i, a.address)))

@@ -36,6 +36,7 @@ pub(super) fn goal(roles: impl IntoIterator<Item = Role>) -> NodeGoal {
         networks: networks(),
         present_networks: PresentNetworks::default(),
         recorded_address: None,
+        recorded_workload_address: None,
         platforms: ["debian-13-amd64".parse().unwrap()].into(),
         versions: BTreeMap::new(),
         authority: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::goal::{address_in, client_url, interface_of};
+use super::goal::{client_url, interface_of};
 use super::inputs::NodeInputs;
 use super::layer::Layer;
 use super::observed::node::Peer;
@@ -36,7 +36,7 @@ pub fn shapes() -> Shapes {
 pub fn values<'a>(inputs: &'a NodeInputs, layer: &Layer, given: ClusterInputs<'a>) -> Values<'a, Cluster> {
     let NodeInputs { goal, facts, address, .. } = inputs;
     let (workload_plane_interface, workload_plane_ip) =
-        address_in(facts, &goal.networks.workload_plane.cidrs).unwrap_or((String::new(), *address));
+        goal.workload_address(facts).unwrap_or((String::new(), *address));
     let initial_cluster = layer.initial_cluster().unwrap_or_default();
     Values {
         cluster: given.cluster,

@@ -180,7 +180,7 @@ pub fn spec(workspace: &Workspace, known: Option<&NodeSpec>) -> NodeSpec {
         taints: known.map_or_else(|| tainting.collect(), |known| known.taints.clone()),
         labels,
         control_plane_ip: known.and_then(|known| known.control_plane_ip),
-        workload_plane_ip: None,
+        workload_plane_ip: known.and_then(|known| known.workload_plane_ip),
         provider_id: None,
         warnings: Vec::new(),
     }

@@ -276,6 +276,7 @@ pub fn goal(workspace: &Workspace, spec: &NodeSpec) -> NodeGoal {
         networks: workspace.configuration.networks.clone(),
         present_networks: present_networks(&workspace.layout),
         recorded_address: spec.control_plane_ip,
+        recorded_workload_address: spec.workload_plane_ip,
         platforms: workspace.bundle_of(spec).manifest.platforms.clone(),
         versions: workspace.bundles.first().manifest.versions.clone(),
         authority: std::fs::read_to_string(workspace.layout.pki().join("ca.crt")).ok(),

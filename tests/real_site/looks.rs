@@ -98,6 +98,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         networks: workspace.configuration.networks.clone(),
         present_networks: PresentNetworks::default(),
         recorded_address: None,
+        recorded_workload_address: None,
         platforms: BTreeSet::new(),
         versions: BTreeMap::new(),
         authority: None,

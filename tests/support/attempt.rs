@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metalform::engine::cancel::Cancel;
+use metalform::model::api_contract::WORKLOAD_PLANE_IP;
 use metalform::model::cluster::Cluster;
 use metalform::model::event::Event;
 use metalform::model::node::NodeSpec;
@@ -91,7 +92,10 @@ impl Attempt<'_> {
         goal.replace_member = host.replace_member;
         goal.replace_machine = host.replace_machine;
         goal.foreseen = host.foreseen.clone();
-        goal.recorded_address = cluster.nodes.get(self.name).and_then(NodeView::recorded_address);
+        let node = cluster.nodes.get(self.name);
+        goal.recorded_address = node.and_then(NodeView::recorded_address);
+        goal.recorded_workload_address =
+            node.and_then(|node| node.annotations.get(WORKLOAD_PLANE_IP)?.parse().ok());
         goal.authority = cluster.trust.then(|| given::AUTHORITY.to_owned());
         goal.beside = Arc::new(
             self.beside.iter().filter(|name| **name != self.name).map(|name| name.parse().unwrap()).collect(),

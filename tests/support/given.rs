@@ -40,6 +40,7 @@ pub fn goal(name: &str, roles: &BTreeSet<Role>) -> NodeGoal {
         networks: networks(),
         present_networks: PresentNetworks::default(),
         recorded_address: None,
+        recorded_workload_address: None,
         platforms: ["debian-12-amd64", "debian-13-amd64"].map(|text| text.parse().unwrap()).into(),
         versions: [("kubernetes", "1.35.4"), ("etcd", "3.6.16")]
             .map(|(component, version)| (component.to_owned(), version.to_owned()))

@@ -51,6 +51,7 @@ impl ClusterSite {
             roles: spec.roles.iter().copied().collect::<BTreeSet<_>>(),
             first: spec.name == self.workspace.subject.name,
             recorded_address: spec.control_plane_ip,
+            recorded_workload_address: spec.workload_plane_ip,
             ..self.goal.clone()
         };
         let view = match NodeInputs::of_peer(goal, facts, nodes) {

@@ -4,7 +4,6 @@ use super::layer_applied::address;
 use crate::kube_api::node_addresses::{address_annotations, node_addresses};
 use crate::operation::contract::{NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
-use crate::operation::goal::address_in;
 
 /// The Node has its addresses, in annotations and in its status; `Err` is what comes before.
 ///
@@ -16,9 +15,8 @@ pub(super) fn addresses_recorded<O: NodeOperation>(scene: &Scene<'_, O>) -> Resu
     let node = node.clone().unwrap_or_default();
     let goal = scene.node_goal();
     let control_plane = address(scene)?;
-    let workload_plane =
-        address_in(facts, &goal.networks.workload_plane.cidrs).map_or(control_plane, |(_, address)| address);
-    let status = node_addresses(&goal.name, control_plane, facts, &goal.networks);
+    let workload_plane = goal.workload_address(facts).map_or(control_plane, |(_, address)| address);
+    let status = node_addresses(&goal.name, [control_plane, workload_plane], facts, &goal.networks);
     let annotated = address_annotations(control_plane, workload_plane, &status)
         .iter()
         .all(|(key, value)| node.annotations.get(key) == Some(value));
