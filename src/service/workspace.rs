@@ -174,6 +174,10 @@ impl CommandError for WorkspaceError {
             Self::PackageIndex { directory, .. } => {
                 format!("run `metalform bundle verify {}`", directory.display())
             }
+            Self::Trust(TrustError::OtherCluster { .. }) => {
+                "use another machine; or run `metalform reset-host NAME` on the bootstrap node of that cluster, run `kubeadm reset` here, or reinstall this machine; nothing was changed"
+                    .to_owned()
+            }
             Self::Trust(_) => {
                 "restore the files, then run the same command again; nothing was changed".to_owned()
             }

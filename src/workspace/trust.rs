@@ -4,7 +4,7 @@
 //! - Only [`create`] writes. [`load`], [`files`], [`check`], [`pending`] and [`missing`] only read, and [`Trust::in_memory`]
 //!   does not even read.
 //! - What is generated is never replaced, nor generated again for a cluster that exists: its loss is
-//!   [`TrustError::Lost`].
+//!   [`TrustError::Lost`]. Nothing is added to the files of another cluster: [`TrustError::OtherCluster`].
 //! - Only CAs that are all created together leave the mark of a new cluster, before the first of them exists: with keys
 //!   of an earlier cluster, restored ones included, no etcd cluster is ever begun.
 //! - What is issued is issued again when it is about to expire, when its CA or key was replaced, or when it was
@@ -54,6 +54,12 @@ pub enum TrustError {
     /// Another file.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Files of a cluster whose keys are on another machine.
+    #[error("this machine has been a node of another cluster: {} exists", path.display())]
+    OtherCluster {
+        /// The first of them.
+        path: PathBuf,
+    },
     /// Keys of a cluster that exists.
     #[error(
         "{} lost: {} shows that this cluster was created, and its keys are not generated again; restore from a backup of this node{}",
@@ -132,7 +138,7 @@ pub fn files(layout: &Layout, subject: &Subject) -> Vec<TrustFile> {
 /// That no key of a living cluster is lost. Only the existence of files is looked at.
 ///
 /// # Errors
-/// When keys are lost, or one half of a pair is.
+/// When keys are lost, or one half of a pair is, or they are of another cluster.
 pub fn check(layout: &Layout, subject: &Subject) -> Result<(), TrustError> {
     let _lock = TrustLock::shared(layout)?;
     check_not_lost(layout, &Artifact::all(subject))?;
@@ -143,7 +149,7 @@ pub fn check(layout: &Layout, subject: &Subject) -> Result<(), TrustError> {
 /// The files of [`files`] that [`create`] would write, and why.
 ///
 /// # Errors
-/// When keys are lost, do not belong together, or a file cannot be read.
+/// When keys are lost, do not belong together, or are of another cluster, or a file cannot be read.
 pub fn pending(layout: &Layout, subject: &Subject, now: Timestamp) -> Result<Vec<PendingFile>, TrustError> {
     let artifacts = Artifact::all(subject);
     let _lock = TrustLock::shared(layout)?;
@@ -266,8 +272,22 @@ fn reading(layout: &Layout, ca: Ca) -> Result<TrustLock, TrustError> {
     Ok(TrustLock::shared(layout)?.ok_or_else(absent)?)
 }
 
+/// Every node has the certificate of its cluster's CA, and a master some of the keys. Only metalform's bootstrap node
+/// has certain others, and before the first of them exists, the mark of a new cluster.
+fn check_not_foreign(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustError> {
+    let exists = |artifact: &Artifact| {
+        artifact.files(layout).into_iter().map(|file| file.path).find(|path| path.exists())
+    };
+    let own = [Artifact::RepositoryKey, Artifact::EncryptionKey, Artifact::RoutingKey, Artifact::SshKey];
+    if is_new_cluster(layout) || own.iter().any(|artifact| exists(artifact).is_some()) {
+        return Ok(());
+    }
+    artifacts.iter().find_map(exists).map_or(Ok(()), |path| Err(TrustError::OtherCluster { path }))
+}
+
 /// Keys that are gone although something was issued with them: issuing begins when all of them are in place.
 fn check_not_lost(layout: &Layout, artifacts: &[Artifact]) -> Result<(), TrustError> {
+    check_not_foreign(layout, artifacts)?;
     let mut issued =
         artifacts.iter().filter(|artifact| artifact.is_issued()).flat_map(|one| one.files(layout));
     let Some(evidence) = issued.find(|file| file.path.exists()) else { return Ok(()) };

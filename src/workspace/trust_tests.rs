@@ -248,11 +248,68 @@ fn the_loss_of_a_key_is_an_error_that_names_it_and_nothing_is_generated_again() 
 }
 
 #[test]
+fn files_of_a_node_of_another_cluster_are_no_lost_keys() {
+    let other = Node::bootstrapped(1);
+    let copy = |node: &Node, file: &str| {
+        let to = node.root.path().join(file);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(other.root.path().join(file), to).unwrap();
+    };
+    let worker = ["etc/kubernetes/pki/ca.crt"];
+    let kubeadm = [
+        "etc/kubernetes/pki/ca.crt",
+        "etc/kubernetes/pki/ca.key",
+        "etc/kubernetes/pki/etcd/ca.crt",
+        "etc/kubernetes/pki/etcd/ca.key",
+        "etc/kubernetes/pki/front-proxy-ca.crt",
+        "etc/kubernetes/pki/front-proxy-ca.key",
+        "etc/kubernetes/pki/sa.key",
+        "etc/kubernetes/pki/sa.pub",
+        "etc/kubernetes/admin.conf",
+    ];
+    let master = [
+        "etc/kubernetes/pki/ca.crt",
+        "etc/kubernetes/pki/etcd/ca.crt",
+        "etc/kubernetes/pki/front-proxy-ca.crt",
+        "etc/kubernetes/pki/sa.key",
+        "etc/kubernetes/pki/sa.pub",
+        "etc/metalform/pki/machine-controller.conf",
+        "etc/metalform/pki/machine-metrics.crt",
+        "etc/metalform/pki/machine-metrics.key",
+    ];
+    for files in [&worker[..], &kubeadm, &master] {
+        let mut node = Node::seeded(2);
+        files.iter().for_each(|file| copy(&node, file));
+        let before = node.tree();
+        let message = "this machine has been a node of another cluster: /etc/kubernetes/pki/ca.crt exists";
+        assert_eq!(node.message(check(&node.layout, &subject())), message);
+        assert_eq!(node.message(pending(&node.layout, &subject(), NOW)), message);
+        let created = node.create();
+        assert_eq!(node.message(created), message);
+        assert_eq!(node.tree(), before, "{files:?}");
+    }
+    // A bootstrap node that has lost nearly everything.
+    for left in [
+        "var/lib/metalform/repository.key",
+        "etc/kubernetes/pki/encryption.key",
+        "etc/kubernetes/pki/routing.key",
+        "etc/metalform/pki/ssh",
+    ] {
+        let node = Node::bare();
+        ["etc/kubernetes/pki/ca.crt", left].iter().for_each(|file| copy(&node, file));
+        let message = node.message(check(&node.layout, &subject()));
+        assert!(message.ends_with("restore both from a backup of this node"), "{left}: {message}");
+    }
+}
+
+#[test]
 fn a_creation_that_ended_early_is_completed() {
     let whole = Node::bootstrapped(1);
     let artifacts = Artifact::all(&subject());
     for written in 0..artifacts.len() {
         let mut node = Node::seeded(2);
+        // The first write of a run.
+        atomic_file::write(&node.layout.new_cluster_mark(), NEW_CLUSTER, PUBLIC).unwrap();
         for artifact in &artifacts[..written] {
             for (from, to) in artifact.files(&whole.layout).into_iter().zip(artifact.files(&node.layout)) {
                 fs::create_dir_all(to.path.parent().unwrap()).unwrap();
@@ -425,7 +482,7 @@ fn a_cluster_is_new_only_where_all_its_keys_were_created_together() {
     assert!(!mark(&node));
     let mut restored = Node::bare();
     let (certificate, key) = ca_files(&node.layout, Ca::Etcd);
-    for path in [certificate, key] {
+    for path in [certificate, key, node.layout.routing_key()] {
         let to = restored.root.path().join(path.strip_prefix(node.root.path()).unwrap());
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(&path, &to).unwrap();
