@@ -32,6 +32,12 @@ pub enum StagingError {
         /// Path of the directory.
         output: String,
     },
+    /// A file, which the kernel would exchange with a directory.
+    #[error("{output} exists and is not a directory")]
+    NotADirectory {
+        /// Path of the file.
+        output: String,
+    },
     /// Another process has not finished its bundle.
     #[error("process {process} is writing {output}")]
     Busy {
@@ -60,8 +66,8 @@ impl Staging {
     /// Removes what a killed process has left beside `output`.
     ///
     /// # Errors
-    /// When `output` is another directory than a bundle or an empty one, another process is writing it, or its parent cannot
-    /// be written.
+    /// When `output` is a file, or a directory that is neither a bundle nor empty, another process is writing it, or
+    /// its parent cannot be written.
     pub(super) fn new(output: &Path) -> Result<Self, StagingError> {
         refuse_foreign(output)?;
         let write = StagingError::write(output);
@@ -153,8 +159,12 @@ fn remove_abandoned(parent: &Path, prefix: &str) -> io::Result<Option<String>> {
 }
 
 /// # Errors
-/// When there are files that are not a bundle.
+/// When there is a file, or a directory with files that are not a bundle.
 pub(super) fn refuse_foreign(output: &Path) -> Result<(), StagingError> {
+    // A link that leads nowhere is not replaced either.
+    if fs::symlink_metadata(output).is_ok() && !output.is_dir() {
+        return Err(StagingError::NotADirectory { output: output.display().to_string() });
+    }
     let has_entries = fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some());
     if has_entries && !output.join(manifest::FILE_NAME).exists() {
         return Err(StagingError::NotABundle { output: output.display().to_string() });
@@ -186,6 +196,26 @@ mod tests {
         let found = modes.map(|(name, _)| mode(&output.join(name)));
         assert_eq!(found, [0o644, 0o744, 0o755, 0o2755]);
         assert_eq!((mode(&output), mode(&directory.path().join("srv"))), (0o755, 0o755));
+    }
+
+    #[test]
+    fn what_is_no_directory_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("metalk8s.iso"), "ISO").unwrap();
+        fs::create_dir(path("bundle")).unwrap();
+        let links = [("to-file", "metalk8s.iso"), ("to-nothing", "absent"), ("to-bundle", "bundle")];
+        for (link, target) in links {
+            std::os::unix::fs::symlink(path(target), path(link)).unwrap();
+        }
+        for name in ["metalk8s.iso", "to-file", "to-nothing"] {
+            let error = Staging::new(&path(name)).unwrap_err();
+            assert_eq!(error.to_string(), format!("{} exists and is not a directory", path(name).display()));
+        }
+        assert_eq!(fs::read(path("metalk8s.iso")).unwrap(), b"ISO");
+        for name in ["bundle", "to-bundle", "absent"] {
+            Staging::new(&path(name)).unwrap();
+        }
     }
 
     #[test]

@@ -166,6 +166,13 @@ impl CommandError for WorkspaceError {
                 "use a bundle that is signed with bundleKey in /etc/metalform/bootstrap.yaml; nothing was changed"
                     .to_owned()
             }
+            Self::Bundles(ClusterBundlesError::Manifest {
+                directory,
+                error: BundleManifestError::Read { source, .. },
+            }) if source.kind() == std::io::ErrorKind::NotADirectory => format!(
+                "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle of metalform in /etc/metalform/bootstrap.yaml",
+                directory.display()
+            ),
             Self::Bundles(ClusterBundlesError::Manifest { directory, .. }) => format!(
                 "build it with `metalform bundle build -o {}` on a machine with network access",
                 directory.display()
@@ -299,4 +306,30 @@ pub(super) fn present_networks(layout: &Layout) -> PresentNetworks {
     let manifest = |pod: &str| std::fs::read_to_string(layout.static_pod(pod)).ok();
     let (api_server, controller_manager) = (manifest("kube-apiserver"), manifest("kube-controller-manager"));
     PresentNetworks::of(api_server.as_deref(), controller_manager.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_bundle_that_is_not_there_is_to_be_built() {
+        let directory = tempfile::tempdir().unwrap();
+        let hints = |name: &str| {
+            let error = ClusterBundles::read(&[directory.path().join(name)], None).unwrap_err();
+            WorkspaceError::from(error).hints()
+        };
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        std::fs::write(directory.path().join("metalk8s.iso"), "ISO").unwrap();
+        let file = format!(
+            "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle of metalform in /etc/metalform/bootstrap.yaml",
+            path("metalk8s.iso")
+        );
+        assert_eq!(hints("metalk8s.iso"), [file]);
+        let build = format!(
+            "build it with `metalform bundle build -o {}` on a machine with network access",
+            path("absent")
+        );
+        assert_eq!(hints("absent"), [build]);
+    }
 }
