@@ -15,8 +15,9 @@ use crate::bundle::problem::BundleProblem;
 use crate::bundle::verify;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
+use crate::model::api_contract::{METALK8S_VERSION, VERSION};
 use crate::model::error_chain::error_chain;
-use crate::model::node::{NodeSpec, Taint};
+use crate::model::node::{NodeSpec, Taint, role_name};
 use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
 use crate::operation::bootstrap::{BootstrapGoal, BootstrapOperation};
@@ -153,11 +154,11 @@ fn verify(workspace: &Workspace) -> Result<(), BootstrapError> {
     Ok(())
 }
 
-/// What the bootstrap node shall be: with the roles and taints of its Node, where there is one.
+/// What the bootstrap node shall be: with the roles, labels and taints of its Node, where there is one.
 pub fn spec(workspace: &Workspace, known: Option<&NodeSpec>) -> NodeSpec {
     let mut roles = known.map_or_else(|| BTreeSet::from(ROLES), |known| known.roles.clone());
     roles.insert(Role::Bootstrap);
-    let labels: BTreeMap<String, String> = roles.iter().map(|role| (role.label(), String::new())).collect();
+    let labels = labels(known, &roles);
     let tainting = TAINTS.iter().map(|role| Taint {
         key: role.label(),
         value: String::new(),
@@ -183,5 +184,59 @@ pub fn spec(workspace: &Workspace, known: Option<&NodeSpec>) -> NodeSpec {
         workload_plane_ip: known.and_then(|known| known.workload_plane_ip),
         provider_id: None,
         warnings: Vec::new(),
+    }
+}
+
+/// Those of its Node, with exactly these roles, and without a version: it has the one of the first bundle.
+fn labels(known: Option<&NodeSpec>, roles: &BTreeSet<Role>) -> BTreeMap<String, String> {
+    let is_of_roles = |name: &str| name.parse::<Role>().is_ok_and(|role| roles.contains(&role));
+    let mut labels = known.map(|known| known.labels.clone()).unwrap_or_default();
+    labels.retain(|label, _| match label.as_str() {
+        VERSION | METALK8S_VERSION => false,
+        label => role_name(label).is_none_or(is_of_roles),
+    });
+    for role in roles {
+        labels.entry(role.label()).or_default();
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::api_contract::SSH_HOST;
+    use crate::model::node::{NodeManifest, NodeMetadata};
+
+    #[test]
+    fn a_bootstrap_node_whose_node_was_deleted_gets_its_labels_again() {
+        const ZONE: &str = "topology.kubernetes.io/zone";
+        let texts = |texts: &[(&str, &str)]| -> BTreeMap<String, String> {
+            texts.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+        };
+        let names = [Role::Bootstrap, Role::Master, Role::Infra].map(Role::label);
+        let [bootstrap, master, infra] = names.each_ref().map(String::as_str);
+        let given =
+            [(bootstrap, ""), (infra, "true"), (ZONE, "a"), (VERSION, "1.35.3"), (METALK8S_VERSION, "133.0")];
+        let metadata = NodeMetadata {
+            name: Some("bootstrap".to_owned()),
+            labels: texts(&given),
+            annotations: texts(&[(SSH_HOST, "192.0.2.1")]),
+        };
+        let known = NodeSpec::parse(&NodeManifest { metadata, ..NodeManifest::default() }).unwrap();
+        for (known, roles, expected) in [
+            (None, [Role::Bootstrap, Role::Infra], texts(&[(bootstrap, ""), (infra, "")])),
+            (
+                Some(&known),
+                [Role::Bootstrap, Role::Infra],
+                texts(&[(bootstrap, ""), (infra, "true"), (ZONE, "a")]),
+            ),
+            (
+                Some(&known),
+                [Role::Bootstrap, Role::Master],
+                texts(&[(bootstrap, ""), (master, ""), (ZONE, "a")]),
+            ),
+        ] {
+            assert_eq!(labels(known, &BTreeSet::from(roles)), expected);
+        }
     }
 }
