@@ -83,9 +83,11 @@ pub(super) async fn selected(
     workspace: &Workspace,
 ) -> Result<SelectedNodes, ClusterNodesError> {
     warn_of_expiry(workspace);
-    let ((), selected) =
-        tokio::try_join!(running_cluster::check(workspace), request.nodes.read(&workspace.layout))?;
-    Ok(selected)
+    // The same error first, whichever request ends first.
+    let (checked, selected) =
+        tokio::join!(running_cluster::check(workspace), request.nodes.read(&workspace.layout));
+    checked?;
+    selected
 }
 
 /// Deploys Nodes that were read before, whatever the request selects: beside those that were left out since, as when
