@@ -353,6 +353,9 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let host = cluster.host(name);
             (host.etcd_works, host.etcd_crashes) = (true, false);
         }
+        ["the", "certificate", "of", "the", "kubelet", "of", name, "expires"] => {
+            cluster.host(name).joined = false;
+        }
         ["the", "manifest", "of", pod, "on", name, "is", "lost"] => {
             cluster.host(name).things.remove(&format!("static_pod:{pod}"));
         }

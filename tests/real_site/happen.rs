@@ -15,6 +15,8 @@ use crate::host::{Failing, Link, ScriptedHost};
 use crate::scripts::Play;
 
 const CA: &str = "/etc/kubernetes/pki/ca.crt";
+/// One that has expired is as good as none.
+const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 const DATA: &str = "/var/lib/etcd/member";
 /// What the title of every step begins with.
 const ANY_STEP: &str = "";
@@ -43,6 +45,9 @@ impl Play {
             ["etcd", "on", name, "can", "start"] => self.stage.machine(name, |machine| {
                 (machine.etcd_works, machine.etcd_crashes) = (true, false);
             }),
+            ["the", "certificate", "of", "the", "kubelet", "of", name, "expires"] => {
+                self.host(name, |host| host.tree.remove(CERTIFICATE));
+            }
             ["the", "manifest", "of", pod, "on", name, "is", "lost"] => {
                 self.host(name, |host| host.tree.remove(&format!("/etc/kubernetes/manifests/{pod}.yaml")));
             }

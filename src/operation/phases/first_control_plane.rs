@@ -10,7 +10,8 @@
 //! # In a cluster that exists
 //! What other nodes share with this one restarts as when a node is deployed: under the lease on etcd membership, while the
 //! other voters are healthy and another API server is ready. Where no API server answers there is no lease: what is wrong
-//! may be here, and is repaired at once, unless etcd would lose its quorum by that.
+//! may be here, and is repaired at once, unless etcd would lose its quorum by that. Before the kubelet has joined there is
+//! none either.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -181,8 +182,9 @@ fn restarted_without_lease<O: BootstrapNodeOperation>(
     if complaints.is_empty() {
         return Err(PhaseStatus::Act(action));
     }
-    // The API server comes first: through it a member that is gone for good is removed.
-    if scene.node_goal().has(Role::Master) {
+    // An API server that is away comes first: through it a member that is gone for good is removed.
+    let away = scene.cluster().api.as_ref().ok_or(PhaseStatus::Look(Look::Api))?.is_some();
+    if away && scene.node_goal().has(Role::Master) {
         return Ok(());
     }
     Err(PhaseStatus::wait(Condition {
