@@ -100,7 +100,13 @@ impl Stage {
         let (what, how) = command.split_once(", ").unwrap_or((command, ""));
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
-            ["bootstrap"] => self.shown(Recipe::Bootstrap, "bootstrap", faults(how)).await,
+            ["bootstrap"] => {
+                let faults = match outage(how) {
+                    Some((time, action)) => without_api(self.world.clone(), time, action),
+                    None => faults(how),
+                };
+                self.shown(Recipe::Bootstrap, "bootstrap", faults).await
+            }
             ["deploy", name] => {
                 if let Some(action) = how.strip_prefix("interrupted during ") {
                     return self.interrupted(name, action).await;
@@ -303,6 +309,23 @@ fn withdrawn_meanwhile(world: Shared, name: &str, action: &str) -> Faults {
     Box::new(move |next| {
         if action.is(next) {
             world.lock().unwrap().nodes.get_mut(&name).unwrap().annotations.remove(API_SERVER);
+        }
+        Fault::None
+    })
+}
+
+/// `with the API away for SECONDS s before ACTION`.
+pub fn outage(how: &str) -> Option<(Duration, &str)> {
+    let (seconds, action) = how.strip_prefix("with the API away for ")?.split_once(" s before ")?;
+    Some((Duration::from_secs(seconds.parse().unwrap()), action))
+}
+
+/// The API is away for so long from just before an action on.
+fn without_api(world: Shared, time: Duration, action: &str) -> Faults {
+    let mut action = Named::new(action);
+    Box::new(move |next| {
+        if action.is(next) {
+            world.lock().unwrap().away_until = Some(Instant::now() + time);
         }
         Fault::None
     })

@@ -49,7 +49,7 @@ use crate::connections::{StageEtcd, StageHost, StageNetwork, StagePeers, StageRe
 use crate::faulty_site::FaultySite;
 use crate::host::ScriptedHost;
 use crate::host::packages::Offer;
-use crate::script::{Named, faults, no_faults, withdrawn};
+use crate::script::{Named, faults, no_faults, outage, withdrawn};
 use crate::stage::Stage;
 use crate::support::attempt::{Ended, Recipe, line, outcome, removal};
 use crate::support::fault::{Fault, Faults};
@@ -213,7 +213,16 @@ impl Play {
         let (what, how) = command.split_once(", ").unwrap_or((command, ""));
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
-            ["bootstrap"] => return Ok(self.operate("bootstrap", true, faults(how), Cancel::never()).await),
+            ["bootstrap"] => {
+                let faults = match outage(how) {
+                    Some((time, action)) => {
+                        let stage = self.stage.clone();
+                        meanwhile(action, move || stage.api.lock().rules.away_for(time))
+                    }
+                    None => faults(how),
+                };
+                return Ok(self.operate("bootstrap", true, faults, Cancel::never()).await);
+            }
             ["deploy", name] => {
                 if let Some(action) = how.strip_prefix("interrupted during ") {
                     let (handle, cancel) = cancel::channel();

@@ -182,9 +182,10 @@ impl ModelSite {
         Ok(EtcdServers::Listed(urls.split_whitespace().map(str::to_owned).collect()))
     }
 
-    /// What a look at the lease shows: its own, too, can be taken again.
+    /// What a look at the lease shows: one of its own that was lost can be taken again.
     fn lease(&self, cluster: &Cluster, now: Instant) -> LeaseView {
         match &cluster.lease {
+            Some(lease) if lease.is_kept(&self.run, now) => LeaseView::Ours,
             Some(lease) if lease.holder != self.run && !lease.is_expired(now) => {
                 LeaseView::Held { holder: lease.holder.clone(), renewed: lease.age(now) }
             }
@@ -198,7 +199,7 @@ impl ModelSite {
             return LeaseView::Ours;
         }
         let view = self.lease(cluster, now);
-        if view != LeaseView::Free {
+        if matches!(view, LeaseView::Held { .. }) {
             return view;
         }
         cluster.lease = Some(Lease::taken(&self.run, now));

@@ -1,7 +1,9 @@
 //! The lease on etcd membership: who holds it, one attempt to take it, and releasing it.
 
 use super::ClusterSite;
-use crate::kube_api::lease::{self, HeldLease, LeaseAttempt, LeaseHolder, LeaseState, LeaseSubject};
+use crate::kube_api::lease::{
+    self, HeldLease, LeaseAttempt, LeaseError, LeaseHolder, LeaseState, LeaseSubject,
+};
 use crate::operation::effect::{Observation, Returned};
 use crate::operation::observed::lease::LeaseView;
 use crate::operation::site::EffectError;
@@ -11,7 +13,11 @@ impl ClusterSite {
         format!("{}/{}/{}", self.workspace.subject.name, std::process::id(), self.goal.name)
     }
 
+    /// The own one until it is lost; from then on it is free, unless another process has taken it.
     pub(super) async fn lease_view(&self) -> Result<Observation, EffectError> {
+        if self.lease.lock().await.as_ref().is_some_and(|lease| lease.check().is_ok()) {
+            return Ok(Observation::Lease(LeaseView::Ours));
+        }
         let now = (self.workspace.now)();
         let state =
             lease::state(&self.client().await?, LeaseSubject::EtcdMembership, &self.identity(), now).await?;
@@ -48,7 +54,10 @@ impl ClusterSite {
         // Kept where this fails: the next attempt releases it.
         lease.release().await?;
         *held = None;
-        lost?;
-        Ok(Returned::default())
+        match lost {
+            // While etcd restarted, it was not renewed. What needed it is done, or was dropped.
+            Ok(()) | Err(LeaseError::Expired { .. }) => Ok(Returned::default()),
+            Err(lost) => Err(lost.into()),
+        }
     }
 }

@@ -285,8 +285,9 @@ impl Action {
                 ];
                 // Another run may have written a newer list of API servers before this one.
                 disturbed.extend((*layer == Layer::Proxy).then_some(LookKey::Peers));
+                // While etcd restarts, the lease may not be renewed.
                 if layer.initial_cluster().is_some() {
-                    disturbed.extend([LookKey::Membership, LookKey::OwnMember]);
+                    disturbed.extend([LookKey::Membership, LookKey::OwnMember, LookKey::Lease]);
                 }
                 disturbed
             }

@@ -49,8 +49,8 @@ pub(super) fn in_turn<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), Phas
         other => return other,
     };
     let (held, take) = (scene.etcd_begun().lease, lease(scene));
-    // While another run has the lease, its API server may restart.
-    if !held && !matches!(take, PhaseStatus::Act(_)) {
+    // While another run has the lease, its API server may restart. It may be lost while a member restarts.
+    if scene.etcd().lease.is_none() || !held && !matches!(take, PhaseStatus::Act(_)) {
         return Err(take);
     }
     let peers = scene.node().peers.as_ref().ok_or(PhaseStatus::Look(Look::Peers))?;
