@@ -436,6 +436,7 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
         ["an", "administrator", "cordons", node] => {
             cluster.nodes.get_mut(*node).unwrap().unschedulable = true
         }
+        ["the", "Node", name, "is", "deleted"] => drop(cluster.nodes.remove(*name)),
         ["the", "Node", name, "is", "applied", "again"] => {
             cluster.nodes.entry((*name).to_owned()).or_default();
         }

@@ -116,6 +116,7 @@ impl Play {
             ["an", "administrator", "cordons", node] => self.change("nodes", "", node, |node| {
                 node["spec"]["unschedulable"] = json!(true);
             }),
+            ["the", "Node", name, "is", "deleted"] => self.delete_node(name),
             ["the", "Node", name, "is", "applied", "again"] => self.apply_node(name),
             ["the", "roles", "of", name, "are", roles @ ..] => self.change("nodes", "", name, |node| {
                 let prefix = "node-role.kubernetes.io/";
@@ -200,6 +201,16 @@ impl Play {
             "status": { "phase": "Running" },
         });
         self.stage.api.lock().store.insert("pods", "default", pod);
+    }
+
+    /// With its pods, as the garbage collector of pods does.
+    fn delete_node(&self, name: &str) {
+        let mut api = self.stage.api.lock();
+        api.store.remove("nodes", "", name);
+        let pods: Vec<Value> = api.store.all("pods").into_iter().cloned().collect();
+        for pod in pods.iter().filter(|pod| pod["spec"]["nodeName"] == json!(name)) {
+            api.store.remove("pods", "kube-system", pod["metadata"]["name"].as_str().unwrap());
+        }
     }
 
     fn host(&self, name: &str, change: impl FnOnce(&mut ScriptedHost)) {

@@ -151,6 +151,8 @@ impl Machines {
             if host.runs("kubelet.service") && reaches_the_api && ready {
                 cluster::run_kubelet(store, name, &mut host, &machine.address.to_string());
             } else {
+                let runs = host.runs("kubelet.service");
+                host.registered &= runs;
                 cluster::mark_silent_node(store, name);
             }
         }

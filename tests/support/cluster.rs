@@ -262,10 +262,12 @@ impl Cluster {
                 let annotated = [CONTROL_PLANE_IP, ADDRESSES].iter().all(|key| {
                     node.annotations.get(*key).is_some_and(|value| value.starts_with(&own.to_string()))
                 });
-                if !annotated || node.internal_ip() != Some(own) {
+                // It keeps the certificate that it has where its Node is created again.
+                if !host.registered && (!annotated || node.internal_ip() != Some(own)) {
                     self.violations
                         .push(format!("the kubelet of {name} registered before its addresses were recorded"));
                 }
+                host.registered = true;
                 node.machine_id.clone_from(&host.facts.machine_id);
             }
             node.ready = host.things.get(NETWORK).is_some_and(|network| !network.is_empty());
@@ -402,7 +404,8 @@ impl Cluster {
                 _ => host.on && host.since(&id).is_some_and(|since| now >= since + START),
             };
             let complaint = self.complaints.get(of).copied().filter(|_| id == ETCD);
-            if !fine {
+            // A kubelet lists its static pods where there is a Node.
+            if !fine || !self.nodes.contains_key(of) {
                 missing.push(format!("{name}: {}", complaint.unwrap_or("not ready")));
             }
         }

@@ -101,6 +101,8 @@ pub struct Host {
     pub foreseen: Option<Arc<ForeseenChanges>>,
     /// Whether the kubelet has its certificate.
     pub joined: bool,
+    /// Whether its kubelet has registered, and has its serving certificate.
+    pub registered: bool,
     /// Whether there is a record of what was on it before.
     pub recorded: bool,
     pub things: BTreeMap<String, String>,
@@ -161,6 +163,7 @@ impl Host {
             replace_machine: false,
             foreseen: None,
             joined: false,
+            registered: false,
             recorded: false,
             things: BTreeMap::new(),
             since: BTreeMap::new(),
@@ -232,7 +235,7 @@ impl Host {
     /// Nothing of Kubernetes runs on it any more.
     pub fn stop_node(&mut self) {
         self.lose_data();
-        self.joined = false;
+        (self.joined, self.registered) = (false, false);
         self.things.retain(|id, _| !id.starts_with("static_pod:") && id != KUBELET && id != TOKEN);
     }
 
@@ -261,7 +264,7 @@ impl Host {
         self.destroyed.append(&mut self.aside);
         self.sole = None;
         self.things.clear();
-        (self.joined, self.recorded) = (false, false);
+        (self.joined, self.registered, self.recorded) = (false, false, false);
         self.facts.machine_id.push_str(" again");
     }
 

@@ -6,6 +6,7 @@ use crate::model::api_contract::API_SERVER;
 use crate::model::role::Role;
 use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
+use crate::operation::observed::node::NodeView;
 
 /// Ends with the kubelet able to request its certificate.
 #[derive(Debug)]
@@ -24,10 +25,18 @@ impl<O: BootstrapNodeOperation> Phase<O> for ClusterObjects {
     }
 }
 
-fn objects<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
-    let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
+/// The Node of the bootstrap node; `Err` is what comes before.
+pub(super) fn registered<'a, O: BootstrapNodeOperation>(
+    scene: &Scene<'a, O>,
+) -> Result<&'a NodeView, PhaseStatus> {
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
     let Some(node) = node else { return Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))) };
+    Ok(node)
+}
+
+fn objects<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
+    let Some(survey) = &scene.host().survey else { return Err(PhaseStatus::Look(Look::Survey)) };
+    let node = registered(scene)?;
     if scene.node_goal().has(Role::Master) && !node.annotations.contains_key(API_SERVER) {
         return Err(PhaseStatus::Act(Action::MarkApiServerReady));
     }

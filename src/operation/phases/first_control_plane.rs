@@ -10,12 +10,13 @@
 //! # In a cluster that exists
 //! What other nodes share with this one restarts as when a node is deployed: under the lease on etcd membership, while the
 //! other voters are healthy and another API server is ready. Where no API server answers there is no lease: what is wrong
-//! may be here, and is repaired at once, unless etcd would lose its quorum by that. Before the kubelet has joined there is
-//! none either.
+//! may be here, and is repaired at once, unless etcd would lose its quorum by that. Nor is there one before the kubelet
+//! has joined.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::cluster_objects::registered;
 use super::control_plane::in_turn;
 use super::layer_applied::{address, applied};
 use super::member_wait::wait;
@@ -103,8 +104,9 @@ fn resume<O: BootstrapNodeOperation>(scene: &Scene<'_, O>, survey: &Survey) -> R
     // what is wrong here: that comes first then.
     let peers = known_peers(scene, survey)?;
     let shared = peers.is_some_and(|peers| peers.values().any(takes_part));
-    if shared && scene.node().node.is_none() {
-        return Err(PhaseStatus::Look(Look::Node));
+    if shared {
+        // Without its Node no pod of it is listed, and none becomes ready.
+        registered(scene)?;
     }
     applied(scene, if peers.is_some() { Layer::First } else { Layer::Etcd })?;
     if etcd {

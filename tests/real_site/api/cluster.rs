@@ -71,8 +71,13 @@ pub fn run_kubelet(store: &mut Store, name: &str, host: &mut ScriptedHost, inter
         host.tree.write(CERTIFICATE, certificate.as_str().into(), access, host.clock);
     }
     if store.get("nodes", name).is_none() {
+        // It registers when it starts, and not again where its Node is deleted. It lists no pods then.
+        if host.registered {
+            return;
+        }
         store.insert("nodes", "", json!({ "metadata": { "name": name } }));
     }
+    host.registered = true;
     let has_network = !host.tree.glob("/etc/cni/net.d/*.conflist").is_empty();
     let (status, message) = match has_network {
         true => ("True", "kubelet is posting ready status"),

@@ -87,6 +87,8 @@ pub struct ScriptedHost {
     pub crashing: BTreeMap<String, Crash>,
     /// Static pods that are not Ready yet, by their name.
     pub starting: BTreeSet<String>,
+    /// Whether its kubelet has registered since it was started.
+    pub registered: bool,
     /// Titles of the steps that were performed.
     pub performed: Vec<String>,
     /// Private keys and certificates, by their digests, that belong together although they are no real ones.
@@ -163,6 +165,7 @@ impl ScriptedHost {
             failing: BTreeMap::new(),
             crashing: BTreeMap::new(),
             starting: BTreeSet::new(),
+            registered: false,
             performed: Vec::new(),
             pairs: BTreeSet::new(),
             brings: BTreeMap::from([(FIRST_COPY.0.to_owned(), FIRST_COPY.1.to_owned())]),
