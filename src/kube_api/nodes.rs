@@ -12,6 +12,7 @@ use super::FIELD_MANAGER;
 use super::client::ApiError;
 use super::node_addresses;
 use crate::model::name::HostName;
+use crate::model::node::is_bare;
 
 /// Attempts at a change that conflicts with others.
 const TRIES: usize = 5;
@@ -190,6 +191,30 @@ pub async fn annotate(client: &Client, name: &HostName, annotations: &Annotation
     change(client, name, |node| patch(node, annotations)).await
 }
 
+/// Gives a Node that its kubelet created the labels, annotations and taints of a manifest; false where it is another
+/// one. Its own taints stay.
+///
+/// # Errors
+/// As [`annotate`].
+pub async fn complete(client: &Client, name: &HostName, manifest: &Node) -> Result<bool, ApiError> {
+    change(client, name, |node| is_bare(node.annotations()).then(|| completed(node, manifest))).await
+}
+
+/// The merge patch for that. It applies to the version of the Node that it was made from only.
+fn completed(node: &Node, manifest: &Node) -> Value {
+    let given = taints(manifest);
+    let is_given = |taint: &Taint| given.iter().any(|one| one.key == taint.key && one.effect == taint.effect);
+    let all: Vec<&Taint> = taints(node).iter().filter(|taint| !is_given(taint)).chain(given).collect();
+    json!({
+        "metadata": {
+            "resourceVersion": node.metadata.resource_version,
+            "labels": manifest.metadata.labels,
+            "annotations": manifest.metadata.annotations,
+        },
+        "spec": { "taints": all },
+    })
+}
+
 /// Applies the patch that `patch` makes of the Node, until it does not conflict; false when there is none.
 async fn change(
     client: &Client,
@@ -267,6 +292,27 @@ mod tests {
         assert_eq!(
             without_taint(&node, "a"),
             Some(json!({ "metadata": { "resourceVersion": "7" }, "spec": { "taints": others } }))
+        );
+    }
+
+    #[test]
+    fn a_node_that_its_kubelet_created_gets_what_a_manifest_has_and_keeps_its_taints() {
+        let taint = |key: &str, value: &str| json!({ "key": key, "value": value, "effect": "NoSchedule" });
+        let bare: Node = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "resourceVersion": "9" },
+            "spec": { "taints": [taint("a", "of-kubelet"), taint("b", "old")] },
+        }))
+        .unwrap();
+        let mut manifest = node();
+        manifest.metadata.labels = Some(BTreeMap::from([("role".to_owned(), String::new())]));
+        manifest.spec = serde_json::from_value(json!({ "taints": [taint("b", "new")] })).unwrap();
+        let annotations = json!({ "metalform.dev/ssh-host": "192.0.2.11", "old": "1", "kept": "yes" });
+        let metadata =
+            json!({ "resourceVersion": "9", "labels": { "role": "" }, "annotations": annotations });
+        let taints = [taint("a", "of-kubelet"), taint("b", "new")];
+        assert_eq!(
+            completed(&bare, &manifest),
+            json!({ "metadata": metadata, "spec": { "taints": taints } })
         );
     }
 

@@ -324,6 +324,11 @@ fn roles(labels: &BTreeMap<String, String>, problems: &mut Vec<NodeProblem>) -> 
     roles
 }
 
+/// Whether a Node with these annotations is one that a kubelet created: metalform and operators annotate theirs.
+pub fn is_bare(annotations: &BTreeMap<String, String>) -> bool {
+    !annotations.keys().any(|key| key.starts_with(PREFIX) || key.starts_with(ALIAS_PREFIX))
+}
+
 /// The roles that labels assign; other labels and unknown roles are ignored.
 pub fn roles_of(labels: &BTreeMap<String, String>) -> BTreeSet<Role> {
     roles(labels, &mut Vec::new())

@@ -10,7 +10,7 @@ use crate::kube_api::client::{self, ApiError};
 use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
-use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
+use crate::model::node::{NodeManifest, NodeProblems, NodeSpec, is_bare};
 use crate::workspace::layout::Layout;
 use crate::workspace::node_records::{self, NodeRecordsError};
 
@@ -28,6 +28,8 @@ pub enum RecordedNodesError {
     Wrong {
         /// Whether it is a record of the Node: the API does not answer, or has no such Node.
         recorded: bool,
+        /// Whether the API has it, and there is a record of it that is right.
+        restorable: bool,
         /// What is wrong with it.
         problems: NodeProblems,
     },
@@ -52,7 +54,7 @@ impl CommandError for RecordedNodesError {
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Records(_) => vec![self.to_string()],
-            Self::Wrong { recorded, problems } => wrong_lines(*recorded, problems),
+            Self::Wrong { recorded, problems, .. } => wrong_lines(*recorded, problems),
             Self::Renamed(error) => error.errors(),
         }
     }
@@ -60,7 +62,16 @@ impl CommandError for RecordedNodesError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Records(_) => vec!["run this command as root on the bootstrap node; operations on the cluster record its Nodes there".to_owned()],
-            Self::Wrong { .. } => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
+            Self::Wrong { restorable, problems, .. } => {
+                let restore = || {
+                    format!(
+                        "or run `kubectl delete node {}`, then `metalform bootstrap`: it is created again as it was recorded",
+                        problems.node
+                    )
+                };
+                let fix = "fix the manifest and run kubectl apply -f again".to_owned();
+                std::iter::once(fix).chain(restorable.then(restore)).collect()
+            }
             Self::Renamed(error) => error.hints(),
         }
     }
@@ -76,7 +87,25 @@ pub async fn record(layout: &Layout) {
 async fn try_record(layout: &Layout) -> Result<(), String> {
     let listed = timeout(DEADLINE, list(layout)).await.map_err(|_| "the API does not answer".to_owned())?;
     let manifests = listed.map_err(|error| error_chain(&error))?;
-    node_records::save(layout, &manifests).map_err(|error| error_chain(&error))
+    // Where they cannot be read, nothing is lost by replacing them.
+    let before = node_records::of_cluster(layout).unwrap_or_default();
+    node_records::save(layout, &with_right_records(manifests, &before)).map_err(|error| error_chain(&error))
+}
+
+/// A Node whose manifest is wrong stays recorded as it was before, where that is right. Pure.
+fn with_right_records(listed: Vec<NodeManifest>, before: &[NodeManifest]) -> Vec<NodeManifest> {
+    let recorded = |node: NodeManifest| {
+        if is_right(&node) {
+            return node;
+        }
+        let record = before.iter().find(|record| record.metadata.name == node.metadata.name);
+        record.filter(|record| is_right(record)).cloned().unwrap_or(node)
+    };
+    listed.into_iter().map(recorded).collect()
+}
+
+fn is_right(manifest: &NodeManifest) -> bool {
+    NodeSpec::parse(manifest).is_ok()
 }
 
 async fn list(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
@@ -84,8 +113,8 @@ async fn list(layout: &Layout) -> Result<Vec<NodeManifest>, ApiError> {
     Ok(nodes::list(&client).await?.iter().map(NodeManifest::from).collect())
 }
 
-/// What the manifest of one Node specifies: as the API has it, and where that does not answer or has no such Node, as it was
-/// recorded. `None` where there is no such Node, or no cluster yet.
+/// What the manifest of one Node specifies: as the API has it, and where that does not answer, has no such Node or one
+/// that a kubelet created, as it was recorded. `None` where there is no such Node, or no cluster yet.
 ///
 /// # Errors
 /// When its manifest is wrong, when the records cannot be read and the API does not answer, and when the bootstrap node has
@@ -113,7 +142,8 @@ fn found(name: &HostName, known: &KnownNodes) -> Result<Option<NodeSpec>, Record
         unchanged_name::compare(name, &[known.listed.as_slice(), known.recorded.as_slice()].concat())?;
         return Ok(None);
     };
-    let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), problems };
+    let restorable = live.is_some() && known.right_record(name).is_some();
+    let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), restorable, problems };
     NodeSpec::parse(manifest).map(Some).map_err(wrong)
 }
 
@@ -141,8 +171,15 @@ impl KnownNodes {
         Ok(Self { listed: listed.unwrap_or_default(), recorded })
     }
 
+    /// A record replaces one that a kubelet created.
     fn live(&self, name: &HostName) -> Option<&NodeManifest> {
-        of_name(&self.listed, name)
+        let replaced =
+            |node: &NodeManifest| is_bare(&node.metadata.annotations) && self.right_record(name).is_some();
+        of_name(&self.listed, name).filter(|node| !replaced(node))
+    }
+
+    fn right_record(&self, name: &HostName) -> Option<&NodeManifest> {
+        self.record(name).filter(|record| is_right(record))
     }
 
     fn record(&self, name: &HostName) -> Option<&NodeManifest> {
@@ -226,7 +263,10 @@ mod tests {
             (None, Ok(vec![other(), master()]), "master".to_owned()),
             // It was deleted: it comes back as it was.
             (Some(vec![other()]), Ok(vec![master()]), "master".to_owned()),
-            (Some(vec![wrong()]), Ok(vec![master()]), missing.to_owned()),
+            // Its kubelet created it again, bare: it is completed as it was.
+            (Some(vec![wrong()]), Ok(vec![master()]), "master".to_owned()),
+            (Some(vec![wrong()]), absent(), missing.to_owned()),
+            (Some(vec![wrong()]), Ok(vec![wrong()]), missing.to_owned()),
             (None, Ok(vec![wrong()]), format!("{missing} (recorded in /var/lib/metalform/nodes.json)")),
             (
                 Some(vec![node("boot2", Role::Bootstrap, true)]),
@@ -242,6 +282,24 @@ mod tests {
             "{}",
             outcome(None, damaged())
         );
+    }
+
+    #[test]
+    fn a_wrong_node_is_recorded_as_it_was_and_can_be_deleted_where_that_was_right() {
+        let right = || node("bootstrap", Role::Master, true);
+        let mut wrong = node("bootstrap", Role::Infra, false);
+        wrong.metadata.annotations.insert("metalform.dev/ssh-port".to_owned(), "22".to_owned());
+        let fix = "fix the manifest and run kubectl apply -f again";
+        let restore = "or run `kubectl delete node bootstrap`, then `metalform bootstrap`: it is created again as it was recorded";
+        for (before, recorded, hints) in [
+            (vec![], wrong.clone(), vec![fix]),
+            (vec![wrong.clone()], wrong.clone(), vec![fix]),
+            (vec![right()], right(), vec![fix, restore]),
+        ] {
+            assert_eq!(with_right_records(vec![wrong.clone()], &before), [recorded]);
+            let known = KnownNodes::of(Some(vec![wrong.clone()]), Ok(before)).unwrap();
+            assert_eq!(found(&"bootstrap".parse().unwrap(), &known).unwrap_err().hints(), hints);
+        }
     }
 
     fn damage() -> serde_json::Error {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use metalform::kube_api::node_addresses::address_annotations;
-use metalform::model::api_contract::{API_SERVER, CORDONED};
+use metalform::model::api_contract::{API_SERVER, CORDONED, SSH_HOST};
 use metalform::operation::effect::{Action, Observation, Returned};
 use metalform::operation::goal::peer_url;
 use metalform::operation::layer::Layer;
@@ -117,8 +117,9 @@ impl ModelSite {
                     node.annotations.insert(API_SERVER.to_owned(), "ready".to_owned());
                 }
             }
-            Action::RegisterNode(_) => {
-                cluster.nodes.entry(name).or_default();
+            Action::RegisterNode(address) => {
+                let annotations = &mut cluster.nodes.entry(name).or_default().annotations;
+                annotations.insert(SSH_HOST.to_owned(), address.to_string());
             }
             Action::RemoveMemberManifest => {
                 if cluster.host(&name).etcd_data.is_some() {

@@ -136,7 +136,7 @@ impl ClusterSite {
         Ok(Returned { changed: usize::from(changed), observed: Vec::new() })
     }
 
-    /// The bootstrap node's own object, as an operator would have written it.
+    /// The bootstrap node's own object, as an operator would have written it. One of its kubelet is completed.
     pub(super) async fn register_node(&self, address: IpAddr) -> Result<Returned, EffectError> {
         let client = self.client().await?;
         let node = Node {
@@ -165,8 +165,14 @@ impl ClusterSite {
         };
         let parameters =
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let created = Api::<Node>::all(client).create(&parameters, &node).await;
-        created.map_err(|error| ApiError::new("create", format!("node/{}", self.goal.name), error))?;
+        let created = Api::<Node>::all(client.clone()).create(&parameters, &node).await;
+        match created.map_err(|error| ApiError::new("create", format!("node/{}", self.goal.name), error)) {
+            Ok(_) => {}
+            Err(ApiError::Conflict { .. }) => {
+                nodes::complete(&client, &self.goal.name, &node).await?;
+            }
+            Err(error) => return Err(error.into()),
+        }
         Ok(Returned { changed: 1, observed: Vec::new() })
     }
 }

@@ -58,7 +58,7 @@ pub enum Action {
     RemoveUninitializedTaint,
     /// Annotate the Node: its API server was ready once, so proxies may use it.
     MarkApiServerReady,
-    /// Create the Node object of the bootstrap node, with this address for SSH.
+    /// Create the Node object of the bootstrap node, with this address for SSH, or complete that of its kubelet.
     RegisterNode(IpAddr),
     /// Start the pod on the node that answers over HTTP.
     StartReachabilityPod,

@@ -9,7 +9,7 @@ use crate::etcd::membership::MembershipChange;
 use crate::kube_api::eviction::DrainPod;
 use crate::kube_api::node_addresses::address_annotations;
 use crate::kube_api::pods::ExpectedPod;
-use crate::model::api_contract::{API_SERVER, CORDONED};
+use crate::model::api_contract::{API_SERVER, CORDONED, SSH_HOST};
 use crate::model::facts::Facts;
 use crate::operation::effect::{Action, LookKey, Observation};
 use crate::operation::layer::Layer;
@@ -103,9 +103,10 @@ impl NodePart {
     /// Takes an action as done. `pod_cidr` is what the node would be assigned, `pods` are those of its roles.
     pub fn predict(&mut self, action: &Action, facts: Option<&Facts>, pod_cidr: &str, pods: &[ExpectedPod]) {
         match action {
-            Action::RegisterNode(_) => {
-                let node = NodeView { pod_cidr: Some(pod_cidr.to_owned()), ..NodeView::default() };
-                self.node = Some(Some(node));
+            Action::RegisterNode(address) => {
+                let view = self.view();
+                view.pod_cidr.get_or_insert_with(|| pod_cidr.to_owned());
+                view.annotations.insert(SSH_HOST.to_owned(), address.to_string());
             }
             Action::Apply(Layer::Base, _) => self.predict_registered(facts),
             Action::Apply(Layer::First, _) => {

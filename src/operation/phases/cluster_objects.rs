@@ -3,6 +3,7 @@
 use super::kubelet_token::token;
 use super::layer_applied::{address, inputs};
 use crate::model::api_contract::API_SERVER;
+use crate::model::node::is_bare;
 use crate::model::role::Role;
 use crate::operation::contract::{BootstrapNodeOperation, Phase, PhaseStatus, Scene};
 use crate::operation::effect::{Action, Look};
@@ -25,13 +26,15 @@ impl<O: BootstrapNodeOperation> Phase<O> for ClusterObjects {
     }
 }
 
-/// The Node of the bootstrap node; `Err` is what comes before.
+/// The Node of the bootstrap node, with what an operator would have written; `Err` is what comes before.
 pub(super) fn registered<'a, O: BootstrapNodeOperation>(
     scene: &Scene<'a, O>,
 ) -> Result<&'a NodeView, PhaseStatus> {
     let Some(node) = &scene.node().node else { return Err(PhaseStatus::Look(Look::Node)) };
-    let Some(node) = node else { return Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))) };
-    Ok(node)
+    match node.as_ref().filter(|node| !is_bare(&node.annotations)) {
+        Some(node) => Ok(node),
+        None => Err(PhaseStatus::Act(Action::RegisterNode(address(scene)?))),
+    }
 }
 
 fn objects<O: BootstrapNodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseStatus> {
