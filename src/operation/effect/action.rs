@@ -301,6 +301,7 @@ impl Action {
                 LookKey::Lease,
                 LookKey::Plan(Layer::ControlPlane),
                 LookKey::ApiServers,
+                LookKey::AllEtcdServers,
             ],
             Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
             Self::ChangeMembership(..) | Self::WithdrawLearner(_) | Self::MoveLeader(..) => {

@@ -32,6 +32,8 @@ pub enum LookKey {
     /// Those of all other nodes.
     Proxies,
     EtcdServers(String),
+    /// Those of all other nodes.
+    AllEtcdServers,
     Trust,
     NewClusterMark,
     PackageService,
@@ -44,6 +46,12 @@ impl LookKey {
     /// Whether what this names includes the other.
     pub fn includes(&self, other: &Self) -> bool {
         let part = (self, other);
-        self == other || matches!(part, (Self::PendingPlans, Self::Plan(_)) | (Self::Proxies, Self::Proxy(_)))
+        let is_part = matches!(
+            part,
+            (Self::PendingPlans, Self::Plan(_))
+                | (Self::Proxies, Self::Proxy(_))
+                | (Self::AllEtcdServers, Self::EtcdServers(_))
+        );
+        self == other || is_part
     }
 }

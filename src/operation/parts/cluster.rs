@@ -48,6 +48,7 @@ impl ClusterPart {
             LookKey::EtcdServers(node) => {
                 self.etcd_servers.remove(node);
             }
+            LookKey::AllEtcdServers => self.etcd_servers.clear(),
             _ => {}
         }
     }

@@ -10,8 +10,9 @@ use crate::operation::observed::node::Peer;
 use crate::operation::removal_refusal::RemovalRefusal;
 
 /// The API servers that list the node's own member, and no other voter that is healthy; `Err` is what comes before. An
-/// API server lists the voters of its node's last deployment, or the member beside it alone: its host is not looked at
-/// then. One on a Ready node that is not reached may be the only one that serves, and counts as well.
+/// API server lists the voters of its node's last deployment, or the member beside it alone: one that has joined may not
+/// be listed yet. One on a Ready node that is not reached may be the only one that serves, and counts as well, unless it
+/// has a member of its own.
 pub(super) fn bereft<O: NodeOperation>(
     scene: &Scene<'_, O>,
     leaving: &LeavingMember,
@@ -29,7 +30,7 @@ pub(super) fn bereft<O: NodeOperation>(
     };
     let (mut found, mut looks) = (Vec::new(), Vec::new());
     for (name, peer) in peers {
-        if peer.api_server_address().is_none() || has_own(peer) {
+        if peer.api_server_address().is_none() {
             continue;
         }
         match scene.cluster().etcd_servers.get(name) {
@@ -41,7 +42,7 @@ pub(super) fn bereft<O: NodeOperation>(
                     found.push(RemovalRefusal::ApiServerMember(name.clone()));
                 }
             }
-            Some(EtcdServers::Unknown(reason)) if peer.ready => {
+            Some(EtcdServers::Unknown(reason)) if peer.ready && !has_own(peer) => {
                 found.push(RemovalRefusal::UnknownMembers { node: name.clone(), reason: reason.clone() });
             }
             Some(EtcdServers::Unknown(_)) => {}
