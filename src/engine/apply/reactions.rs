@@ -14,8 +14,9 @@ pub struct Reactions {
 }
 
 impl Reactions {
-    /// Of the pairs of a desired state, those that matter when the resources in `changed` are applied.
-    pub fn of(pairs: &[Owed], changed: &BTreeSet<&str>) -> Self {
+    /// Of the pairs of a desired state, those that matter when the resources in `changed` are applied. The causes of
+    /// those in `overdue` were changed before, without a marker.
+    pub fn of(pairs: &[Owed], overdue: &BTreeSet<Owed>, changed: &BTreeSet<&str>) -> Self {
         let mut all = Self::default();
         for owed in pairs {
             let (reaction, cause) = (owed.reaction.to_string(), owed.cause.to_string());
@@ -25,6 +26,8 @@ impl Reactions {
             }
             if changed.contains(cause.as_str()) {
                 all.causes.entry(cause).or_default().push(owed.clone());
+            } else if overdue.contains(owed) {
+                all.causes.entry(reaction.clone()).or_default().push(owed.clone());
             }
             all.reactions.entry(reaction).or_default().push(owed.clone());
         }

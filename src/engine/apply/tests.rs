@@ -213,7 +213,11 @@ fn of_files_that_are_made_together_those_before_the_one_that_fails_are_done() {
 /// Of a command that is not among the tasks of [`segment`].
 fn reactions() -> Reactions {
     let [reaction, cause] = ["command:React", "file:/etc/a.conf"].map(|id| id.parse().unwrap());
-    Reactions::of(&[Owed { reaction, cause, until_boot: false }], &BTreeSet::from(["command:React"]))
+    Reactions::of(
+        &[Owed { reaction, cause, until_boot: false }],
+        &BTreeSet::new(),
+        &BTreeSet::from(["command:React"]),
+    )
 }
 
 #[test]

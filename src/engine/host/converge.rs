@@ -43,6 +43,7 @@ impl HostSession<'_> {
         let Looked { desired, mut observed, .. } = looked;
         let (items, reactions) = (desired.items(), desired.reactions());
         let mut changed: Vec<String> = Vec::new();
+        let mut overdue = BTreeSet::new();
         for pass in 0.. {
             let plan = Plan { verdicts: desired.verdicts(&observed) };
             let works = plan.works();
@@ -67,10 +68,12 @@ impl HostSession<'_> {
                 unchanged: plan.unchanged(),
             });
             let callbacks = Callbacks { signer, events };
-            let fresh = self.apply_and_observe(&plan, (&reactions, &stale), packages, callbacks).await?;
+            let fresh =
+                self.apply_and_observe(&plan, (&reactions, &overdue, &stale), packages, callbacks).await?;
             changed.extend(changes);
             observed.0.extend(fresh.0);
-            observed.0.extend(overdue(&reactions, &changed));
+            overdue = missed(&reactions, &changed);
+            observed.0.extend(overdue.iter().map(|owed| (Probe::Owed(owed.clone()), Answer::Owed(true))));
         }
         let unchanged = items.len() - changed.len();
         Ok(Convergence { changed, unchanged })
@@ -79,13 +82,11 @@ impl HostSession<'_> {
 
 /// Reactions to what was changed that were not possible yet: the file of a line did not exist, a guard did not hold. The
 /// next pass compares them as if an earlier run owed them. No marker is on the host, so these are not observed.
-fn overdue(reactions: &[Owed], changed: &[String]) -> impl Iterator<Item = (Probe, Answer)> {
+fn missed(reactions: &[Owed], changed: &[String]) -> BTreeSet<Owed> {
     let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
-    let is_changed = move |id: &ResourceId| changed.contains(id.to_string().as_str());
-    reactions
-        .iter()
-        .filter(move |owed| is_changed(&owed.cause) && !is_changed(&owed.reaction))
-        .map(|owed| (Probe::Owed(owed.clone()), Answer::Owed(true)))
+    let is_changed = |id: &ResourceId| changed.contains(id.to_string().as_str());
+    let missed = reactions.iter().filter(|owed| is_changed(&owed.cause) && !is_changed(&owed.reaction));
+    missed.cloned().collect()
 }
 
 /// The changes that prove a failure: to what was changed before, and after the last pass any.

@@ -44,18 +44,20 @@ impl HostSession<'_> {
         events: EventSink<'_>,
     ) -> Result<(), HostError> {
         let callbacks = Callbacks { signer, events };
-        self.apply_and_observe(plan, (&[], &BTreeSet::new()), packages, callbacks).await.map(drop)
+        self.apply_and_observe(plan, (&[], &BTreeSet::new(), &BTreeSet::new()), packages, callbacks)
+            .await
+            .map(drop)
     }
 
-    /// The same, followed by an observation of `probes` in the same program. Of `reactions`, those that are owed are kept
-    /// on the host until they have succeeded.
+    /// The same, followed by an observation of `probes` in the same program. Of `reactions`, those that are owed, as those
+    /// in `overdue` are already, are kept on the host until they have succeeded.
     ///
     /// # Errors
     /// As [`HostSession::apply`], and when the output is not an observation.
     pub(super) async fn apply_and_observe(
         &self,
         plan: &Plan,
-        (reactions, probes): (&[Owed], &BTreeSet<Probe>),
+        (reactions, overdue, probes): (&[Owed], &BTreeSet<Owed>, &BTreeSet<Probe>),
         packages: PackageManager,
         Callbacks { signer, events }: Callbacks<'_>,
     ) -> Result<Observed, HostError> {
@@ -71,7 +73,8 @@ impl HostSession<'_> {
             true => String::new(),
             false => observe::program(probes, &self.nonce).script,
         };
-        let reactions = Reactions::of(reactions, &works.iter().map(|work| work.id.as_str()).collect());
+        let reactions =
+            Reactions::of(reactions, overdue, &works.iter().map(|work| work.id.as_str()).collect());
         let segments = apply::segments(&works);
         let last = segments.len() - 1;
         let mut signed: Vec<Task> = Vec::new();
