@@ -11,6 +11,7 @@ use crate::kube_api::nodes;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeProblems, NodeSpec, is_bare};
+use crate::model::role::Role;
 use crate::workspace::layout::Layout;
 use crate::workspace::node_records::{self, NodeRecordsError};
 
@@ -28,8 +29,6 @@ pub enum RecordedNodesError {
     Wrong {
         /// Whether it is a record of the Node: the API does not answer, or has no such Node.
         recorded: bool,
-        /// Whether the API has it, and there is a record of it that is right.
-        restorable: bool,
         /// What is wrong with it.
         problems: NodeProblems,
     },
@@ -54,7 +53,7 @@ impl CommandError for RecordedNodesError {
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Records(_) => vec![self.to_string()],
-            Self::Wrong { recorded, problems, .. } => wrong_lines(*recorded, problems),
+            Self::Wrong { recorded, problems } => wrong_lines(*recorded, problems),
             Self::Renamed(error) => error.errors(),
         }
     }
@@ -62,16 +61,7 @@ impl CommandError for RecordedNodesError {
     fn hints(&self) -> Vec<String> {
         match self {
             Self::Records(_) => vec!["run this command as root on the bootstrap node; operations on the cluster record its Nodes there".to_owned()],
-            Self::Wrong { restorable, problems, .. } => {
-                let restore = || {
-                    format!(
-                        "or run `kubectl delete node {}`, then `metalform bootstrap`: it is created again as it was recorded",
-                        problems.node
-                    )
-                };
-                let fix = "fix the manifest and run kubectl apply -f again".to_owned();
-                std::iter::once(fix).chain(restorable.then(restore)).collect()
-            }
+            Self::Wrong { .. } => vec!["fix the manifest and run kubectl apply -f again".to_owned()],
             Self::Renamed(error) => error.hints(),
         }
     }
@@ -92,16 +82,24 @@ async fn try_record(layout: &Layout) -> Result<(), String> {
     node_records::save(layout, &with_right_records(manifests, &before)).map_err(|error| error_chain(&error))
 }
 
-/// A Node whose manifest is wrong stays recorded as it was before, where that is right. Pure.
+/// A Node whose manifest is wrong stays recorded as it was before, where that is right, and so does the bootstrap node,
+/// which never leaves, where it was deleted: `metalform bootstrap` creates it again. Pure.
 fn with_right_records(listed: Vec<NodeManifest>, before: &[NodeManifest]) -> Vec<NodeManifest> {
+    let of_name = |nodes: &[NodeManifest], node: &NodeManifest| {
+        nodes.iter().find(|other| other.metadata.name == node.metadata.name).cloned()
+    };
+    let is_bootstrap = |spec: &NodeSpec| spec.roles.contains(&Role::Bootstrap);
+    let deleted = before.iter().filter(|record| {
+        of_name(&listed, record).is_none() && NodeSpec::parse(record).is_ok_and(|spec| is_bootstrap(&spec))
+    });
+    let deleted: Vec<NodeManifest> = deleted.cloned().collect();
     let recorded = |node: NodeManifest| {
         if is_right(&node) {
             return node;
         }
-        let record = before.iter().find(|record| record.metadata.name == node.metadata.name);
-        record.filter(|record| is_right(record)).cloned().unwrap_or(node)
+        of_name(before, &node).filter(is_right).unwrap_or(node)
     };
-    listed.into_iter().map(recorded).collect()
+    listed.into_iter().map(recorded).chain(deleted).collect()
 }
 
 fn is_right(manifest: &NodeManifest) -> bool {
@@ -142,8 +140,7 @@ fn found(name: &HostName, known: &KnownNodes) -> Result<Option<NodeSpec>, Record
         unchanged_name::compare(name, &[known.listed.as_slice(), known.recorded.as_slice()].concat())?;
         return Ok(None);
     };
-    let restorable = live.is_some() && known.right_record(name).is_some();
-    let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), restorable, problems };
+    let wrong = |problems| RecordedNodesError::Wrong { recorded: live.is_none(), problems };
     NodeSpec::parse(manifest).map(Some).map_err(wrong)
 }
 
@@ -220,7 +217,6 @@ pub async fn current(layout: &Layout) -> Result<Vec<NodeSpec>, RecordedNodesErro
 mod tests {
     use super::*;
     use crate::model::node::NodeMetadata;
-    use crate::model::role::Role;
 
     /// With a role, and the address that a Node must have unless its manifest is wrong.
     fn node(name: &str, role: Role, right: bool) -> NodeManifest {
@@ -285,21 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_node_is_recorded_as_it_was_and_can_be_deleted_where_that_was_right() {
+    fn a_wrong_node_and_a_deleted_bootstrap_node_are_recorded_as_they_were() {
         let right = || node("bootstrap", Role::Master, true);
         let mut wrong = node("bootstrap", Role::Infra, false);
         wrong.metadata.annotations.insert("metalform.dev/ssh-port".to_owned(), "22".to_owned());
-        let fix = "fix the manifest and run kubectl apply -f again";
-        let restore = "or run `kubectl delete node bootstrap`, then `metalform bootstrap`: it is created again as it was recorded";
-        for (before, recorded, hints) in [
-            (vec![], wrong.clone(), vec![fix]),
-            (vec![wrong.clone()], wrong.clone(), vec![fix]),
-            (vec![right()], right(), vec![fix, restore]),
-        ] {
-            assert_eq!(with_right_records(vec![wrong.clone()], &before), [recorded]);
-            let known = KnownNodes::of(Some(vec![wrong.clone()]), Ok(before)).unwrap();
-            assert_eq!(found(&"bootstrap".parse().unwrap(), &known).unwrap_err().hints(), hints);
+        for (before, recorded) in [(vec![], &wrong), (vec![wrong.clone()], &wrong), (vec![right()], &right())]
+        {
+            assert_eq!(with_right_records(vec![wrong.clone()], &before), vec![recorded.clone()]);
         }
+        let (first, worker) = (node("first", Role::Bootstrap, true), node("node-1", Role::Node, true));
+        assert_eq!(with_right_records(vec![right()], &[first.clone(), worker]), [right(), first]);
     }
 
     fn damage() -> serde_json::Error {
