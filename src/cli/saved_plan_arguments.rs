@@ -49,8 +49,11 @@ impl SavedPlanArguments {
                 let directory = std::env::current_dir().map_err(|error| {
                     Failure::new(Exit::Configuration, format!("current directory: {error}"))
                 })?;
-                let origin = operation.origin(invocation).resolved(&directory);
-                let workspace = operation.open(invocation).await?;
+                let mut origin = operation.origin(invocation);
+                // The plan is for the machines that have these host keys.
+                origin.ssh.dry_run = false;
+                let workspace = operation.open_from(invocation, origin.clone()).await?;
+                let origin = origin.resolved(&directory);
                 let (report, file) = plan_deployment(request, origin, workspace, &invocation.cancel).await?;
                 if let Some(file) = file {
                     file.write(path)?;
