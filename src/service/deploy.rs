@@ -28,6 +28,7 @@ use crate::operation::cluster_site::{ClusterSite, Ports, RunMachines, Workspace}
 use crate::operation::deploy::DeployOperation;
 use crate::operation::foreseen_changes::ForeseenChanges;
 use crate::operation::goal::NodeGoal;
+use crate::operation::observed::node::RunState;
 use crate::transport::host_keys::AcceptedHostKey;
 
 /// Which Nodes to deploy, and how.
@@ -104,8 +105,10 @@ pub(super) async fn deploy_selected(
     let SelectedNodes { mut specs, wrong, left_out } = selected;
     specs.sort_by_key(|spec| (rank(spec), spec.name.clone()));
     let machines: Arc<RunMachines> = Arc::default();
-    if !request.run.dry_run {
-        left_out.iter().for_each(|name| machines.end(name));
+    if request.run.dry_run {
+        all.iter().for_each(|name| machines.record_run(name, RunState::Foreseen));
+    } else {
+        left_out.iter().for_each(|name| machines.record_run(name, RunState::Ended));
     }
     let shared = (&workspace, &machines);
     let known = (foreseen, Instant::now());
@@ -154,9 +157,8 @@ async fn side_by_side(
         let shared = (workspace.clone(), machines.clone());
         async move {
             let report = deploy_one(shared, (read, beside, foreseen), request, cancel).await;
-            // A dry run does not depend on how far the others are.
             if !request.run.dry_run {
-                machines.end(&report.name);
+                machines.record_run(&report.name, RunState::Ended);
             }
             report
         }

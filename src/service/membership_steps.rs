@@ -25,14 +25,14 @@ pub struct MembershipStep {
     pub quorum_after: usize,
 }
 
-/// The steps of these plans, in the order of the nodes' names; a real run has the same steps in an order of its own.
+/// The steps of these plans, in the order of the nodes' names, members that leave for good last; a real run has the same
+/// steps in an order of its own.
 pub fn membership_steps(nodes: &[NodeReport]) -> Vec<MembershipStep> {
+    let (leaving, others): (Vec<_>, Vec<_>) = nodes.iter().partition(|node| leaves(node));
     let mut voters = None;
     let mut steps = Vec::new();
-    for node in nodes {
-        let NodeWork::Planned(preview) = &node.work else { continue };
-        let actions = preview.phases.iter().flat_map(|phase| &phase.actions).map(|planned| &planned.action);
-        for action in actions {
+    for node in others.into_iter().chain(leaving) {
+        for action in planned(node) {
             let Action::ChangeMembership(change, observed) = action else { continue };
             let before = *voters.get_or_insert_with(|| observed.voters().count());
             let after = match change {
@@ -52,6 +52,18 @@ pub fn membership_steps(nodes: &[NodeReport]) -> Vec<MembershipStep> {
         }
     }
     steps
+}
+
+fn leaves(node: &NodeReport) -> bool {
+    planned(node).any(|action| matches!(action, Action::ChangeMembership(MembershipChange::Retire { .. }, _)))
+}
+
+fn planned(node: &NodeReport) -> impl Iterator<Item = &Action> {
+    let phases = match &node.work {
+        NodeWork::Planned(preview) => preview.phases.as_slice(),
+        NodeWork::Done(_) => &[],
+    };
+    phases.iter().flat_map(|phase| &phase.actions).map(|planned| &planned.action)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::model::api_contract::{
 use crate::model::error_chain::error_chain;
 use crate::model::node::{NodeManifest, persistent_taints};
 use crate::operation::effect::{Observation, Returned};
-use crate::operation::observed::node::{NodeView, Peer};
+use crate::operation::observed::node::{NodeView, Peer, RunState};
 use crate::operation::site::EffectError;
 use crate::resource::contract::probe::{Answer, Observed, Probe};
 
@@ -45,7 +45,7 @@ impl ClusterSite {
             peer.same_machine = true;
         }
         for (name, peer) in &mut peers {
-            peer.ended = self.machines.has_ended(name);
+            peer.run = self.machines.run(name);
         }
         Ok(Observation::Peers(peers))
     }
@@ -207,7 +207,7 @@ fn peer(node: &Node) -> Peer {
         api_server: node.annotations().contains_key(API_SERVER),
         ready: is_ready(ready_condition(node)),
         same_machine: false,
-        ended: false,
+        run: RunState::default(),
     }
 }
 

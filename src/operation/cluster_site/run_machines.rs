@@ -1,10 +1,11 @@
 //! Which machines the hosts of one command are. Kubelets of hosts that are deployed at the same time have reported nothing
-//! yet: without this, clones of one disk would all become nodes. And which of its runs have ended.
+//! yet: without this, clones of one disk would all become nodes. And how far its runs are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::name::HostName;
+use crate::operation::observed::node::RunState;
 
 /// The machine IDs that the hosts of one command have reported over SSH.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ struct Reported {
     of_node: BTreeMap<HostName, String>,
     /// The first node with each.
     first: BTreeMap<String, HostName>,
-    ended: BTreeSet<String>,
+    runs: BTreeMap<String, RunState>,
 }
 
 impl RunMachines {
@@ -37,14 +38,14 @@ impl RunMachines {
         (first != node).then(|| first.clone())
     }
 
-    /// Records that the command does nothing more on a node, whatever the outcome.
-    pub fn end(&self, node: &HostName) {
-        self.reported().ended.insert(node.to_string());
+    /// Records how far the command is with a node.
+    pub fn record_run(&self, node: &HostName, run: RunState) {
+        self.reported().runs.insert(node.to_string(), run);
     }
 
-    /// Whether the command does nothing more on the node of this name.
-    pub(super) fn has_ended(&self, node: &str) -> bool {
-        self.reported().ended.contains(node)
+    /// How far the command is with the node of this name.
+    pub(super) fn run(&self, node: &str) -> RunState {
+        self.reported().runs.get(node).copied().unwrap_or_default()
     }
 
     fn reported(&self) -> MutexGuard<'_, Reported> {
@@ -71,7 +72,7 @@ mod tests {
         // It has got another one since.
         machines.record(&name("b"), "3");
         assert_eq!(machines.earlier(&name("b")), None);
-        machines.end(&name("a"));
-        assert!(machines.has_ended("a") && !machines.has_ended("b"));
+        machines.record_run(&name("a"), RunState::Ended);
+        assert_eq!([machines.run("a"), machines.run("b")], [RunState::Ended, RunState::Runs]);
     }
 }

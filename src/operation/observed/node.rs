@@ -54,8 +54,20 @@ pub struct Peer {
     pub ready: bool,
     /// Whether its host has reported to this command, earlier than the host of the node, that it is the same machine.
     pub same_machine: bool,
-    /// Whether this command has deployed it, or has tried to.
-    pub ended: bool,
+    /// How far this command is with it.
+    pub run: RunState,
+}
+
+/// How far a command is with one of its nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RunState {
+    /// It may still change the node.
+    #[default]
+    Runs,
+    /// It has deployed it, or has tried to.
+    Ended,
+    /// A dry run, which does not depend on how far it is: the node is taken to become what is planned.
+    Foreseen,
 }
 
 /// Whether a pod on the node answers from this machine.

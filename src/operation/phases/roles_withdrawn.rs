@@ -15,11 +15,10 @@ use crate::model::node::roles_of;
 use crate::model::role::Role;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
-use crate::operation::contract::{Blocker, NodeOperation, Phase, PhaseStatus, Scene, seen};
+use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
-use crate::operation::observed::node::{NodeView, Peer};
-use crate::operation::removal_refusal::RemovalRefusal;
+use crate::operation::observed::node::{NodeView, Peer, RunState};
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
 /// etcd member leaves through the others; the other nodes forget its mirror. Files and keys of the roles go last. An API
@@ -86,22 +85,30 @@ impl<O: NodeOperation> Phase<O> for RolesWithdrawn {
     }
 }
 
-/// The members that the same command adds vote: etcd is not made smaller before it grows. A run that has ended without
-/// a vote, or takes too long, holds none up, and a member that does not work leaves at once: none is added beside it.
+/// The members that the same command adds vote, and API servers beside them list them: etcd is not made smaller before it
+/// grows. A run that has ended, or takes too long, holds none up but the only voter, and a member that does not work
+/// leaves at once: none is added beside it.
 fn others_joined<O: NodeOperation>(
     scene: &Scene<'_, O>,
     peers: &BTreeMap<String, Peer>,
 ) -> Result<(), PhaseStatus> {
     let (membership, own) = (members(scene)?, leaving(scene));
     let works = membership.voters().any(|voter| own.is(voter) && voter.status().is_some());
-    if !works || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT {
+    let alone = membership.voters().count() == 1;
+    if !works || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT && !alone {
         return Ok(());
     }
     let beside = &scene.node_goal().beside;
     let joins = |name: &str, peer: &Peer| {
-        let deployed = !peer.ended && beside.iter().any(|node| node.as_str() == name);
+        let deployed = match peer.run {
+            RunState::Runs => true,
+            RunState::Foreseen => alone,
+            RunState::Ended => false,
+        };
         let votes = membership.voters().any(|voter| voter.name == name);
-        deployed && !votes && roles_of(&peer.labels).contains(&Role::Etcd)
+        let roles = roles_of(&peer.labels);
+        let joins = roles.contains(&Role::Etcd) && (!votes || roles.contains(&Role::Master));
+        deployed && joins && beside.iter().any(|node| node.as_str() == name)
     };
     let joining = peers.iter().filter(|(name, peer)| joins(name, peer));
     let joining: Vec<&str> = joining.map(|(name, _)| name.as_str()).collect();
@@ -109,9 +116,9 @@ fn others_joined<O: NodeOperation>(
         return Ok(());
     }
     Err(PhaseStatus::wait(Condition {
-        sentence: "the etcd members that this command adds to vote, before this node's leaves".to_owned(),
+        sentence: "the etcd members that this command adds, before this node's leaves".to_owned(),
         class: FailureClass::Etcd,
-        last_seen: format!("no vote yet: {}", joining.join(", ")),
+        last_seen: format!("not done: {}", joining.join(", ")),
         limit: QUEUE_LIMIT,
         looks: vec![LookKey::Membership, LookKey::Peers],
         causes: Vec::new(),
