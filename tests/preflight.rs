@@ -238,6 +238,8 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "etcd member node is at https://192.0.2.10:2380, but the host's address is 192.0.2.11",
             "kubernetes 1.9.4 is on the host, and the bundle has 1.35.4, a later minor version",
             "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
+            "the C library is 2.36-9+deb12u10, but the program of the bootstrap node needs 2.39",
+            "the architecture is arm64, but the program of the bootstrap node is for amd64",
             "the clock is 100 s behind that of this machine",
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
@@ -247,6 +249,6 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "the machine id is 0123456789abcdef0123456789abcdef, that of the Node fedcba9876543210fedcba9876543210; the host has no data of its etcd member",
         ],
         "a host has one disk, one clock, one configuration of cloud-init and one version of each component, no or several addresses, data of no cluster, of another or of this one, \
-         and is one machine; a Node counts where no static pod shows the networks"
+         and is one machine; the bootstrap node runs its own program; a Node counts where no static pod shows the networks"
     );
 }

@@ -217,7 +217,7 @@ fn program(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Option<PreflightF
     if facts.arch != architecture {
         return Some(failure(
             format!(
-                "the architecture is {}, but metalform of the bootstrap node is for {architecture}",
+                "the architecture is {}, but the program of the bootstrap node is for {architecture}",
                 facts.arch
             ),
             format!(
@@ -228,8 +228,8 @@ fn program(goal: &NodeGoal, facts: &Facts, survey: &Survey) -> Option<PreflightF
     let present = survey.c_library.as_deref()?;
     let needed = goal.program.later_c_library(present)?;
     Some(failure(
-        format!("the C library is {present}, but metalform of the bootstrap node needs {needed}"),
-        "build metalform on the oldest release of your masters and mirrors, install it on the bootstrap node, then run \
+        format!("the C library is {present}, but the program of the bootstrap node needs {needed}"),
+        "build the program on the oldest release of your masters and mirrors, install it on the bootstrap node, then run \
          `metalform bootstrap`",
     ))
 }

@@ -170,7 +170,7 @@ impl CommandError for WorkspaceError {
                 directory,
                 error: BundleManifestError::Read { source, .. },
             }) if source.kind() == std::io::ErrorKind::NotADirectory => format!(
-                "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle of metalform in /etc/metalform/bootstrap.yaml",
+                "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle in /etc/metalform/bootstrap.yaml",
                 directory.display()
             ),
             Self::Bundles(ClusterBundlesError::Manifest { directory, .. }) => format!(
@@ -322,7 +322,7 @@ mod tests {
         let path = |name: &str| directory.path().join(name).display().to_string();
         std::fs::write(directory.path().join("metalk8s.iso"), "ISO").unwrap();
         let file = format!(
-            "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle of metalform in /etc/metalform/bootstrap.yaml",
+            "{} is a file, as the ISO images of MetalK8s are; specify the directory of a bundle in /etc/metalform/bootstrap.yaml",
             path("metalk8s.iso")
         );
         assert_eq!(hints("metalk8s.iso"), [file]);
