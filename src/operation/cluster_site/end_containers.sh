@@ -1,6 +1,7 @@
-# Once the packages of the states are gone: ends containers, and removes their mounts and routes. $networks: names, separated
-# by spaces.
+# After end_pods.sh, once the packages of the states are gone: ends containers, and removes their mounts and routes.
+# $networks: names, separated by spaces.
 
+end_pods || exit 1
 # Supervisors of containers outlive containerd.
 for process in /proc/[0-9]*; do
     case $(cat "$process/comm" 2>/dev/null) in

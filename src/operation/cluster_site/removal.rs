@@ -6,14 +6,16 @@ use crate::operation::site::EffectError;
 
 const STOP_NODE: &str = concat!(
     include_str!("recorded.sh"),
+    include_str!("end_pods.sh"),
     include_str!("stop_node.sh"),
     include_str!("forget_kept_manifests.sh"),
     include_str!("forget_packet_rules.sh")
 );
+const STOP_CONTROL_PLANE: &str = concat!(include_str!("end_pods.sh"), include_str!("stop_control_plane.sh"));
 
 impl ClusterSite {
     pub(super) async fn stop_control_plane(&self) -> Result<Returned, EffectError> {
-        self.run("static_pod:kube-apiserver", include_str!("stop_control_plane.sh")).await
+        self.run("static_pod:kube-apiserver", STOP_CONTROL_PLANE).await
     }
 
     pub(super) async fn stop_node(&self) -> Result<Returned, EffectError> {
@@ -66,6 +68,82 @@ mod tests {
             let of_kubernetes =
                 "delete table ip kube-proxy\ndelete table inet cni_hostport\ndelete table ip filter\n";
             assert_eq!(deleted, of_kubernetes, "{shell}");
+        }
+    }
+
+    /// A host whose containerd does not run, with the processes of a pod and of SSH.
+    struct Cut(tempfile::TempDir);
+
+    impl Cut {
+        fn new(pod: &str) -> Self {
+            let host = tempfile::tempdir().unwrap();
+            for (cgroup, processes) in [(pod, "4242\n0\n"), ("system.slice/ssh.service", "4711\n")] {
+                let cgroup = host.path().join("sys/fs/cgroup").join(cgroup);
+                std::fs::create_dir_all(&cgroup).unwrap();
+                std::fs::write(cgroup.join("cgroup.procs"), processes).unwrap();
+            }
+            let systemctl = "case $1 in show) echo activating ;; *) exit 1 ;; esac";
+            program(host.path(), "systemctl", systemctl);
+            program(host.path(), "ip", "exit 1");
+            Self(host)
+        }
+
+        /// The status, and what was written to standard error.
+        fn run(&self, shell: &str, functions: &str, script: &str) -> (i32, String) {
+            let root = self.0.path().display();
+            let script = ["/sys/fs/cgroup", "/etc/kubernetes", "/var/lib"]
+                .iter()
+                .fold(script.to_owned(), |script, place| script.replace(place, &format!("{root}{place}")));
+            let script = format!("cd {root}\nPATH={root}:$PATH\n{functions}\n{script}");
+            let output = run(shell, &Program { script, payload: Vec::new() });
+            (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
+        }
+    }
+
+    #[test]
+    fn pods_end_without_containerd_and_nothing_else_does() {
+        let script = concat!(include_str!("end_pods.sh"), include_str!("stop_node.sh"));
+        let v1 = "cpu/kubepods/burstable/pod1/container";
+        let v2 = "kubepods.slice/kubepods-burstable.slice/container.scope";
+        let kills = |pod: &str| {
+            format!(
+                "kill() {{ echo \"$@\" >>killed; : >sys/fs/cgroup/{pod}/cgroup.procs; }}\nsleep() {{ :; }}"
+            )
+        };
+        let group = format!(
+            "kill() {{ echo \"$@\" >>killed; }}\nsleep() {{ \
+             if grep -qx 1 sys/fs/cgroup/kubepods.slice/cgroup.kill; then : >sys/fs/cgroup/{v2}/cgroup.procs; fi; }}"
+        );
+        let stays = "kill() { :; }\nsleep() { :; }".to_owned();
+        for shell in shells() {
+            for (pod, has_group, functions, expected, killed) in [
+                (v1, false, kills(v1), (0, ""), "-KILL 4242\n"),
+                (v2, false, kills(v2), (0, ""), "-KILL 4242\n"),
+                (v2, true, group.clone(), (0, ""), ""),
+                (v1, false, stays.clone(), (1, "processes of pods do not end: 4242\n"), ""),
+            ] {
+                let host = Cut::new(pod);
+                if has_group {
+                    std::fs::write(host.0.path().join("sys/fs/cgroup/kubepods.slice/cgroup.kill"), "")
+                        .unwrap();
+                }
+                let (status, stderr) = host.run(shell, &functions, script);
+                assert_eq!((status, stderr.as_str()), expected, "{shell}: {pod}");
+                let found = std::fs::read_to_string(host.0.path().join("killed")).unwrap_or_default();
+                assert_eq!(found, killed, "{shell}: {pod}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_control_plane_has_not_ended_while_pods_run_without_containerd() {
+        for shell in shells() {
+            let host = Cut::new("kubepods.slice/container.scope");
+            let expected = "containerd.service is activating, and processes of pods run: repair containerd, or reboot \
+                            the host\n";
+            assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (1, expected.to_owned()), "{shell}");
+            std::fs::remove_dir_all(host.0.path().join("sys/fs/cgroup/kubepods.slice")).unwrap();
+            assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (0, String::new()), "{shell}");
         }
     }
 }

@@ -1,5 +1,5 @@
-# Removes the static pods of the control plane, and waits until the kubelet has ended their containers. Without a kubelet
-# they are ended here.
+# After end_pods.sh: removes the static pods of the control plane, and waits until the kubelet has ended their
+# containers. Without a kubelet they are ended here. Without containerd, it is not known whether one runs.
 set -e
 pods='kube-apiserver kube-controller-manager kube-scheduler'
 running() {
@@ -14,7 +14,13 @@ running() {
 for pod in $pods; do
     rm -f "/etc/kubernetes/manifests/$pod.yaml"
 done
-test "$(systemctl show --property=ActiveState --value containerd.service)" = active || exit 0
+state=$(systemctl show --property=ActiveState --value containerd.service)
+if test "$state" != active; then
+    left=$(processes_of_pods)
+    test -n "$left" || exit 0
+    echo "containerd.service is $state, and processes of pods run: repair containerd, or reboot the host" >&2
+    exit 1
+fi
 tries=600
 while left=$(running) && test -n "$left"; do
     if test "$tries" = 0; then

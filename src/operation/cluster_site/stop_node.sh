@@ -1,5 +1,6 @@
-# Stops the kubelet and everything that it has started, for good: its certificate goes too, so that this host cannot come
-# back as a node of the cluster by itself. The data of an etcd member is kept beside the data directory.
+# After end_pods.sh: stops the kubelet and everything that it has started, for good: its certificate goes too, so that
+# this host cannot come back as a node of the cluster by itself. The data of an etcd member is kept beside the data
+# directory.
 set -e
 set --
 for unit in kubelet.service kube-proxy.service; do
@@ -29,6 +30,8 @@ if test "$(systemctl show --property=ActiveState --value containerd.service)" = 
         sleep 0.1
     done
 fi
+# Of a containerd that does not run, or has lost them.
+end_pods
 # Its next Node has another part of the pod network: the bridge keeps its address, and refuses pods of another one.
 if ip link show cni0 >/dev/null 2>&1; then
     ip link delete cni0
