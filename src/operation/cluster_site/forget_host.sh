@@ -2,5 +2,9 @@
 # the jobs on a host of the pool (engine/fence.sh): without it, a program of an earlier job would change the host again.
 cd /
 test -d /var/lib/metalform || exit 0
-find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence -exec rm -rf {} + || exit 1
+# The record is the last: by it, a reset that was interrupted resumes. A part of it is no record.
+find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence ! -name before -exec rm -rf {} + || exit 1
+if test -e /var/lib/metalform/before; then
+    mv -T /var/lib/metalform/before /var/lib/metalform/before.gone && rm -rf /var/lib/metalform/before.gone || exit 1
+fi
 test -e /var/lib/metalform/fence || rmdir /var/lib/metalform 2>/dev/null || mountpoint -q /var/lib/metalform

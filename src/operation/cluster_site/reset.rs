@@ -164,7 +164,7 @@ fn words<T: AsRef<str>>(variable: &str, names: impl IntoIterator<Item = T>) -> S
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File, OpenOptions};
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -205,6 +205,40 @@ mod tests {
                 assert_eq!(next.join().unwrap().status, 0, "{shell}");
             });
             assert_eq!(fs::read_to_string(path("lib/before/inventory")).unwrap(), "killed\n", "{shell}");
+        }
+    }
+
+    #[test]
+    fn the_record_of_a_host_is_removed_last() {
+        const OTHERS_FAIL: &str = r#"#!/bin/sh
+for path; do
+    case $path in -* | */etcd-snapshots) ;; *) /bin/rm -rf "$path" ;; esac
+done
+case $* in *etcd-snapshots*) exit 1 ;; esac
+"#;
+        for shell in shells() {
+            let root = tempfile::tempdir().unwrap();
+            let path = |name: &str| root.path().join(name);
+            for directory in ["lib/before", "lib/before.gone", "lib/etcd-snapshots", "bin"] {
+                fs::create_dir_all(path(directory)).unwrap();
+            }
+            fs::write(path("lib/before/inventory"), "").unwrap();
+            fs::write(path("lib/fence"), "7\n").unwrap();
+            let script =
+                include_str!("forget_host.sh").replace("/var/lib/metalform", path("lib").to_str().unwrap());
+            let script = format!("PATH={}:$PATH\n{script}", path("bin").display());
+            let status = || run(shell, &Program { script: script.clone(), payload: Vec::new() }).status;
+            fs::write(path("bin/rm"), OTHERS_FAIL).unwrap();
+            fs::set_permissions(path("bin/rm"), fs::Permissions::from_mode(0o755)).unwrap();
+            assert_eq!(status(), 1, "{shell}");
+            assert!(path("lib/before/inventory").exists(), "{shell}");
+            fs::remove_file(path("bin/rm")).unwrap();
+            assert_eq!(status(), 0, "{shell}");
+            let left: Vec<_> = fs::read_dir(path("lib")).unwrap().map(|one| one.unwrap().path()).collect();
+            assert_eq!(left, [path("lib/fence")], "{shell}");
+            fs::remove_file(path("lib/fence")).unwrap();
+            assert_eq!(status(), 0, "{shell}");
+            assert!(!path("lib").exists(), "{shell}");
         }
     }
 
