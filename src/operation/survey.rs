@@ -32,9 +32,10 @@ const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
 const MIRROR_UNIT: &str = "/etc/systemd/system/metalform-mirror.service";
 const ETCD_MANIFEST: &str = "/etc/kubernetes/manifests/etcd.yaml";
 /// What metalform has on every host that it has changed: a record of what was there before, or, from versions that
-/// recorded nothing, its package source.
-const MARKS: [&str; 3] = [
+/// recorded nothing, its package source; and the mark of a reset that was interrupted.
+const MARKS: [&str; 4] = [
     "/var/lib/metalform/before",
+    "/var/lib/metalform/resetting",
     "/etc/apt/sources.list.d/metalform.sources",
     "/etc/yum.repos.d/metalform.repo",
 ];

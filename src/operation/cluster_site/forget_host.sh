@@ -2,8 +2,11 @@
 # the jobs on a host of the pool (engine/fence.sh): without it, a program of an earlier job would change the host again.
 cd /
 test -d /var/lib/metalform || exit 0
-# The record is the last: by it, a reset that was interrupted resumes. A part of it is no record.
-find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence ! -name before -exec rm -rf {} + || exit 1
+# By the record, and without one by the mark of stop_node.sh, a reset that was interrupted resumes: they are the last.
+# The mark does not outlive the record, without which more would be removed; and a part of that is no record.
+find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence ! -name before ! -name resetting \
+    -exec rm -rf {} + || exit 1
+rm -f /var/lib/metalform/resetting
 if test -e /var/lib/metalform/before; then
     mv -T /var/lib/metalform/before /var/lib/metalform/before.gone && rm -rf /var/lib/metalform/before.gone || exit 1
 fi

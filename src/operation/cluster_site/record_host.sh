@@ -2,9 +2,9 @@
 set -e
 before=/var/lib/metalform/before
 test ! -e "$before" || exit 0
-for source in /etc/apt/sources.list.d/metalform.sources /etc/yum.repos.d/metalform.repo; do
-    # A version of metalform without records has changed this host.
-    test ! -e "$source" || exit 0
+for mark in /etc/apt/sources.list.d/metalform.sources /etc/yum.repos.d/metalform.repo /var/lib/metalform/resetting; do
+    # A version of metalform without records has changed this host, and its reset has not ended since.
+    test ! -e "$mark" || exit 0
 done
 new=$(mktemp -d /run/metalform-before.XXXXXX)
 trap 'rm -rf "$new"' EXIT

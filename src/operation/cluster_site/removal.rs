@@ -129,6 +129,7 @@ mod tests {
                 }
                 let (status, stderr) = host.run(shell, &functions, script);
                 assert_eq!((status, stderr.as_str()), expected, "{shell}: {pod}");
+                assert!(host.0.path().join("var/lib/metalform/resetting").exists(), "{shell}: {pod}");
                 let found = std::fs::read_to_string(host.0.path().join("killed")).unwrap_or_default();
                 assert_eq!(found, killed, "{shell}: {pod}");
             }

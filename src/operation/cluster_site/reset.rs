@@ -209,11 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn the_record_of_a_host_is_removed_last() {
+    fn the_marks_of_a_host_are_removed_last() {
         const OTHERS_FAIL: &str = r#"#!/bin/sh
-for path; do
-    case $path in -* | */etcd-snapshots) ;; *) /bin/rm -rf "$path" ;; esac
-done
+for path; do case $path in -* | */etcd-snapshots) ;; *) /bin/rm -rf "$path" ;; esac; done
 case $* in *etcd-snapshots*) exit 1 ;; esac
 "#;
         for shell in shells() {
@@ -222,8 +220,9 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
             for directory in ["lib/before", "lib/before.gone", "lib/etcd-snapshots", "bin"] {
                 fs::create_dir_all(path(directory)).unwrap();
             }
-            fs::write(path("lib/before/inventory"), "").unwrap();
-            fs::write(path("lib/fence"), "7\n").unwrap();
+            for file in ["before/inventory", "resetting", "fence"] {
+                fs::write(path("lib").join(file), "7\n").unwrap();
+            }
             let script =
                 include_str!("forget_host.sh").replace("/var/lib/metalform", path("lib").to_str().unwrap());
             let script = format!("PATH={}:$PATH\n{script}", path("bin").display());
@@ -231,7 +230,7 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
             fs::write(path("bin/rm"), OTHERS_FAIL).unwrap();
             fs::set_permissions(path("bin/rm"), fs::Permissions::from_mode(0o755)).unwrap();
             assert_eq!(status(), 1, "{shell}");
-            assert!(path("lib/before/inventory").exists(), "{shell}");
+            assert!(path("lib/before/inventory").exists() && path("lib/resetting").exists(), "{shell}");
             fs::remove_file(path("bin/rm")).unwrap();
             assert_eq!(status(), 0, "{shell}");
             let left: Vec<_> = fs::read_dir(path("lib")).unwrap().map(|one| one.unwrap().path()).collect();

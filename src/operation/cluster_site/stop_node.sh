@@ -2,6 +2,10 @@
 # this host cannot come back as a node of the cluster by itself. The data of an etcd member is kept beside the data
 # directory.
 set -e
+# A reset goes on from here, also of a host that has no record: what it is known by goes with the states.
+mkdir -p /var/lib/metalform
+touch /var/lib/metalform/resetting
+sync /var/lib/metalform
 set --
 for unit in kubelet.service kube-proxy.service; do
     if systemctl --quiet is-enabled "$unit" 2>/dev/null || systemctl --quiet is-active "$unit"; then

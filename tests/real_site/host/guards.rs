@@ -70,6 +70,8 @@ const DISABLED: &str = ".metalform-disabled";
 const BRIDGE: &str = "cni0";
 /// Of what was on the host before.
 const RECORD: &str = "/var/lib/metalform/before/inventory";
+/// Of a reset that has begun.
+const RESETTING: &str = "/var/lib/metalform/resetting";
 
 impl ScriptedHost {
     /// The exit status; `None` where nothing is known of such a guard.
@@ -135,6 +137,7 @@ impl ScriptedHost {
             return true;
         }
         if script.contains("Removes the record of what was there before") {
+            self.tree.remove(RESETTING);
             self.tree.remove("/var/lib/metalform/before");
             return true;
         }
@@ -191,6 +194,7 @@ impl ScriptedHost {
 
 impl ScriptedHost {
     fn stop_node(&mut self) -> bool {
+        self.tree.write(RESETTING, "".into(), of_root(0o644), self.clock);
         for unit in ["kubelet.service", "kube-proxy.service"] {
             let Self { units, tree, clock, .. } = self;
             for verb in [UnitVerb::Stop, UnitVerb::Disable] {
