@@ -18,6 +18,8 @@ pub enum RecoveryStep<N> {
     VerifyLost,
     /// Verify that none of these has come back while the plan was read: nothing stops its member.
     VerifySilent(Vec<N>),
+    /// Read the snapshot: its file may be gone since it was verified, and from here on something is stopped.
+    ReadSnapshot,
     /// Stop all of these, side by side: no two members agree behind the one that continues.
     Stop {
         /// The nodes.
@@ -54,17 +56,21 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let api_servers = (!masters.contains(survivor)).then(|| survivor.clone());
     let others = stopped.iter().map(|(node, _)| node.clone());
     let deployed = std::iter::once(survivor.clone()).chain(others).collect();
-    let lost = (plan.source == RecoverySource::Member).then_some(RecoveryStep::VerifyLost);
+    let last = match plan.source {
+        RecoverySource::Member => RecoveryStep::VerifyLost,
+        RecoverySource::Snapshot => RecoveryStep::ReadSnapshot,
+    };
     let silent = plan.unreachable.iter().map(|member| member.node.clone()).collect();
-    // It waits for hosts that do not answer: whether there is a quorum is the last thing that is asked.
-    let verified = std::iter::once(RecoveryStep::VerifySilent(silent)).chain(lost);
     let steps = [
+        // It waits for hosts that do not answer: what may change meanwhile comes after it.
+        RecoveryStep::VerifySilent(silent),
+        last,
         RecoveryStep::Stop { others: stopped, api_servers },
         RecoveryStep::Continue(survivor.clone()),
         RecoveryStep::AwaitEtcd(survivor.clone()),
         RecoveryStep::AwaitApi(survivor.clone()),
     ];
-    RecoveryOrder { deployed, steps: verified.chain(steps).collect() }
+    RecoveryOrder { deployed, steps: steps.into() }
 }
 
 #[cfg(test)]
@@ -100,7 +106,7 @@ mod tests {
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
         // A snapshot takes the place of what works, too; but not beside what cannot be stopped.
-        steps.remove(1);
+        steps[1] = RecoveryStep::ReadSnapshot;
         let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
         assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
     }

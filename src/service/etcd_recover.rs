@@ -8,6 +8,7 @@
 //! etcd works: what is written from then on is lost where a snapshot is restored a second time.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -317,6 +318,7 @@ impl PreparedRecovery {
         let masters: Vec<HostName> = masters.map(|spec| spec.name.clone()).collect();
         let order = order(&self.plan, &masters);
         let locked = self.lock(&order, &workspace, cancel).await?;
+        let mut snapshot = Vec::new();
         for step in &order.steps {
             match step {
                 RecoveryStep::VerifyLost => {
@@ -329,7 +331,10 @@ impl PreparedRecovery {
                     let url = api_servers.as_ref().map(|_| client_url(address));
                     self.stop((others, url.as_deref()), &workspace, cancel).await?;
                 }
-                RecoveryStep::Continue(node) => self.go_on(node, &member, &workspace, cancel).await?,
+                RecoveryStep::ReadSnapshot => snapshot = self.read_snapshot()?,
+                RecoveryStep::Continue(node) => {
+                    self.go_on((node, &member), take(&mut snapshot), &workspace, cancel).await?;
+                }
                 RecoveryStep::AwaitEtcd(node) => {
                     etcd_answers(&workspace, node, client_url(address)).await?;
                 }
@@ -420,10 +425,15 @@ impl PreparedRecovery {
         stopped.into_iter().collect()
     }
 
+    /// Nothing where there is none.
+    fn read_snapshot(&self) -> Result<Vec<u8>, SnapshotFileError> {
+        self.snapshot.as_ref().map_or(Ok(Vec::new()), SnapshotFile::read)
+    }
+
     async fn go_on(
         &self,
-        node: &HostName,
-        member: &SoleMember,
+        (node, member): (&HostName, &SoleMember),
+        snapshot: Vec<u8>,
         workspace: &Workspace,
         cancel: &Cancel,
     ) -> Result<(), EtcdRecoverError> {
@@ -433,9 +443,9 @@ impl PreparedRecovery {
                 acted(workspace, node, "make its etcd member the only one");
                 remote.recover(member).await
             }
-            Some(snapshot) => {
+            Some(_) => {
                 acted(workspace, node, "make an etcd member of the snapshot, the only one");
-                remote.restore(member, snapshot.read()?).await
+                remote.restore(member, snapshot).await
             }
         };
         began.map_err(|error| EtcdRecoverError::host(node, error))

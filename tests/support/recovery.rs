@@ -126,7 +126,7 @@ impl<'a> Recovery<'a> {
                 RecoveryStep::VerifyLost if self.cluster().etcd.observe().is_ok() => {
                     return RecoveryEnd::Works;
                 }
-                RecoveryStep::VerifyLost => Ok(()),
+                RecoveryStep::VerifyLost | RecoveryStep::ReadSnapshot => Ok(()),
                 RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes),
                 RecoveryStep::Stop { others, api_servers } => self.stop(others, api_servers.as_deref()).await,
                 RecoveryStep::Continue(node) => self.go_on(plan, node).await,
