@@ -192,7 +192,7 @@ impl Shared {
         let work = AssertUnwindSafe(self.in_turn(&order, cancel, &phases)).catch_unwind();
         let panicked = |_| {
             let message = "the worker panicked, which is a bug of metalform".to_owned();
-            Some(Err(JobError { message, presence: HostPresence::Unknown }))
+            Some(Err(JobError { message, presence: HostPresence::Unknown, begun: true }))
         };
         let result = tokio::select! {
             result = work => result.unwrap_or_else(panicked),

@@ -62,7 +62,7 @@ fn workers(scripted: &Arc<Scripted>, limit: usize) -> (PoolWorkers, UnboundedRec
 }
 
 fn interrupted() -> JobError {
-    JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers }
+    JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers, begun: true }
 }
 
 /// All tasks run until they wait.

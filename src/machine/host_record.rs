@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::api::host_status::{FailedJob, HostStatus};
 use super::condition::whole_seconds;
 use super::host_job::HostJob;
-use super::job_outcome::{HostFindings, HostPresence, JobOutcome};
+use super::job_outcome::{HostFindings, HostPresence, JobError, JobOutcome};
 
 /// Bounds of the schema.
 const MOST_RESIDUE: usize = 64;
@@ -24,7 +24,7 @@ pub fn recorded(
     if let Some(outcome) = outcome.filter(|outcome| is_current(&status, outcome)) {
         match &outcome.result {
             Ok(findings) => succeeded(&mut status, outcome, findings),
-            Err(error) => failed(&mut status, outcome, &error.message),
+            Err(error) => failed(&mut status, outcome, error),
         }
     }
     let by_job = outcome.map(|outcome| (outcome.presence(), outcome.ended));
@@ -62,14 +62,14 @@ fn succeeded(status: &mut HostStatus, outcome: &JobOutcome, findings: &HostFindi
     }
 }
 
-fn failed(status: &mut HostStatus, outcome: &JobOutcome, message: &str) {
+fn failed(status: &mut HostStatus, outcome: &JobOutcome, error: &JobError) {
     let last = Time(whole_seconds(outcome.ended));
     let earlier = status.failed_job.as_ref().filter(|failed| failed.job == outcome.job);
     if earlier.is_some_and(|failed| failed.last == last) {
         return;
     }
-    let attempts = earlier.map_or(0, |failed| failed.attempts).saturating_add(1);
-    let message = shortened(message, LONGEST_MESSAGE);
+    let attempts = earlier.map_or(0, |failed| failed.attempts).saturating_add(error.begun.into());
+    let message = shortened(&error.message, LONGEST_MESSAGE);
     status.failed_job = Some(FailedJob { job: outcome.job, attempts, last, message });
 }
 

@@ -51,6 +51,8 @@ pub struct JobError {
     pub message: String,
     /// Whether the host answered.
     pub presence: HostPresence,
+    /// False where another process works on the host: no program of the job has run, and it is no attempt.
+    pub begun: bool,
 }
 
 /// Whether a host answers over SSH.

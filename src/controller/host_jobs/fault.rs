@@ -123,25 +123,37 @@ impl JobFault {
             _ => error_chain(&self),
         };
         let message = text.lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        JobError { message, presence: self.presence() }
+        JobError { message, presence: self.presence(), begun: self.has_begun() }
+    }
+
+    fn host_error(&self) -> Option<&HostError> {
+        let effect = match self {
+            Self::Host(error) => return Some(error),
+            Self::Effect(error) => error,
+            Self::Run(RunError::Effect { source, .. }) => source.as_ref(),
+            _ => return None,
+        };
+        match effect {
+            EffectError::Host(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        let fenced = self.host_error().and_then(HostError::connection);
+        !matches!(self, Self::Locked(HostLockError::Held { .. }))
+            && !matches!(fenced, Some(TransportError::Fenced { reason: FenceRefusal::Busy, .. }))
     }
 
     fn presence(&self) -> HostPresence {
-        let effect = match self {
-            Self::Host(error) => return presence(error),
-            Self::Effect(error) => error,
-            Self::Run(RunError::Effect { source, .. }) => source.as_ref(),
+        match self {
             // What was found on it.
             Self::Run(RunError::Fault(RunFault::Blocked { .. }))
             | Self::Identity(_)
             | Self::Fence(_)
             | Self::Preflight(_)
-            | Self::NotClean(_) => return HostPresence::Answers,
-            _ => return HostPresence::Unknown,
-        };
-        match effect {
-            EffectError::Host(error) => presence(error),
-            _ => HostPresence::Unknown,
+            | Self::NotClean(_) => HostPresence::Answers,
+            _ => self.host_error().map_or(HostPresence::Unknown, presence),
         }
     }
 }
@@ -169,6 +181,25 @@ pub(super) fn presence(error: &HostError) -> HostPresence {
 mod tests {
     use super::*;
     use crate::operation::contract::Blocker;
+
+    #[test]
+    fn a_job_has_not_begun_while_another_process_works_on_the_host() {
+        let host = || -> HostName { "spare-1".parse().unwrap() };
+        let held = HostLockError::Held { host: host(), holder: "process 7".to_owned(), record: None };
+        let fenced = |reason| {
+            let refused = TransportError::Fenced { host: "10.0.0.2:22".to_owned(), token: 2, reason };
+            JobFault::Effect(EffectError::Host(refused.into()))
+        };
+        for (fault, begun) in [
+            (JobFault::Locked(held), false),
+            (fenced(FenceRefusal::Busy), false),
+            (fenced(FenceRefusal::Superseded { largest: 3 }), true),
+            (JobFault::Interrupted, true),
+        ] {
+            let error = fault.into_error(&host());
+            assert_eq!(error.begun, begun, "{error}");
+        }
+    }
 
     #[test]
     fn a_host_is_silent_only_where_the_connection_is_not_made_or_breaks() {

@@ -1,6 +1,5 @@
 use super::*;
 use crate::machine::host_job::JobFence;
-use crate::machine::job_outcome::JobError;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -23,7 +22,7 @@ fn ok() -> Result<HostFindings, JobError> {
 }
 
 fn error(presence: HostPresence) -> Result<HostFindings, JobError> {
-    Err(JobError { message: "broken".to_owned(), presence })
+    Err(JobError { message: "broken".to_owned(), presence, begun: true })
 }
 
 fn shown(status: &HostStatus) -> String {
@@ -62,6 +61,21 @@ fn outcomes_are_recorded_once_and_under_their_token() {
         let once = recorded(&status(yaml), Some(&outcome), None);
         assert_eq!(shown(&once), expected, "{yaml} {outcome:?}");
         assert_eq!(recorded(&once, Some(&outcome), None), once, "{yaml} {outcome:?} again");
+    }
+}
+
+#[test]
+fn a_job_that_has_not_begun_is_no_attempt() {
+    let failed = "failedJob: {job: Reset, attempts: 2, last: '1970-01-01T00:00:50Z', message: m}";
+    for (yaml, expected) in
+        [("CLAIM", "[] failed Reset 0 at 100"), (&format!("CLAIM, {failed}"), "[] failed Reset 2 at 100")]
+    {
+        let held = JobError { message: "held".to_owned(), presence: HostPresence::Unknown, begun: false };
+        let outcome = outcome(HostJob::Reset, 8, Err(held));
+        let once = recorded(&status(yaml), Some(&outcome), None);
+        assert_eq!(shown(&once), expected, "{yaml}");
+        assert_eq!(once.failed_job.as_ref().unwrap().message, "held", "{yaml}");
+        assert_eq!(recorded(&once, Some(&outcome), None), once, "{yaml} again");
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn begin(scene: &HostScene) -> HostLifePlan {
 fn has_failed_a_join(scene: &HostScene) -> bool {
     let HostScene { host, claimant, .. } = scene;
     let failed = host.claim.is_some() && matches!(claimant, Claimant::Present { join_failed: true, .. });
-    let mut begun = host.done.iter().copied().chain(host.failure.as_ref().map(|failure| failure.job));
+    let failure = host.failure.as_ref().filter(|failure| failure.attempts > 0);
+    let mut begun = host.done.iter().copied().chain(failure.map(|failure| failure.job));
     failed && begun.any(HostJob::provisions)
 }
 

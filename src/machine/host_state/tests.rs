@@ -270,6 +270,8 @@ fn a_failed_join_is_counted_where_a_job_has_begun_to_make_a_node_of_the_host() {
         // It waited for its turn.
         ("done=check", not_counted),
         ("done=check failed=deploy:1:5", counted),
+        // Another process works on the host.
+        ("done=check failed=deploy:0:5", not_counted),
         ("done=check failed=upgrade:1:5", counted),
         ("done=check,upgrade", counted),
         ("done=check,deploy", counted),

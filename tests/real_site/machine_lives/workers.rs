@@ -125,7 +125,7 @@ fn named(host: &str) -> HostName {
 
 impl Metal {
     fn perform(&mut self, order: JobOrder) -> Result<HostFindings, JobError> {
-        let error = |message: &str, presence| JobError { message: message.to_owned(), presence };
+        let error = |message: &str, presence| JobError { message: message.to_owned(), presence, begun: true };
         if order.job == HostJob::PowerOff {
             if let Some(left) = self.fails.get_mut(&order.job).filter(|left| **left > 0) {
                 *left -= 1;
@@ -209,7 +209,8 @@ impl HostWorkers for ScriptedWorkers {
         let mut scripted = self.lock();
         let Some(slot) = scripted.slots.get_mut(host) else { return };
         if let Some(order) = slot.running.take() {
-            let error = JobError { message: "interrupted".to_owned(), presence: HostPresence::Answers };
+            let message = "interrupted".to_owned();
+            let error = JobError { message, presence: HostPresence::Answers, begun: true };
             let ended = Timestamp::UNIX_EPOCH;
             slot.outcome = Some(JobOutcome { job: order.job, fence: order.fence, ended, result: Err(error) });
         }
