@@ -404,8 +404,12 @@ async fn packages_are_upgraded_once_under_a_token_with_the_reboot_that_they_requ
     let rack = Rack::new().await;
     let upgrade = |token: i64| {
         format!(
-            "set -e\nexport DEBIAN_FRONTEND=noninteractive\napt-get -q update\n\
-             apt-get -q -y -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold dist-upgrade\n\
+            "set -e\nexport DEBIAN_FRONTEND=noninteractive\n\
+             if test -n \"$(ls -A /var/lib/dpkg/updates)\"; then\n    \
+             apt-get -q -o DPkg::Lock::Timeout=120 check || true\n    \
+             dpkg --force-confdef --force-confold --configure -a\nfi\napt-get -q update\n\
+             apt-get -q -y -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confdef \
+             -o Dpkg::Options::=--force-confold dist-upgrade\n\
              mkdir -p /var/lib/metalform\ntouch /var/lib/metalform/upgraded-{token}\n"
         )
     };
