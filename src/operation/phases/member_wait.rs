@@ -12,7 +12,7 @@ use crate::operation::effect::{LookKey, member_id};
 /// How long a learner may make no progress before it is removed.
 pub(super) const LEARNER_LIMIT: Duration = Duration::from_secs(300);
 /// How long a learner may take to start and catch up in all, as long as it makes progress.
-const COPY_LIMIT: Duration = Duration::from_secs(12 * 3600);
+pub(super) const COPY_LIMIT: Duration = Duration::from_secs(12 * 3600);
 /// How long operations on other nodes may take with theirs.
 pub(super) const QUEUE_LIMIT: Duration = Duration::from_secs(900);
 

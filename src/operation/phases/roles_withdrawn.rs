@@ -8,8 +8,9 @@ use super::apiserver_proxies::{all_nodes, proxies_current};
 use super::control_plane::own_member_unused;
 use super::layer_applied::applied;
 use super::member_removed::{leave, leaving};
-use super::member_wait::QUEUE_LIMIT;
+use super::member_wait::{COPY_LIMIT, QUEUE_LIMIT};
 use super::membership::members;
+use crate::etcd::member::Member;
 use crate::model::api_contract::API_SERVER;
 use crate::model::node::roles_of;
 use crate::model::role::Role;
@@ -18,6 +19,7 @@ use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
+use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::node::{NodeView, Peer, RunState};
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
@@ -92,17 +94,19 @@ fn others_joined<O: NodeOperation>(
     scene: &Scene<'_, O>,
     peers: &BTreeMap<String, Peer>,
 ) -> Result<(), PhaseStatus> {
-    let (membership, own) = (members(scene)?, leaving(scene));
-    let works = membership.voters().any(|voter| own.is(voter) && voter.status().is_some());
+    let (membership, leaving) = (members(scene)?, leaving(scene));
+    let Some(own) = membership.voters().find(|voter| leaving.is(voter)) else { return Ok(()) };
     let alone = membership.voters().count() == 1;
-    if !works || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT && !alone {
+    let limit = if alone { COPY_LIMIT } else { QUEUE_LIMIT };
+    if own.status().is_none() || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT && !alone {
         return Ok(());
     }
     let beside = &scene.node_goal().beside;
     let joins = |name: &str, peer: &Peer| {
         let deployed = match peer.run {
             RunState::Runs => true,
-            RunState::Foreseen => alone,
+            // A dry run cannot show what a list will be.
+            RunState::Foreseen => alone || lists(scene, name, own),
             RunState::Ended => false,
         };
         let votes = membership.voters().any(|voter| voter.name == name);
@@ -119,11 +123,17 @@ fn others_joined<O: NodeOperation>(
         sentence: "the etcd members that this command adds, before this node's leaves".to_owned(),
         class: FailureClass::Etcd,
         last_seen: format!("not done: {}", joining.join(", ")),
-        limit: QUEUE_LIMIT,
+        limit,
         looks: vec![LookKey::Membership, LookKey::Peers],
         causes: Vec::new(),
         hopeless: None,
     }))
+}
+
+/// Whether the API server of a node was seen to use this member.
+fn lists<O: NodeOperation>(scene: &Scene<'_, O>, node: &str, member: &Member) -> bool {
+    let servers = scene.cluster().etcd_servers.get(node);
+    matches!(servers, Some(EtcdServers::Listed(urls)) if member.client_urls.iter().any(|url| urls.contains(url)))
 }
 
 /// No proxy uses the node's API server.
