@@ -140,9 +140,7 @@ impl JobFault {
     }
 
     fn has_begun(&self) -> bool {
-        let fenced = self.host_error().and_then(HostError::connection);
         !matches!(self, Self::Locked(HostLockError::Held { .. }))
-            && !matches!(fenced, Some(TransportError::Fenced { reason: FenceRefusal::Busy, .. }))
     }
 
     fn presence(&self) -> HostPresence {
@@ -183,7 +181,7 @@ mod tests {
     use crate::operation::contract::Blocker;
 
     #[test]
-    fn a_job_has_not_begun_while_another_process_works_on_the_host() {
+    fn a_job_has_not_begun_while_another_command_works_on_the_host() {
         let host = || -> HostName { "spare-1".parse().unwrap() };
         let held = HostLockError::Held { host: host(), holder: "process 7".to_owned(), record: None };
         let fenced = |reason| {
@@ -192,7 +190,8 @@ mod tests {
         };
         for (fault, begun) in [
             (JobFault::Locked(held), false),
-            (fenced(FenceRefusal::Busy), false),
+            // It may hang there: then the host is quarantined.
+            (fenced(FenceRefusal::Busy), true),
             (fenced(FenceRefusal::Superseded { largest: 3 }), true),
             (JobFault::Interrupted, true),
         ] {

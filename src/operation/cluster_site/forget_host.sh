@@ -6,8 +6,10 @@ test -d /var/lib/metalform || exit 0
 # The mark does not outlive the record, without which more would be removed; and a part of that is no record.
 find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence ! -name before ! -name resetting \
     -exec rm -rf {} + || exit 1
-rm -f /var/lib/metalform/resetting
+rm -f /var/lib/metalform/resetting || exit 1
 if test -e /var/lib/metalform/before; then
+    # Of files of the host; a part of the record that is left is looked at by nothing.
+    rm -f /var/lib/metalform/before/etc.tar || exit 1
     mv -T /var/lib/metalform/before /var/lib/metalform/before.gone && rm -rf /var/lib/metalform/before.gone || exit 1
 fi
 test -e /var/lib/metalform/fence || rmdir /var/lib/metalform 2>/dev/null || mountpoint -q /var/lib/metalform

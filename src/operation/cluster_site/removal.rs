@@ -77,11 +77,20 @@ mod tests {
     impl Cut {
         fn new(pod: &str) -> Self {
             let host = tempfile::tempdir().unwrap();
-            for (cgroup, processes) in [(pod, "4242\n0\n"), ("system.slice/ssh.service", "4711\n")] {
+            // Below a container of another program are pods that are not this node's.
+            let others = ["system.slice/ssh.service", "lxc.payload.a/kubepods/pod1"];
+            let v2 = pod.starts_with("kubepods.slice");
+            let others = others.into_iter().take(if v2 { 2 } else { 1 }).map(|cgroup| (cgroup, "4711\n"));
+            for (cgroup, processes) in others.chain([(pod, "4242\n0\n")]) {
                 let cgroup = host.path().join("sys/fs/cgroup").join(cgroup);
                 std::fs::create_dir_all(&cgroup).unwrap();
                 std::fs::write(cgroup.join("cgroup.procs"), processes).unwrap();
             }
+            if v2 {
+                std::fs::write(host.path().join("sys/fs/cgroup/cgroup.controllers"), "cpu\n").unwrap();
+            }
+            std::fs::create_dir_all(host.path().join("etc/apt/sources.list.d")).unwrap();
+            std::fs::write(host.path().join("etc/apt/sources.list.d/metalform.sources"), "").unwrap();
             let systemctl = "case $1 in show) echo activating ;; *) exit 1 ;; esac";
             program(host.path(), "systemctl", systemctl);
             program(host.path(), "ip", "exit 1");
@@ -91,7 +100,7 @@ mod tests {
         /// The status, and what was written to standard error.
         fn run(&self, shell: &str, functions: &str, script: &str) -> (i32, String) {
             let root = self.0.path().display();
-            let script = ["/sys/fs/cgroup", "/etc/kubernetes", "/var/lib"]
+            let script = ["/sys/fs/cgroup", "/etc/kubernetes", "/etc/apt", "/etc/yum.repos.d", "/var/lib"]
                 .iter()
                 .fold(script.to_owned(), |script, place| script.replace(place, &format!("{root}{place}")));
             let script = format!("cd {root}\nPATH={root}:$PATH\n{functions}\n{script}");

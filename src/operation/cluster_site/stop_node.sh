@@ -3,9 +3,13 @@
 # directory.
 set -e
 # A reset goes on from here, also of a host that has no record: what it is known by goes with the states.
-mkdir -p /var/lib/metalform
-touch /var/lib/metalform/resetting
-sync /var/lib/metalform
+for source in /etc/apt/sources.list.d/metalform.sources /etc/yum.repos.d/metalform.repo; do
+    if test -e "$source" && ! test -e /var/lib/metalform/before; then
+        mkdir -p /var/lib/metalform
+        touch /var/lib/metalform/resetting
+        sync /var/lib/metalform
+    fi
+done
 set --
 for unit in kubelet.service kube-proxy.service; do
     if systemctl --quiet is-enabled "$unit" 2>/dev/null || systemctl --quiet is-active "$unit"; then

@@ -194,7 +194,9 @@ impl ScriptedHost {
 
 impl ScriptedHost {
     fn stop_node(&mut self) -> bool {
-        self.tree.write(RESETTING, "".into(), of_root(0o644), self.clock);
+        if self.tree.glob(RECORD).is_empty() {
+            self.tree.write(RESETTING, "".into(), of_root(0o644), self.clock);
+        }
         for unit in ["kubelet.service", "kube-proxy.service"] {
             let Self { units, tree, clock, .. } = self;
             for verb in [UnitVerb::Stop, UnitVerb::Disable] {
