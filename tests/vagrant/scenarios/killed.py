@@ -80,7 +80,7 @@ def _workload():
 
 _RESET = """
 systemctl disable --now $1 $2 2>/dev/null || :
-rm -rf /etc/systemd/system/$1.service /etc/systemd/system/$2.service /etc/sysctl.d/zz-metalform-net.* "$3"
+rm -rf /etc/systemd/system/$1.service /etc/systemd/system/$2.service /etc/sysctl.d/zz-metalform-net.*.log_martians.conf "$3"
 systemctl daemon-reload
 sysctl -qw net.ipv4.conf.all.log_martians=0 net.ipv4.conf.default.log_martians=0
 mkdir -p "$3"
