@@ -4,13 +4,15 @@ import json
 
 import yaml
 
-from checks import State, check, expect, expect_equal
+from checks import State, check, expect, expect_equal, until
 from cluster import (
     BOOTSTRAP,
     apply,
     delete_node,
     forget,
+    get,
     introduce,
+    kubectl,
     manifest,
     metalform,
     on,
@@ -27,6 +29,7 @@ from host_state import expect_same, host_state, nft
 SUCCESS, HOST, REFUSED = 0, 4, 7
 WORKER, MEMBER = "spare-1", "spare-2"
 FILE = "/root/scenario-node.yaml"
+POD = "scenario-reset"
 _OWN_TABLE = "table ip nat { chain postrouting { type nat hook postrouting priority srcnat; masquerade; }; }"
 _state = State()
 
@@ -38,6 +41,7 @@ def set_up():
 
 def tear_down():
     shell(BOOTSTRAP, 'rm -f "$1"', FILE)
+    kubectl("delete", "pod", POD, "--ignore-not-found", "--force", "--grace-period=0")
     forget(WORKER)
     forget(MEMBER)
 
@@ -101,6 +105,25 @@ def member():
     expect_same(MEMBER, before)
 
 
+@check("a pod that has outlived containerd ends with the reset of its host")
+def without_containerd():
+    apply(manifest(WORKER))
+    _metalform(SUCCESS, "deploy-node", WORKER)
+    # The process of its sandbox is enough.
+    container = {"name": POD, "image": "localhost/none", "imagePullPolicy": "Never"}
+    spec = {"nodeName": WORKER, "terminationGracePeriodSeconds": 0, "containers": [container]}
+    apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": POD}, "spec": spec})
+    until("its sandbox", 60, _has_pause)
+    shell(WORKER, "systemctl stop kubelet containerd")
+    expect(_has_pause(), "it has ended with containerd")
+    until("a Node that is not Ready", 90, _is_silent)
+    _metalform(SUCCESS, "reset-host", WORKER)
+    expect(not _has_pause(), "it runs on")
+    kubectl("delete", "pod", POD, "--force", "--grace-period=0")
+    delete_node(WORKER)
+    expect_same(WORKER, _state["worker"])
+
+
 @check("with --keep-data the data stays, and nothing else")
 def keeps_data():
     apply(manifest(WORKER))
@@ -118,6 +141,15 @@ def healthy():
     delete_node(MEMBER)
     members = json.loads(_metalform(SUCCESS, "etcd", "health", "-o", "json").stdout)
     expect_equal("voters", sorted(one["name"] for one in members), sorted(with_role("etcd")))
+
+
+def _is_silent():
+    conditions = {one["type"]: one["status"] for one in get("node", WORKER)["status"]["conditions"]}
+    return conditions["Ready"] != "True"
+
+
+def _has_pause():
+    return on(WORKER, "pgrep", "-x", "pause").returncode == 0
 
 
 def _install_own(node, package):
