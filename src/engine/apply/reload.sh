@@ -1,10 +1,11 @@
 # Functions after which systemd knows the unit files. A reload of all of them takes a tenth of a second or more.
 
 # unit; reloads unit files if systemd has read any of this unit, or of an instance of this template. It reads those of a
-# unit that it needs, also where others have named the unit before there was a file of it.
+# unit that it needs, also where others have named the unit before there was a file of it; but a timer is refused while its
+# unit, whose file was removed, has failed or is active.
 reload_unit() {
     case $1 in *@.*) set -- "${1%%@.*}@*.${1##*@.}" ;; esac
-    known=$(systemctl list-units --all --plain --no-legend --state=loaded,masked,bad-setting,error,merged -- "$@") &&
+    known=$(systemctl list-units --all --plain --no-legend --state=loaded,masked,bad-setting,error,merged,active,failed -- "$@") &&
         [ -z "$known" ] || systemctl daemon-reload
 }
 

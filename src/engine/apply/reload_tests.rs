@@ -28,6 +28,16 @@ fn acted(shell: &str, command: &str, loaded: &[&str], enabled: &[&str]) -> Strin
 }
 
 #[test]
+fn unit_files_are_reloaded_for_a_unit_that_has_failed_and_had_no_file() {
+    let systemctl = "systemctl() { case $* in *--state=*failed*) echo a.service not-found failed ;; daemon-*) echo $1 ;; esac; }";
+    for shell in shells() {
+        let script = format!("{systemctl}\n{}\nreload_unit a.service", include_str!("reload.sh"));
+        let output = run(shell, &Program { script, payload: Vec::new() });
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "daemon-reload\n", "{shell}");
+    }
+}
+
+#[test]
 fn unit_files_are_reloaded_for_a_unit_that_systemd_knows() {
     for shell in shells() {
         assert_eq!(acted(shell, "reload_unit a.service", &["b.service"], &[]), "", "{shell}");
