@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::libraries::{latest, of_file};
 use super::own_program::RUNNING;
+use crate::model::platform::architecture_of;
 
 /// What a host needs to run a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +25,8 @@ impl ProgramNeeds {
     /// # Errors
     /// When its file cannot be read.
     pub fn of_running() -> io::Result<Self> {
-        let architecture = match ARCH {
-            "x86_64" => "amd64",
-            "aarch64" => "arm64",
-            other => other,
-        };
         let versions: BTreeSet<String> = of_file(Path::new(RUNNING))?.into_values().flatten().collect();
-        Ok(Self { architecture, c_library: latest(&versions, "GLIBC_") })
+        Ok(Self { architecture: architecture_of(ARCH), c_library: latest(&versions, "GLIBC_") })
     }
 
     /// The version of the C library that is needed, where this one is an earlier one. `present` is the version of its

@@ -10,6 +10,7 @@ use super::frame::{self, FrameError, Section, Sections};
 use super::head_v;
 use super::nonce::Nonce;
 use crate::model::facts::Facts;
+use crate::model::platform::architecture_of;
 use crate::transport::{Output, Program};
 
 /// Files that are read. `/proc/self` is that of the program, which has the capabilities of its user.
@@ -100,7 +101,7 @@ pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
         machine_id: line("/etc/machine-id", "machine id")?,
         boot_id: line("/proc/sys/kernel/random/boot_id", "boot id")?,
         os,
-        arch: go_arch(arch),
+        arch: architecture_of(arch).to_owned(),
         kernel: line("/proc/sys/kernel/osrelease", "kernel release")?,
         cpus: cpus.parse().map_err(|_| FactsError::Unknown("number of processors"))?,
         memory: memory(&files).ok_or(FactsError::Unknown("memory"))?,
@@ -115,15 +116,6 @@ pub(super) fn answer(sections: &Sections) -> Result<Facts, FactsError> {
         disk_free: disk_free(&file_systems).ok_or(FactsError::Unknown("free space below /var"))?,
         resolv_conf: resolver.file.to_owned(),
     })
-}
-
-fn go_arch(machine: &str) -> String {
-    match machine {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
-    .to_owned()
 }
 
 fn memory(files: &BTreeMap<&str, String>) -> Option<u64> {

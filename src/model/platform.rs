@@ -44,6 +44,15 @@ pub enum Architecture {
     Arm64,
 }
 
+/// An architecture as Debian and Go call it, by the kernel's name for it; another one has no other name here.
+pub fn architecture_of(machine: &str) -> &str {
+    match machine {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
 /// A family of package managers, named as in the `format` of a `package_repository`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::etcd::member::Member;
 use crate::operation::static_pod::flags;
 use crate::operation::survey::APISERVER_MANIFEST;
 use crate::resource::contract::probe::{Answer, Observed, Probe};
@@ -16,6 +17,11 @@ pub enum EtcdServers {
 }
 
 impl EtcdServers {
+    /// Whether it was seen to use this member.
+    pub fn lists(&self, member: &Member) -> bool {
+        matches!(self, Self::Listed(urls) if member.client_urls.iter().any(|url| urls.contains(url)))
+    }
+
     /// What a host is asked.
     pub fn probe() -> Probe {
         Probe::Content { path: APISERVER_MANIFEST.to_owned() }

@@ -1,6 +1,6 @@
 //! Every API server keeps a member of etcd when the node's own leaves.
 
-use crate::etcd::member::{Member, Membership};
+use crate::etcd::member::Membership;
 use crate::etcd::removal::LeavingMember;
 use crate::operation::contract::{NodeOperation, PhaseStatus, Scene};
 use crate::operation::effect::Look;
@@ -35,10 +35,9 @@ pub(super) fn bereft<O: NodeOperation>(
         }
         match scene.cluster().etcd_servers.get(name) {
             None => looks.push(PhaseStatus::Look(Look::EtcdServers(name.clone()))),
-            Some(EtcdServers::Listed(urls)) => {
-                let lists = |member: &Member| member.client_urls.iter().any(|url| urls.contains(url));
-                let keeps_one = others().any(|voter| voter.status().is_some() && lists(voter));
-                if lists(own) && !keeps_one {
+            Some(servers @ EtcdServers::Listed(_)) => {
+                let keeps_one = others().any(|voter| voter.status().is_some() && servers.lists(voter));
+                if servers.lists(own) && !keeps_one {
                     found.push(RemovalRefusal::ApiServerMember(name.clone()));
                 }
             }

@@ -10,7 +10,6 @@ use super::layer_applied::applied;
 use super::member_removed::{leave, leaving};
 use super::member_wait::{COPY_LIMIT, QUEUE_LIMIT};
 use super::membership::members;
-use crate::etcd::member::Member;
 use crate::model::api_contract::API_SERVER;
 use crate::model::node::roles_of;
 use crate::model::role::Role;
@@ -19,7 +18,6 @@ use crate::operation::condition::Condition;
 use crate::operation::contract::{NodeOperation, Phase, PhaseStatus, Scene, seen};
 use crate::operation::effect::{Action, Look, LookKey};
 use crate::operation::layer::Layer;
-use crate::operation::observed::etcd_servers::EtcdServers;
 use crate::operation::observed::node::{NodeView, Peer, RunState};
 
 /// As when the node is removed: its API server leaves the proxies before it stops, while another one is ready, and its
@@ -101,12 +99,12 @@ fn others_joined<O: NodeOperation>(
     if own.status().is_none() || scene.etcd_begun().lease || scene.now >= QUEUE_LIMIT && !alone {
         return Ok(());
     }
-    let beside = &scene.node_goal().beside;
+    let (beside, servers) = (&scene.node_goal().beside, &scene.cluster().etcd_servers);
     let joins = |name: &str, peer: &Peer| {
         let deployed = match peer.run {
             RunState::Runs => true,
             // A dry run cannot show what a list will be.
-            RunState::Foreseen => alone || lists(scene, name, own),
+            RunState::Foreseen => alone || servers.get(name).is_some_and(|servers| servers.lists(own)),
             RunState::Ended => false,
         };
         let votes = membership.voters().any(|voter| voter.name == name);
@@ -128,12 +126,6 @@ fn others_joined<O: NodeOperation>(
         causes: Vec::new(),
         hopeless: None,
     }))
-}
-
-/// Whether the API server of a node was seen to use this member.
-fn lists<O: NodeOperation>(scene: &Scene<'_, O>, node: &str, member: &Member) -> bool {
-    let servers = scene.cluster().etcd_servers.get(node);
-    matches!(servers, Some(EtcdServers::Listed(urls)) if member.client_urls.iter().any(|url| urls.contains(url)))
 }
 
 /// No proxy uses the node's API server.
