@@ -72,7 +72,7 @@ fn whole(kind: Kind) -> (&'static str, Value) {
         Kind::StaticPod => json!({"content": "<config-digest>", "restart_when_changed": ["file:/a"]}),
         Kind::Unit => json!({"content": "text", "verify": false}),
         Kind::Wait => json!({"http": "https://a.example/", "status": 200, "ca": "/ca", "deadline": 5}),
-        Kind::Symlink => json!({"target": "b"}),
+        Kind::Symlink => json!({"target": "b", "replace": false}),
         Kind::Sysctl => json!({"value": 1, "file": "/etc/sysctl.d/90-kubernetes.conf"}),
     };
     if matches!(

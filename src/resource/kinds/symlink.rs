@@ -11,11 +11,18 @@ use crate::resource::fields::field_spec::{FieldSpec, FieldType};
 use crate::resource::fields::field_values::FieldValues;
 use crate::resource::fields::path;
 
-pub const FIELDS: &[FieldSpec] = &[FieldSpec::required(
-    "target",
-    FieldType::String,
-    "The target, absolute or relative to the directory of the link.",
-)];
+pub const FIELDS: &[FieldSpec] = &[
+    FieldSpec::required(
+        "target",
+        FieldType::String,
+        "The target, absolute or relative to the directory of the link.",
+    ),
+    FieldSpec::optional(
+        "replace",
+        FieldType::Boolean,
+        "Whether a link with another target is changed, and a file or directory refused, true by default. With `false`, whatever is at the path stays.",
+    ),
+];
 
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +30,7 @@ pub struct Symlink {
     path: String,
     /// `None` when it should be absent.
     target: Option<String>,
+    replace: bool,
 }
 
 impl Symlink {
@@ -35,7 +43,7 @@ impl Symlink {
         if target.as_deref() == Some("") {
             return Err(fields.invalid("target", "must not be empty"));
         }
-        Ok(Self { path, target })
+        Ok(Self { path, target, replace: fields.boolean("replace", true) })
     }
 
     pub fn probes(&self) -> Vec<Probe> {
@@ -47,6 +55,10 @@ impl Symlink {
         let probe = Probe::path(&self.path);
         let before = match observed.path(probe, context.pending)? {
             PathState::Absent => None,
+            PathState::Symlink { target } if Some(target) == self.target.as_ref() => Some(target.as_str()),
+            _ if self.target.is_some() && !self.replace => {
+                return Ok(Verdict::NoChange { reason: "exists, and is not replaced".into() });
+            }
             PathState::Symlink { target } => Some(target.as_str()),
             other => return Err(Refusal::occupied(&self.path, other, "a symbolic link")),
         };

@@ -5,7 +5,7 @@ use metalform::operation::host_reset::traces::{DATA, DIRECTORIES};
 use metalform::resource::contract::step::UnitVerb;
 
 use super::ScriptedHost;
-use super::tree::{Entry, of_root};
+use super::tree::of_root;
 use crate::stage::{BEGUN, MEMBER};
 
 /// A guard that metalform writes.
@@ -121,10 +121,6 @@ impl ScriptedHost {
         }
         if let Some(destination) = script.strip_prefix("ip route del ") {
             return self.routes.remove(destination).is_some();
-        }
-        if let Some((target, link)) = script.strip_prefix("ln -s ").and_then(|paths| paths.split_once(' ')) {
-            self.tree.put(link, Entry::Symlink(target.to_owned()));
-            return true;
         }
         if script.contains("Supervisors of containers outlive containerd") {
             for directory in DATA.into_iter().chain(DIRECTORIES) {
