@@ -27,6 +27,8 @@ patiently() {
         [ "$holder" = "$reported" ] || say wait "$task" "$(printf %s "$holder" | base64 -w0)" >&4
         reported=$holder waited=$((waited + 1))
         sleep 1
+        # Ends this process where nobody reads it any more: the next run may be at work by then.
+        echo >&4
     done
 }
 

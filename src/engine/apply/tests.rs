@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -802,6 +803,48 @@ fn a_lock_of_another_is_waited_for_and_its_holder_told() {
                 assert_eq!(status, 100, "{shell}");
                 assert!(message.ends_with(&format!("{lock}; waited for 1 s\n")), "{shell}: {message}");
             }
+        }
+    }
+}
+
+/// As after a run that was killed: what it has started is still at work, and its next one must not begin after that.
+#[test]
+fn who_waits_for_a_lock_ends_with_its_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    let stub = "#!/bin/sh\n[ -e free ] || { echo 'E: Could not get lock /a. It is held by process 12 (perl)'; exit 100; }\n\
+                touch done\n";
+    fs::write(dir.path().join("apt-get"), stub).unwrap();
+    fs::set_permissions(dir.path().join("apt-get"), fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!(
+        "cd {dir} && PATH=.:$PATH nonce={nonce}\n{prelude}\n{functions}\ntask=3 sources=none\n\
+         (refresh_index) 4>&1 >\"$log\" 2>&1 || fail 3 $?\n",
+        dir = quote(dir.path().to_str().unwrap()),
+        nonce = nonce().as_str(),
+        prelude = include_str!("prelude.sh"),
+        functions = PackageManager::Apt.functions(),
+    );
+    for shell in shells() {
+        for connected in [true, false] {
+            for name in ["free", "done"] {
+                drop(fs::remove_file(dir.path().join(name)));
+            }
+            let mut words = shell.split(' ');
+            let mut child = Command::new(words.next().unwrap())
+                .args(words)
+                .args(["-c", &script])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            assert!(lines.any(|line| line.unwrap().contains(" wait 3 ")), "{shell}");
+            let lines = connected.then_some(lines);
+            fs::write(dir.path().join("free"), "").unwrap();
+            let rest = lines.map(Iterator::count);
+            let status = child.wait().unwrap();
+            assert_eq!(dir.path().join("done").exists(), connected, "{shell} {status}");
+            assert_eq!(rest.is_some(), connected);
         }
     }
 }
