@@ -11,22 +11,29 @@ pub(super) fn host_record_turn() -> String {
 }
 
 /// A run that is killed does not end its script: without turns, that of the next run would work on the same files at the
-/// same time. Waits for up to 100 s. The lock is released when the shell ends; what may outlive it must not inherit
-/// descriptor 9.
+/// same time. Waits for up to 100 s, and then ends where nobody reads its output any more: the script of a run that was
+/// killed while it waited must not begin after that of the next. The lock is released when the shell ends; what may
+/// outlive it must not inherit descriptor 9.
 fn script_turn(lock: &str, work: &str) -> String {
     format!(
         "mkdir -p /run/metalform\n\
          exec 9>/run/metalform/{lock}.lock\n\
+         if ! flock -n 9; then\n\
          if ! flock -w 100 9; then\n\
          echo 'the script of a run that was killed still works on {work}' >&2\n\
          exit 1\n\
+         fi\n\
+         echo >&2\n\
          fi\n"
     )
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::File;
+pub(in crate::operation) mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::engine::shells::{run, shells};
@@ -51,5 +58,46 @@ mod tests {
             drop(before);
             assert_eq!(begins(), (0, "begins\n".to_owned()), "{shell}");
         }
+    }
+
+    #[test]
+    fn a_script_that_nobody_reads_any_more_does_not_begin_late() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().to_str().unwrap();
+        let lock = File::create(root.path().join("etcd-data.lock")).unwrap();
+        let inode = lock.metadata().unwrap().ino();
+        let script = format!("{}: >{path}/begun\n", member_data_turn().replace("/run/metalform", path));
+        for shell in shells() {
+            for read in [true, false] {
+                drop(fs::remove_file(root.path().join("begun")));
+                lock.lock().unwrap();
+                let mut words = shell.split(' ');
+                let mut child = Command::new(words.next().unwrap())
+                    .args(words)
+                    .args(["-c", &script])
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                let deadline = Instant::now() + Duration::from_secs(30);
+                while !waits_for(inode) {
+                    assert!(Instant::now() < deadline, "{shell} does not wait");
+                    std::thread::yield_now();
+                }
+                let reader = (child.stdout.take(), child.stderr.take());
+                let reader = read.then_some(reader);
+                lock.unlock().unwrap();
+                let status = child.wait().unwrap();
+                drop(reader);
+                assert_eq!(root.path().join("begun").exists(), read, "{shell}: {status}");
+            }
+        }
+    }
+
+    /// Whether a process waits for the lock on this file.
+    pub(in crate::operation) fn waits_for(inode: u64) -> bool {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{inode} ")))
     }
 }

@@ -169,6 +169,7 @@ mod tests {
 
     use super::*;
     use crate::engine::shells::{run, shells};
+    use crate::operation::script_turn::tests::waits_for;
     use crate::transport::Program;
 
     #[test]
@@ -239,11 +240,5 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
             assert_eq!(status(), 0, "{shell}");
             assert!(!path("lib").exists(), "{shell}");
         }
-    }
-
-    /// Whether a process waits for the lock on this file.
-    fn waits_for(inode: u64) -> bool {
-        let locks = fs::read_to_string("/proc/locks").unwrap();
-        locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{inode} ")))
     }
 }
