@@ -2,7 +2,8 @@
 
 installed_packages() {
     if command -v dpkg-query >/dev/null; then
-        dpkg-query -W -f '${Package}\n'
+        # Of some it has only the configuration files.
+        dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n '/^\(config-files\|not-installed\) /!s/^[^ ]* //p'
     else
         # The keys that rpm trusts are packages of one name.
         rpm -qa --qf '%{NAME} %{VERSION}-%{RELEASE}\n' |

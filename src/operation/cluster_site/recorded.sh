@@ -9,12 +9,12 @@ recorded() {
     ' - "$before/inventory"
 }
 
-# section; names as above; prints those that were not recorded
+# section; names as above; prints those that were not recorded, and packages that were not installed then
 unrecorded() {
     inventory=$before/inventory
     test -f "$inventory" || inventory=/dev/null
     awk -F '\t' -v section="$1" '
         FILENAME != ARGV[1] { if (!($0 in were)) print; next }
-        $1 == section { were[$2] }
+        $1 == section && !(section == "package" && $3 ~ / (config-files|not-installed)$/) { were[$2] }
     ' "$inventory" -
 }

@@ -39,13 +39,17 @@ impl fmt::Display for HostDifference {
 }
 
 impl HostInventory {
-    /// Of the lines that `cluster_site/inventory.sh` prints. Others are left out.
+    /// Of the lines that `cluster_site/inventory.sh` prints. Others are left out, and packages of which dpkg has only the
+    /// configuration files: they are not installed.
     pub fn parse(text: &str) -> Self {
         let entry = |line: &str| {
             let mut parts = line.splitn(3, '\t');
             let section = parts.next()?.parse().ok()?;
             let name = parts.next()?.to_owned();
-            Some(((section, name), parts.next().unwrap_or_default().trim_end().to_owned()))
+            let value = parts.next().unwrap_or_default().trim_end();
+            let installed = section != Section::Package
+                || ![" config-files", " not-installed"].iter().any(|state| value.ends_with(state));
+            installed.then(|| ((section, name), value.to_owned()))
         };
         Self(text.lines().filter_map(entry).collect())
     }
@@ -71,7 +75,7 @@ pub fn differences(
     let difference = |key: &(Section, String)| {
         let (before, now) = (recorded.0.get(key), now.0.get(key));
         let (section, name) = key;
-        let ours = traces.owns(*section, name);
+        let ours = traces.owns(*section, name) && (now.is_some() || comes_back(*section, name));
         (before != now && (ours || !is_volatile(*section, name))).then(|| HostDifference {
             section: *section,
             name: name.clone(),
@@ -90,6 +94,15 @@ pub fn differences(
         found.retain(|one| !traces.directories().any(|place| place == one.name));
     }
     found
+}
+
+/// Whether a reset can put back what was there: no link or mount, and no directory of an earlier node's pods.
+fn comes_back(section: Section, name: &str) -> bool {
+    match section {
+        Section::Link | Section::Mount | Section::Route | Section::Nftables => false,
+        Section::Path => name.starts_with("/etc/"),
+        _ => true,
+    }
 }
 
 /// What programs of the distribution write by themselves.
@@ -180,5 +193,21 @@ mod tests {
             ["ours: package kubelet: is there (hold installed)", "ours: link cni0: is there",]
         );
         assert_eq!(differences(Some(&now), &now, &traces()), []);
+    }
+
+    #[test]
+    fn what_an_earlier_node_had_left_is_not_left_behind() {
+        let before = "package\tkubelet\tdeinstall config-files\nlink\tcni0\t\nmount\t/var/lib/kubelet/pods/1/tmp\ttmpfs\n\
+                      path\t/var/lib/cni/networks\td 755 0:0 \npath\t/var/log/pods/1\td 755 0:0 \n\
+                      path\t/etc/default/kubelet\tf 644 0:0 \n";
+        let found = differences(
+            Some(&HostInventory::parse(before)),
+            &HostInventory::parse("package\tkubelet\tdeinstall config-files\n"),
+            &traces(),
+        );
+        let ours: Vec<String> = found.iter().filter(|one| one.ours).map(ToString::to_string).collect();
+        assert_eq!(ours, ["path /etc/default/kubelet: is gone"]);
+        let others: Vec<&str> = found.iter().filter(|one| !one.ours).map(|one| one.name.as_str()).collect();
+        assert_eq!(others, ["/var/lib/kubelet/pods/1/tmp", "cni0", "/var/lib/cni/networks"]);
     }
 }
