@@ -71,6 +71,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_package_that_was_removed_and_not_purged_was_not_installed() {
+        for shell in shells() {
+            let host = tempfile::tempdir().unwrap();
+            let root = host.path().to_str().unwrap();
+            let before =
+                "package\thtop\tinstall installed\npackage\thaproxy\tdeinstall config-files\nunit\tbird\tb\n";
+            std::fs::write(host.path().join("inventory"), before).unwrap();
+            let packages =
+                "printf '%s\\n' 'installed haproxy' 'installed htop' 'installed bird' 'config-files runc'";
+            program(host.path(), "dpkg-query", packages);
+            let script = format!(
+                "set -e\nPATH={root}:$PATH\n{}before={root}\n{}installed_packages | unrecorded package\n",
+                include_str!("recorded.sh"),
+                include_str!("installed_packages.sh")
+            );
+            let output = run(shell, &Program { script, payload: Vec::new() });
+            assert!(output.status == 0 && output.stderr.is_empty(), "{shell}: {output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "haproxy\nbird\n", "{shell}");
+        }
+    }
+
     /// A host whose containerd does not run, with the processes of a pod and of SSH.
     struct Cut(tempfile::TempDir);
 
