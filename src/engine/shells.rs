@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use crate::transport::{Output, Program};
 
@@ -19,6 +19,14 @@ pub(crate) fn run(shell: &str, program: &Program) -> Output {
     let output = child::feed(&mut command, &program.payload);
     let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
     Output { status, stdout: output.stdout, stderr: output.stderr }
+}
+
+/// Starts a script by `shell`, with pipes for its output.
+pub(crate) fn start(shell: &str, script: &str) -> Child {
+    let mut words = shell.split(' ');
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["-c", script]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// The POSIX shells that are installed here.

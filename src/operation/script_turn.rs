@@ -32,11 +32,10 @@ fn script_turn(lock: &str, work: &str) -> String {
 pub(in crate::operation) mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::MetadataExt;
-    use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::engine::shells::{run, shells};
+    use crate::engine::shells::{run, shells, start};
     use crate::transport::Program;
 
     #[test]
@@ -71,15 +70,7 @@ pub(in crate::operation) mod tests {
             for read in [true, false] {
                 drop(fs::remove_file(root.path().join("begun")));
                 lock.lock().unwrap();
-                let mut words = shell.split(' ');
-                let mut child = Command::new(words.next().unwrap())
-                    .args(words)
-                    .args(["-c", &script])
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap();
+                let mut child = start(shell, &script);
                 let deadline = Instant::now() + Duration::from_secs(30);
                 while !waits_for(inode) {
                     assert!(Instant::now() < deadline, "{shell} does not wait");

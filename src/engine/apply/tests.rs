@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::progress::{self, ProgressSummary};
 use super::*;
 use crate::engine::observe;
-use crate::engine::shells::{run, shells};
+use crate::engine::shells::{run, shells, start};
 use crate::resource::contract::host_condition::HostCondition;
 use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::{Answer, PathState, Probe};
@@ -828,15 +828,7 @@ fn who_waits_for_a_lock_ends_with_its_connection() {
             for name in ["free", "done"] {
                 drop(fs::remove_file(dir.path().join(name)));
             }
-            let mut words = shell.split(' ');
-            let mut child = Command::new(words.next().unwrap())
-                .args(words)
-                .args(["-c", &script])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
+            let mut child = start(shell, &script);
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
             assert!(lines.any(|line| line.unwrap().contains(" wait 3 ")), "{shell}");
             let lines = connected.then_some(lines);
