@@ -2,13 +2,18 @@
 
 installed_packages() {
     if command -v dpkg-query >/dev/null; then
-        # Of some it has only the configuration files.
-        dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n '/^\(config-files\|not-installed\) /!s/^[^ ]* //p'
+        installed_by_dpkg
     else
         # The keys that rpm trusts are packages of one name.
         rpm -qa --qf '%{NAME} %{VERSION}-%{RELEASE}\n' |
             awk '{ print $1 ($1 == "gpg-pubkey" ? "-" $2 : "") }' | sort -u
     fi
+}
+
+# names, or none for all; of some packages dpkg has only the configuration files
+installed_by_dpkg() {
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+        sed -n '/^\(not-installed\|config-files\) /!s/^[^ ]* //p'
 }
 
 # Without what dnf knows, none: then all packages count as dependencies.

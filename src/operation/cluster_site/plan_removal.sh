@@ -7,8 +7,7 @@ if command -v apt-get >/dev/null; then
 fi
 cat "$before/inventory" 2>/dev/null || echo 'none'
 if command -v dpkg-query >/dev/null; then
-    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages 2>/dev/null |
-        sed -n '/^\(not-installed\|config-files\) /!s/^[^ ]* //p')
+    installed=$(installed_by_dpkg $packages)
 else
     installed=$(for package in $packages; do ! rpm -q --quiet "$package" || echo "$package"; done)
 fi
