@@ -11,6 +11,7 @@ use crate::etcd::member::Membership;
 use crate::etcd::membership::{
     LearnerProgress, MemberData, MemberGoal, MembershipChange, Move, initial_cluster, next, other_complaints,
 };
+use crate::etcd::quorum::quorum;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
@@ -171,9 +172,11 @@ fn act_on<O: NodeOperation>(
         Move::Change(change) => {
             PhaseStatus::Act(Action::ChangeMembership(change, Arc::new(membership.clone())))
         }
-        // A member that has its data and lost its manifest.
-        Move::WaitForStart { .. } if survey.etcd_flags.is_none() && survey.etcd_data => {
-            applied(scene, as_it_started(survey, goal, membership))?;
+        // A member that has its data, and lost its manifest or may be kept from starting by what is in it.
+        Move::WaitForStart { .. }
+            if survey.etcd_data && (survey.etcd_flags.is_none() || is_voter(goal, membership)) =>
+        {
+            repaired(scene, survey, goal, membership)?;
             PhaseStatus::wait(wait(scene, &decided))
         }
         Move::StartLearner { .. }
@@ -181,6 +184,32 @@ fn act_on<O: NodeOperation>(
         | Move::WaitForSync { .. }
         | Move::WaitForVoters { .. } => PhaseStatus::wait(wait(scene, &decided)),
     })
+}
+
+fn is_voter(goal: &MemberGoal, membership: &Membership) -> bool {
+    membership.voters().any(|member| member.peer_urls.contains(&goal.peer_url))
+}
+
+/// A member that does not answer gets the files that it shall run with. It may vote nevertheless, so where it has a
+/// manifest, the others have quorum without it.
+fn repaired<O: NodeOperation>(
+    scene: &Scene<'_, O>,
+    survey: &Survey,
+    goal: &MemberGoal,
+    membership: &Membership,
+) -> Result<(), PhaseStatus> {
+    let repair = applied(scene, as_it_started(survey, goal, membership));
+    let others = membership.voters().filter(|voter| !voter.peer_urls.contains(&goal.peer_url));
+    let healthy = others.filter(|voter| voter.health.complaint().is_none()).count();
+    match repair {
+        Err(PhaseStatus::Act(_))
+            if survey.etcd_flags.is_some() && healthy < quorum(membership.voters().count()) =>
+        {
+            let complaints = unhealthy_others(goal, membership);
+            Err(PhaseStatus::wait(wait(scene, &Move::WaitForVoters { complaints })))
+        }
+        other => other,
+    }
 }
 
 /// A voter runs with what its host has. It is restarted under the lease, so that no other one restarts or joins
