@@ -6,11 +6,11 @@ from cluster import NODES, apply, get, kubectl
 
 NAMESPACE = "scenario-pods"
 PORT = 8080
+LABELS = {"app": "echo"}
 
 
 def set_up():
     echo_image.load(NODES)
-    labels = {"app": "echo"}
     container = {
         "name": "echo",
         "image": echo_image.REFERENCE,
@@ -31,16 +31,11 @@ def set_up():
             "kind": "DaemonSet",
             "metadata": {"name": "echo", "namespace": NAMESPACE},
             "spec": {
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": pod},
+                "selector": {"matchLabels": LABELS},
+                "template": {"metadata": {"labels": LABELS}, "spec": pod},
             },
         },
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "echo", "namespace": NAMESPACE},
-            "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": PORT}]},
-        },
+        _service("echo"),
     )
     until("a ready pod on every node", 90, _all_ready)
 
@@ -67,6 +62,17 @@ def finds_service(node):
         # A node's rules may be some seconds old after a change of endpoints, so it is tried again.
         answer = until(f"http://{name}/ answers", 15, lambda: _fetch(node, name))
         expect(answer in NODES, f"http://{name}/ answered {answer!r}")
+
+
+@check("a pod finds a Service that is created after its name was asked for")
+def finds_new_service():
+    node = NODES[0]
+    for _ in range(6):
+        # So often that each replica of CoreDNS has been asked, with one exception in a thousand.
+        expect(not _found(node, "later"), "the Service later was found before it existed")
+    apply(_service("later"))
+    # Shorter than the 30 s for which answers are cached.
+    until("the Service later has an address", 10, lambda: _found(node, "later"))
 
 
 @check("a pod on {} finds the API by its name", each=NODES)
@@ -98,6 +104,22 @@ def _pods(ready=False):
         if not ready or conditions.get("Ready") == "True":
             found[pod["spec"].get("nodeName")] = (pod["metadata"]["name"], pod["status"].get("podIP"))
     return found
+
+
+def _service(name):
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"selector": LABELS, "ports": [{"port": 80, "targetPort": PORT}]},
+    }
+
+
+def _found(node, name):
+    try:
+        return _inside(node, "lookup", name)
+    except Failed:
+        return ""
 
 
 def _inside(node, *command):
