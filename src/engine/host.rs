@@ -23,7 +23,6 @@ use super::share::Share;
 use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
-use crate::resource::contract::change::Verdict;
 use crate::resource::contract::probe::{Observed, Probe};
 use crate::resource::contract::step::CertificateRequest;
 use crate::transport::error::TransportError;
@@ -115,10 +114,10 @@ pub enum HostError {
         reason: String,
     },
     /// All changes were applied, and these resources still differ.
-    #[error("still differs after apply: {}", resources.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>().join(", "))]
+    #[error("still differs after apply: {}", resources.join("; "))]
     StillDiffers {
-        /// Resource ids, and the changes that are still required.
-        resources: Vec<(String, Verdict)>,
+        /// Each with what differs.
+        resources: Vec<String>,
     },
 }
 

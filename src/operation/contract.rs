@@ -111,7 +111,7 @@ pub enum Blocker {
     Preflight(Vec<PreflightFailure>),
     /// Resources that must not be changed: id and reason.
     Refused(Vec<(String, String)>),
-    /// Ids of resources that this run has changed, and that differ again.
+    /// Resources that this run has changed, and that differ again, each with what differs.
     StillDiffers(Vec<String>),
     /// etcd membership does not allow it.
     Etcd(Obstacle),

@@ -216,7 +216,9 @@ pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
         Blocker::LeftBehind(left) => {
             left.iter().map(|left| format!("{node}: not as it was before: {left}")).collect()
         }
-        Blocker::StillDiffers(ids) => vec![format!("{node}: still differs after apply: {}", ids.join(", "))],
+        Blocker::StillDiffers(resources) => {
+            vec![format!("{node}: still differs after apply: {}", resources.join("; "))]
+        }
         Blocker::Etcd(obstacle) => vec![format!("{node}: {obstacle}")],
         Blocker::LearnerRemoved(why) => {
             vec![format!("{node}: its etcd learner was removed again: it {why}")]

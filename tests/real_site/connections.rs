@@ -78,8 +78,11 @@ impl HostAccess for StageHost {
         let probes: BTreeSet<Probe> = items.iter().flat_map(|item| item.probes.clone()).collect();
         let (mut verdicts, mut changed) = (plan.0.plan().verdicts, Vec::new());
         for pass in 0.. {
-            let differing: Vec<(String, Verdict)> =
-                verdicts.iter().filter(|(_, one)| matches!(one, Verdict::Change(_))).cloned().collect();
+            let differing: Vec<String> = verdicts
+                .iter()
+                .filter(|(_, one)| matches!(one, Verdict::Change(_)))
+                .map(|(id, _)| id.clone())
+                .collect();
             let plan = Plan { verdicts };
             if differing.is_empty() && plan.refusals().is_empty() {
                 break;
@@ -88,7 +91,7 @@ impl HostAccess for StageHost {
                 return Err(HostError::StillDiffers { resources: differing });
             }
             self.session.apply(&plan, signer).await?;
-            changed.extend(differing.into_iter().map(|(id, _)| id));
+            changed.extend(differing);
             verdicts = desired.verdicts(&self.observe(&probes).await?);
         }
         changed.sort();

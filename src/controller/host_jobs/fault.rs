@@ -253,9 +253,12 @@ mod tests {
             (
                 JobFault::Run(RunError::Fault(RunFault::Blocked {
                     phase: "Host reset".to_owned(),
-                    blocker: Blocker::StillDiffers(vec!["file:/a".to_owned(), "file:/b".to_owned()]),
+                    blocker: Blocker::StillDiffers(vec![
+                        "file:/a (content)".to_owned(),
+                        "file:/b".to_owned(),
+                    ]),
                 })),
-                "spare-1: still differs after apply: file:/a, file:/b",
+                "spare-1: still differs after apply: file:/a (content); file:/b",
                 HostPresence::Answers,
             ),
         ] {

@@ -8,7 +8,7 @@ use crate::engine::apply::PackageManager;
 use crate::engine::plan::Plan;
 use crate::engine::{Desired, stale};
 use crate::model::event::Event;
-use crate::resource::contract::change::Verdict;
+use crate::resource::contract::change::{Difference, Verdict};
 use crate::resource::contract::owed::Owed;
 use crate::resource::contract::probe::{Answer, Probe};
 use crate::resource::contract::resource_id::ResourceId;
@@ -89,14 +89,14 @@ fn missed(reactions: &[Owed], changed: &[String]) -> BTreeSet<Owed> {
     missed.cloned().collect()
 }
 
-/// The changes that prove a failure: to what was changed before, and after the last pass any.
-fn still_differing(plan: &Plan, changed: &[String], pass: usize) -> Vec<(String, Verdict)> {
+/// The changes that prove a failure, one line each: to what was changed before, and after the last pass any.
+fn still_differing(plan: &Plan, changed: &[String], pass: usize) -> Vec<String> {
     let changed: BTreeSet<&String> = changed.iter().collect();
-    plan.verdicts
-        .iter()
-        .filter(|(id, verdict)| {
-            matches!(verdict, Verdict::Change(_)) && (pass >= PASSES || changed.contains(id))
+    let verdicts = plan.verdicts.iter().filter(|(id, _)| pass >= PASSES || changed.contains(id));
+    verdicts
+        .filter_map(|(id, verdict)| match verdict {
+            Verdict::Change(change) => Some(Difference::line(id, &change.differences)),
+            Verdict::NoChange { .. } | Verdict::Refuse { .. } => None,
         })
-        .cloned()
         .collect()
 }

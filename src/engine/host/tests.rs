@@ -11,7 +11,7 @@ use crate::engine::Item;
 use crate::engine::apply::PackageManager;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::LARGE;
-use crate::resource::contract::change::Change;
+use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::probe::{Answer, PathState};
 use crate::resource::contract::step::{Access, Step};
 use crate::transport::fake::{FakeTransport, HangingTransport};
@@ -36,7 +36,12 @@ impl Desired for Files {
             let wanted = before_is_there && !there;
             before_is_there = there;
             let verdict = if wanted {
-                Verdict::Change(Change { differences: Vec::new(), steps: vec![step.clone()] })
+                let state = Difference::Field {
+                    name: "state".to_owned(),
+                    before: None,
+                    after: Some("present".to_owned()),
+                };
+                Verdict::Change(Change { differences: vec![state], steps: vec![step.clone()] })
             } else {
                 Verdict::NoChange { reason: "it exists, or is not required yet".into() }
             };
@@ -100,7 +105,7 @@ async fn a_resource_that_stays_different_is_named_and_not_changed_twice() {
     let path = at(dir.path(), "a");
     let files = Files(vec![(path.clone(), Step::Run { script: ":".into() })]);
     let error = converged(&files, &|_| {}).await.unwrap_err();
-    let message = format!("still differs after apply: file:{path}");
+    let message = format!("still differs after apply: file:{path} (state: (none) → present)");
     assert_eq!(error.to_string(), message);
 }
 
@@ -109,7 +114,7 @@ async fn more_than_three_passes_are_an_error_in_the_states() {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..4).map(|n| at(dir.path(), &n.to_string())).collect();
     let error = converged(&Files(names.iter().map(|name| touch(name)).collect()), &|_| {}).await.unwrap_err();
-    assert!(matches!(error, HostError::StillDiffers { resources } if resources[0].0.ends_with("/3")));
+    assert!(matches!(error, HostError::StillDiffers { resources } if resources[0].contains("/3 ")));
 }
 
 #[tokio::test]

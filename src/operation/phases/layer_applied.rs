@@ -9,6 +9,7 @@ use crate::operation::inputs::NodeInputs;
 use crate::operation::layer::Layer;
 use crate::operation::observed::layer_plan::LayerPlan;
 use crate::operation::preflight;
+use crate::resource::contract::change::Difference;
 
 /// Nothing on the host differs from the states of a layer; `Err` is what comes before.
 pub(super) fn applied<O: NodeOperation>(scene: &Scene<'_, O>, layer: Layer) -> Result<(), PhaseStatus> {
@@ -19,15 +20,21 @@ pub(super) fn applied<O: NodeOperation>(scene: &Scene<'_, O>, layer: Layer) -> R
         LayerPlan::Unchanged(_) => Ok(()),
         LayerPlan::Refused(refusals) => Err(PhaseStatus::Blocked(Blocker::Refused(refusals.clone()))),
         LayerPlan::Differs(plan) => {
-            let ids: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();
+            let changes = plan.changes();
+            let ids: Vec<String> = changes.iter().map(|change| change.id.clone()).collect();
             let unforeseen = unforeseen(scene, &layer, &ids);
             if !unforeseen.is_empty() {
                 return Err(PhaseStatus::Blocked(Blocker::Refused(unforeseen)));
             }
-            let again = ids.into_iter().filter(|id| scene.host_begun().was_changed(&layer, id));
-            match again.collect::<Vec<String>>() {
-                none if none.is_empty() => Err(PhaseStatus::Act(Action::Apply(layer, plan.clone()))),
-                again => Err(PhaseStatus::Blocked(Blocker::StillDiffers(again))),
+            let again: Vec<String> = changes
+                .iter()
+                .filter(|change| scene.host_begun().was_changed(&layer, &change.id))
+                .map(|change| Difference::line(&change.id, &change.differences))
+                .collect();
+            if again.is_empty() {
+                Err(PhaseStatus::Act(Action::Apply(layer, plan.clone())))
+            } else {
+                Err(PhaseStatus::Blocked(Blocker::StillDiffers(again)))
             }
         }
     }

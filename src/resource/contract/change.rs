@@ -1,5 +1,7 @@
 //! The outcome of comparing desired with observed.
 
+use std::fmt;
+
 use crate::resource::contract::step::{Access, AccountTool, Step};
 
 /// The outcome of comparing one resource with what was observed.
@@ -98,4 +100,30 @@ pub enum Difference {
         /// `content (sensitive)`, `content (binary, 12 KiB)`.
         what: String,
     },
+}
+
+impl Difference {
+    /// A resource and what differs, on one line: `file:/etc/a (content, mode: 0644 → 0600)`.
+    pub fn line(resource: &str, differences: &[Self]) -> String {
+        let differences: Vec<String> = differences.iter().map(Self::to_string).collect();
+        if differences.is_empty() {
+            resource.to_owned()
+        } else {
+            format!("{resource} ({})", differences.join(", "))
+        }
+    }
+}
+
+/// On one line, without the text of a file.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field { name, before, after } => {
+                let [before, after] = [before, after].map(|value| value.as_deref().unwrap_or("(none)"));
+                write!(f, "{name}: {before} → {after}")
+            }
+            Self::Text { .. } => f.write_str("content"),
+            Self::Hidden { what } => f.write_str(what),
+        }
+    }
 }
