@@ -1,6 +1,6 @@
 //! `mount`: a file system at a mount point, mounted now and at boot (`/etc/fstab`).
 
-use crate::resource::contract::change::{Change, Verdict};
+use crate::resource::contract::change::{Change, Difference, Verdict};
 use crate::resource::contract::context::Context;
 use crate::resource::contract::ensure::Ensure;
 use crate::resource::contract::kind::Kind;
@@ -168,7 +168,11 @@ impl Mount {
         let rewritten = before.is_some_and(|before| before.options != entry.options);
         if rewritten || entry.options.iter().any(|option| missing(&option)) {
             let options: Vec<&str> = live.options.iter().map(String::as_str).collect();
-            change.field("options", Some(&options.join(",")), Some(&entry.options.join(",")));
+            if self.fstab.sensitive {
+                change.differences.push(Difference::Hidden { what: "options (sensitive)".to_owned() });
+            } else {
+                change.field("options", Some(&options.join(",")), Some(&entry.options.join(",")));
+            }
             return vec![self.step(MountVerb::Remount)];
         }
         Vec::new()
