@@ -102,8 +102,11 @@ pub enum Difference {
     },
 }
 
+/// Bytes of a value that a line has at most.
+const LONG: usize = 120;
+
 impl Difference {
-    /// A resource and what differs, on one line: `file:/etc/a (content, mode: 0644 → 0600)`.
+    /// A resource and what differs, on one line: `file:/etc/a (content, mode: 0644 → 0600)`. Of long values, the name alone.
     pub fn line(resource: &str, differences: &[Self]) -> String {
         let differences: Vec<String> = differences.iter().map(Self::to_string).collect();
         if differences.is_empty() {
@@ -114,16 +117,45 @@ impl Difference {
     }
 }
 
-/// On one line, without the text of a file.
+/// On one line, without the text of a file or of a script.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field { name, before, after } => {
                 let [before, after] = [before, after].map(|value| value.as_deref().unwrap_or("(none)"));
-                write!(f, "{name}: {before} → {after}")
+                if [before, after].iter().any(|value| value.len() > LONG || value.contains('\n')) {
+                    f.write_str(name)
+                } else {
+                    write!(f, "{name}: {before} → {after}")
+                }
             }
             Self::Text { .. } => f.write_str("content"),
             Self::Hidden { what } => f.write_str(what),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_and_what_differs_take_one_line() {
+        let field = |name: &str, after: &str| Difference::Field {
+            name: name.to_owned(),
+            before: None,
+            after: Some(after.to_owned()),
+        };
+        let text = Difference::Text { path: "/a".to_owned(), before: String::new(), after: "b\n".to_owned() };
+        let hidden = Difference::Hidden { what: "password (sensitive)".to_owned() };
+        for (differences, line) in [
+            (vec![], "x:a"),
+            (vec![field("mode", "0600"), text], "x:a (mode: (none) → 0600, content)"),
+            (vec![hidden], "x:a (password (sensitive))"),
+            (vec![field("run", "a\nb")], "x:a (run)"),
+            (vec![field("run", &"a".repeat(LONG + 1))], "x:a (run)"),
+        ] {
+            assert_eq!(Difference::line("x:a", &differences), line);
         }
     }
 }
