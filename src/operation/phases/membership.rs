@@ -11,7 +11,7 @@ use crate::etcd::member::Membership;
 use crate::etcd::membership::{
     LearnerProgress, MemberData, MemberGoal, MembershipChange, Move, initial_cluster, next, other_complaints,
 };
-use crate::etcd::quorum::quorum;
+use crate::etcd::quorum::has_quorum_without;
 use crate::kube_api::pods::ExpectedPod;
 use crate::model::role::Role;
 use crate::operation::cause::Cause;
@@ -191,7 +191,7 @@ fn is_voter(goal: &MemberGoal, membership: &Membership) -> bool {
 }
 
 /// A member that does not answer gets the files that it shall run with. It may vote nevertheless, so where it has a
-/// manifest, the others have quorum without it.
+/// manifest, all others are healthy, or have quorum without it.
 fn repaired<O: NodeOperation>(
     scene: &Scene<'_, O>,
     survey: &Survey,
@@ -199,13 +199,10 @@ fn repaired<O: NodeOperation>(
     membership: &Membership,
 ) -> Result<(), PhaseStatus> {
     let repair = applied(scene, as_it_started(survey, goal, membership));
-    let others = membership.voters().filter(|voter| !voter.peer_urls.contains(&goal.peer_url));
-    let healthy = others.filter(|voter| voter.health.complaint().is_none()).count();
+    let complaints = unhealthy_others(goal, membership);
+    let needed = !complaints.is_empty() && !has_quorum_without(&goal.peer_url, membership);
     match repair {
-        Err(PhaseStatus::Act(_))
-            if survey.etcd_flags.is_some() && healthy < quorum(membership.voters().count()) =>
-        {
-            let complaints = unhealthy_others(goal, membership);
+        Err(PhaseStatus::Act(_)) if survey.etcd_flags.is_some() && needed => {
             Err(PhaseStatus::wait(wait(scene, &Move::WaitForVoters { complaints })))
         }
         other => other,
