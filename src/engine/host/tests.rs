@@ -114,7 +114,9 @@ async fn more_than_three_passes_are_an_error_in_the_states() {
     let dir = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..4).map(|n| at(dir.path(), &n.to_string())).collect();
     let error = converged(&Files(names.iter().map(|name| touch(name)).collect()), &|_| {}).await.unwrap_err();
-    assert!(matches!(error, HostError::StillDiffers { resources } if resources[0].contains("/3 ")));
+    assert!(
+        matches!(error, HostError::StillDiffers { resources } if resources[0].ends_with("/3 (state: (none) → present)"))
+    );
 }
 
 #[tokio::test]

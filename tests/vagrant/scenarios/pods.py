@@ -67,8 +67,8 @@ def finds_service(node):
 @check("a pod finds a Service that is created after its name was asked for")
 def finds_new_service():
     node = NODES[0]
-    for _ in range(6):
-        # So often that each replica of CoreDNS has been asked, with one exception in a thousand.
+    for _ in range(10):
+        # So often that both replicas of CoreDNS have been asked, with one exception in five hundred.
         expect(not _found(node, "later"), "the Service later was found before it existed")
     apply(_service("later"))
     # Shorter than the 30 s for which answers are cached.
