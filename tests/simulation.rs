@@ -105,6 +105,11 @@ fn a_recovery_although_the_quorum_is_back_is_found() {
 }
 
 #[test]
+fn api_servers_that_are_left_without_etcd_are_found() {
+    is_found(Defect::NotReconnected, &["is not recovered"]);
+}
+
+#[test]
 fn a_list_that_is_old_is_found() {
     assert_eq!(old_list::rerun(None), Vec::<String>::new());
     let found = old_list::rerun(Some(Defect::StaleList));

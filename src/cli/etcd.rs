@@ -54,6 +54,8 @@ enum EtcdVerb {
     ///
     /// Shows first what is lost, and asks. The data of the other members is set aside on their hosts, none is deleted. Hosts
     /// that do not answer must be off.
+    ///
+    /// Where etcd has quorum, and no API server uses it: restart those beside a member that does not work with one that does.
     Recover(EtcdRecoverArgs),
     /// Continue with a snapshot: on one node first, then let the others join it again
     ///

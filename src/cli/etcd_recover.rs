@@ -18,7 +18,7 @@ use crate::engine::fleet;
 use crate::model::name::HostName;
 use crate::report::operation_report::text as report;
 use crate::report::recovery_plan::text;
-use crate::service::etcd_recover::{PreparedRecovery, RecoverRequest, prepare};
+use crate::service::etcd_recover::{Prepared, RecoverRequest, prepare};
 use crate::service::operation_failure;
 
 /// Which member etcd continues with.
@@ -115,8 +115,8 @@ impl RecoveryRun {
 }
 
 /// The name of the node is typed, as proof that the plan was read.
-async fn confirm(prepared: &PreparedRecovery, cancel: &Cancel) -> Result<(), Failure> {
-    let node = &prepared.plan.survivor.node;
+async fn confirm(prepared: &Prepared, cancel: &Cancel) -> Result<(), Failure> {
+    let node = prepared.member();
     let refused = |why: &str| {
         Failure::new(Exit::Refused, why)
             .hint("nothing was changed; --yes-i-have-read-the-plan continues without a terminal")
@@ -125,7 +125,7 @@ async fn confirm(prepared: &PreparedRecovery, cancel: &Cancel) -> Result<(), Fai
         return Err(refused("this needs a confirmation, and standard input is no terminal"));
     }
     // Without standard error there is no question, and no answer to it.
-    let _ = write!(std::io::stderr(), "Type the name of the node that etcd continues with ({node}): ");
+    let _ = write!(std::io::stderr(), "Type the name of the node to continue with ({node}): ");
     let reading = tokio::task::spawn_blocking(read_line);
     let line = unless_interrupted(async { reading.await.unwrap_or_default() }, cancel).await?;
     if line.trim() == node.as_str() { Ok(()) } else { Err(refused("not confirmed")) }

@@ -12,6 +12,7 @@ pub mod learner_watch;
 pub mod member;
 pub mod membership;
 pub mod quorum;
+pub mod reconnection;
 pub mod recovery;
 pub mod recovery_order;
 pub mod removal;

@@ -105,6 +105,15 @@ impl MemberHost {
         self.run(STOP_LIMIT, "static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
+    /// Restarts its API server with the member at this client URL, alone. Its etcd is left as it is.
+    ///
+    /// # Errors
+    /// When the API server does not end.
+    pub async fn connect_api_server(&self, url: &str) -> Result<(), MemberHostError> {
+        let script = format!("pods={API_SERVER}\n{}{STOP}\n{}", member_data_turn(), pointed_to(url));
+        self.run(STOP_LIMIT, "static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
+    }
+
     /// Makes its data that of the only member, the whole of it or nothing; what it was stays beside it.
     ///
     /// # Errors
@@ -157,8 +166,12 @@ impl MemberHost {
 fn without_control_plane(api_server: Option<&str>) -> String {
     let removed = CONTROL_PLANE.split(' ').filter(|pod| api_server.is_none() || *pod != API_SERVER);
     let manifests = removed.map(|pod| format!(" /etc/kubernetes/manifests/{pod}.yaml"));
-    let point = api_server.map(|url| format!("\netcd={}\n{POINT}", quote_all([url])));
+    let point = api_server.map(|url| format!("\n{}", pointed_to(url)));
     format!("rm -f{}{}", manifests.collect::<String>(), point.unwrap_or_default())
+}
+
+fn pointed_to(url: &str) -> String {
+    format!("etcd={}\n{POINT}", quote_all([url]))
 }
 
 fn parse(printed: &str) -> DiskState {
@@ -199,6 +212,7 @@ mod tests {
         assert_eq!(inspected, given_up(30));
         assert_eq!(host.set_aside(None).await, given_up(300));
         assert_eq!(host.stop_control_plane(None).await, given_up(300));
+        assert_eq!(host.connect_api_server("https://192.0.2.3:2379").await, given_up(300));
         assert_eq!(host.recover(&member).await, given_up(1800));
         assert_eq!(host.restore(&member, Vec::new()).await, given_up(1800));
     }

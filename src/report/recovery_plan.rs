@@ -6,12 +6,33 @@ use super::diff::printable;
 use super::table::table;
 use crate::etcd::recovery::{DiskState, MemberOnDisk};
 use crate::model::name::HostName;
-use crate::service::etcd_recover::PreparedRecovery;
+use crate::service::etcd_reconnect::PreparedReconnection;
+use crate::service::etcd_recover::{Prepared, PreparedRecovery};
 
 const HEADER: [&str; 5] = ["NODE", "DATA", "LAST-WRITE", "REVISION", "WHAT HAPPENS"];
 
-/// A table of the members, and what is lost.
-pub fn text(prepared: &PreparedRecovery) -> String {
+/// What happens to which node, and what is lost.
+pub fn text(prepared: &Prepared) -> String {
+    match prepared {
+        Prepared::Recovery(prepared) => recovery(prepared),
+        Prepared::Reconnection(prepared) => reconnection(prepared),
+    }
+}
+
+fn reconnection(prepared: &PreparedReconnection) -> String {
+    let plan = &prepared.plan;
+    let mut rows = vec![[plan.member.to_string(), "API servers continue with its etcd member".to_owned()]];
+    let connected = "its API server restarts; its own etcd member is replaced, if its data is lost";
+    rows.extend(plan.api_servers.iter().map(|node| [node.to_string(), connected.to_owned()]));
+    let healthy = prepared.working.voters().filter(|voter| voter.status().is_some()).count();
+    let voters = prepared.working.voters().count();
+    format!(
+        "{}\netcd has its quorum ({healthy} of {voters} voting members are healthy), and no API server uses it. Nothing is lost.\n",
+        table(&["NODE", "WHAT HAPPENS"], &rows)
+    )
+}
+
+fn recovery(prepared: &PreparedRecovery) -> String {
     let plan = &prepared.plan;
     let mut rows = vec![row(
         &plan.survivor,

@@ -66,7 +66,11 @@ impl CommandError for ClusterNodesError {
                 vec!["run `metalform bootstrap`, which renews the administrator's certificate"]
             }
             Self::Api(_) => {
-                vec!["check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes"]
+                vec![
+                    "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes",
+                    "`metalform etcd health` shows whether its etcd works; `metalform etcd recover --dry-run`, what it \
+                     can continue with",
+                ]
             }
             Self::Unusable { missing, wrong } => {
                 let list =
@@ -148,7 +152,7 @@ mod tests {
             (ApiError::NotReady { call: call(), message: "starting".to_owned() }, check),
         ] {
             let error = ClusterNodesError::Api(error);
-            assert_eq!(error.hints(), [hint], "{error}");
+            assert_eq!(error.hints()[0], hint, "{error}");
         }
     }
 }

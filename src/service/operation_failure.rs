@@ -226,6 +226,8 @@ pub fn blocker_lines(node: &HostName, blocker: &Blocker) -> Vec<String> {
     }
 }
 
+const RECOVER: &str = "where no API server answers, `metalform etcd recover` shows what etcd, or an API server, can continue with, and asks";
+
 fn blocker_hints(blocker: &Blocker, resumed: ResumedBy) -> Vec<String> {
     let hint = match blocker {
         Blocker::Preflight(failures) => {
@@ -239,13 +241,17 @@ fn blocker_hints(blocker: &Blocker, resumed: ResumedBy) -> Vec<String> {
             return refusals.iter().map(|refusal| refusal.hint().to_owned()).collect();
         }
         Blocker::StillDiffers(_) => "journalctl on the host shows what reverts it or keeps it from starting",
-        Blocker::Etcd(Obstacle::DataLost { name, .. } | Obstacle::FirstDataLost { name }) => {
-            return vec![
+        Blocker::Etcd(obstacle @ (Obstacle::DataLost { name, .. } | Obstacle::FirstDataLost { name })) => {
+            let mut hints = vec![
                 "if the disk of /var/lib/etcd is not mounted, mount it: the member then resumes".to_owned(),
                 format!(
                     "`metalform deploy-node {name} --replace-member` removes the member through the others, and joins it again as a learner"
                 ),
             ];
+            if matches!(obstacle, Obstacle::FirstDataLost { .. }) {
+                hints.push(RECOVER.to_owned());
+            }
+            return hints;
         }
         Blocker::Etcd(Obstacle::NameTaken { name, there, .. }) => {
             return vec![

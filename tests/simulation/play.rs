@@ -46,7 +46,7 @@ pub struct Play {
     rarity: u64,
     pub hosts: Vec<Subject>,
     /// Nodes whose etcd member has lost its data, as a run has found out: people then ask for another one.
-    lost: BTreeSet<&'static str>,
+    pub lost: BTreeSet<&'static str>,
     /// Nodes that are being removed.
     pub leaving: BTreeSet<&'static str>,
     /// Whether etcd is recovered: the first node is deployed as the others then.
@@ -71,7 +71,11 @@ impl Play {
     pub fn new(seed: u64, defect: Option<Defect>) -> Self {
         let dice = Dice::new(seed);
         let mut hosts = vec![FIRST];
-        hosts.extend(&VOTERS[..usize::try_from(1 + dice.roll(4)).unwrap()]);
+        if dice.one_in(8) {
+            hosts.extend(VOTERS.iter().filter(|(_, roles)| !roles.contains(&Role::Master)));
+        } else {
+            hosts.extend(&VOTERS[..usize::try_from(1 + dice.roll(4)).unwrap()]);
+        }
         if dice.one_in(3) {
             hosts.push(*dice.pick(&OTHERS));
         }

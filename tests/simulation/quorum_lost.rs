@@ -1,4 +1,4 @@
-//! etcd loses its quorum, and goes on with the data of one member.
+//! etcd loses its quorum, and goes on with the data of one member; or every API server loses the member beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,6 +14,8 @@ use crate::support::recovery::{Recovery, RecoveryEnd};
 
 /// Runs of the recovery at most.
 const RUNS: usize = 12;
+/// How long an API server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What becomes of a member that is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ impl Play {
         }
         self.lag(&voters).await;
         let fates = self.fates(&voters);
-        self.tell(&format!("quorum is lost: {fates:?}"));
+        self.tell(&format!("members are lost: {fates:?}"));
         fates.iter().for_each(|(name, fate)| self.meet(name, *fate));
         let had = self.data();
         self.pause(self.dice.within(Duration::from_secs(20))).await;
@@ -94,8 +96,14 @@ impl Play {
         }
     }
 
-    /// Most of them; never so many that come back by themselves that they had a quorum.
+    /// Most of them; never so many that come back by themselves that they had a quorum. Or those beside an API server, where
+    /// the others have quorum.
     fn fates(&self, voters: &[&'static str]) -> Fates {
+        let masters = self.having(Role::Master);
+        let (beside, apart): (Vec<_>, Vec<_>) = voters.iter().partition(|name| masters.contains(name));
+        if apart.len() >= quorum(voters.len()) && self.dice.one_in(2) {
+            return beside.into_iter().map(|name| (name, Fate::Destroyed)).collect();
+        }
         let most = voters.len() - quorum(voters.len()) + 1;
         let more = self.dice.roll(u64::try_from(voters.len() - most).unwrap());
         let mut left = voters.to_vec();
@@ -114,7 +122,7 @@ impl Play {
             fates.insert(name, fate);
         }
         // An API server without etcd, too.
-        let masters = self.having(Role::Master).into_iter().filter(|name| !voters.contains(name));
+        let masters = masters.into_iter().filter(|name| !voters.contains(name));
         fates.extend(masters.filter(|_| self.dice.one_in(2)).map(|name| (name, Fate::Gone)));
         fates
     }
@@ -142,18 +150,23 @@ impl Play {
             self.tell(&format!("recovery of {named:?} | {ended:?}"));
             self.check()?;
             match ended {
-                RecoveryEnd::Works => return Ok(()),
+                RecoveryEnd::Works if self.api_answers().await => return Ok(()),
+                // It came back while the plan was carried out.
+                RecoveryEnd::Works => {}
+                RecoveryEnd::Reconnected(nodes) => {
+                    let nodes = self.among(&nodes);
+                    self.api_answers().await;
+                    self.lost.extend(&nodes);
+                    self.calm(&nodes).await?;
+                    return Ok(());
+                }
                 RecoveryEnd::Recovered(nodes) => {
                     if self.dice.one_in(2) {
                         self.come_back(fates);
                         self.pause(Duration::from_secs(5)).await;
                         self.check()?;
                     }
-                    let nodes: Vec<&'static str> = self
-                        .names()
-                        .into_iter()
-                        .filter(|name| nodes.iter().any(|node| node == name))
-                        .collect();
+                    let nodes = self.among(&nodes);
                     if run < troubled {
                         self.troubled(&nodes).await?;
                     } else {
@@ -174,6 +187,22 @@ impl Play {
             }
         }
         Err(format!("is not recovered in {RUNS} runs"))
+    }
+
+    fn among(&self, nodes: &[String]) -> Vec<&'static str> {
+        self.names().into_iter().filter(|name| nodes.iter().any(|node| node == name)).collect()
+    }
+
+    /// Whether an API server does, after a while.
+    async fn api_answers(&self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.pause(Duration::from_secs(1)).await;
+            let answers = self.world.lock().unwrap().api(Instant::now()).is_ok();
+            if answers || Instant::now() >= until {
+                return answers;
+            }
+        }
     }
 
     async fn recover_once(&self, fates: &Fates, named: Option<&str>, troubled: bool) -> RecoveryEnd {

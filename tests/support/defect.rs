@@ -21,12 +21,15 @@ pub enum Defect {
     OthersLater,
     /// A recovery goes on although the quorum has come back.
     QuorumBack,
+    /// A recovery goes no further where etcd has its quorum, and no API server uses it.
+    NotReconnected,
 }
 
 impl Defect {
     /// Whether only recoveries have it.
     pub fn is_of_recovery(self) -> bool {
-        matches!(self, Self::MemberLeft | Self::OneBehind | Self::OthersLater | Self::QuorumBack)
+        use Defect::{MemberLeft, NotReconnected, OneBehind, OthersLater, QuorumBack};
+        matches!(self, MemberLeft | OneBehind | OthersLater | QuorumBack | NotReconnected)
     }
 }
 

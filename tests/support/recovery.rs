@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use metalform::etcd::reconnection::reconnection;
 use metalform::etcd::recovery::{
     DiskState, EtcdPod, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
 };
@@ -30,8 +31,10 @@ const TOO_LATE: Duration = Duration::from_secs(20);
 pub enum RecoveryEnd {
     /// These are deployed next.
     Recovered(Vec<String>),
-    /// etcd has its quorum.
+    /// etcd has its quorum, and an API server uses it.
     Works,
+    /// etcd has its quorum; the API servers of these use another member than their own, and they are deployed next.
+    Reconnected(Vec<String>),
     Refused(RecoveryObstacle),
     Failed(String),
     Killed,
@@ -64,7 +67,7 @@ impl<'a> Recovery<'a> {
     pub fn prepare(&self) -> Result<RecoveryPlan<String>, RecoveryEnd> {
         let cluster = self.cluster();
         if cluster.etcd.observe().is_ok() {
-            return Err(RecoveryEnd::Works);
+            return Err(self.reconnect(cluster));
         }
         let etcd: Vec<&str> = self.having(&cluster, Role::Etcd).collect();
         let masters = self.having(&cluster, Role::Master).filter(|name| !etcd.contains(name));
@@ -88,6 +91,35 @@ impl<'a> Recovery<'a> {
         role: Role,
     ) -> impl Iterator<Item = &'static str> + use<'b, 'a> {
         self.names.iter().copied().filter(move |name| cluster.hosts[*name].roles.contains(&role))
+    }
+
+    /// What the command does while etcd has its quorum.
+    fn reconnect(&self, mut cluster: std::sync::MutexGuard<'_, Cluster>) -> RecoveryEnd {
+        if cluster.api(Instant::now()).is_ok() || self.defect == Some(Defect::NotReconnected) {
+            return RecoveryEnd::Works;
+        }
+        let etcd: Vec<&str> = self.having(&cluster, Role::Etcd).collect();
+        let masters = self.having(&cluster, Role::Master);
+        let beside: Vec<&str> = masters.filter(|name| etcd.contains(name) && cluster.reaches(name)).collect();
+        let is_healthy = |name: &&str| {
+            let found = cluster.etcd.voters().find(|voter| voter.name == **name);
+            found.is_some_and(|voter| cluster.etcd.is_well(voter))
+        };
+        let healthy: Vec<&str> = etcd.iter().copied().filter(is_healthy).collect();
+        let Some(plan) = reconnection(&beside, &healthy, self.named.as_ref()) else {
+            return RecoveryEnd::Works;
+        };
+        let url = client_url(address(cluster.hosts[plan.member].number));
+        let now = Instant::now();
+        for node in &plan.api_servers {
+            let host = cluster.host(node);
+            host.end_pods(&[APISERVER], now);
+            if let Some(endpoints) = host.things.get_mut(APISERVER) {
+                endpoints.clone_from(&url);
+            }
+        }
+        cluster.pass(now);
+        RecoveryEnd::Reconnected(plan.api_servers.into_iter().map(str::to_owned).collect())
     }
 
     fn inspect(&self, cluster: &Cluster, name: &str) -> DiskState {

@@ -5,7 +5,7 @@ import random
 import time
 
 from checks import State, check, expect, expect_equal, until
-from cluster import BOOTSTRAP, NODES, get, kubectl, metalform, ready, shell, succeed, with_role
+from cluster import BOOTSTRAP, NODES, address, get, kubectl, metalform, ready, shell, succeed, with_role
 from control_plane_node import members
 from deployment import Deployment
 from sampling import SEED, sample
@@ -30,6 +30,7 @@ def set_up():
 def tear_down():
     for name in (BEFORE, AFTER):
         kubectl("delete", "configmap", name, "--namespace=default", "--ignore-not-found")
+    _label("master=", _others())
     for node in _state["etcd"]:
         shell(node, f"rm -rf {DIRECTORY}/removed-*")
     shell(BOOTSTRAP, f"rm -f {SNAPSHOT}")
@@ -75,6 +76,35 @@ def recovered(way):
     _expect_as_before()
     if len(destroyed) < 3:
         shell(survivor, f"ls -d {DIRECTORY}/removed-*")
+
+
+@check("the only API server loses the member beside it, and the others have quorum: it continues with one of theirs")
+def reconnected():
+    _label("master-", _others())
+    done = metalform("expand", timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    _destroy(BOOTSTRAP)
+    done = metalform("deploy-node", BOOTSTRAP, "--replace-member", timeout=PATIENCE)
+    expect(done.returncode != SUCCESS, "a member was replaced without an API server")
+    expect("`metalform etcd recover --dry-run`" in done.stderr, done.stderr)
+    shown = _metalform(SUCCESS, "recover", "--dry-run")
+    expect("2 of 3 voting members are healthy" in shown.stdout and "Nothing is lost" in shown.stdout, shown.stdout)
+    done = metalform("etcd", "recover", CONFIRMED, timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+    _expect_as_before()
+    manifest = shell(BOOTSTRAP, "cat /etc/kubernetes/manifests/kube-apiserver.yaml")
+    expect_equal("--etcd-servers", manifest.split("--etcd-servers=")[1].split()[0], f"https://{address(BOOTSTRAP)}:2379")
+    _label("master=", _others())
+    done = metalform("expand", timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
+
+
+def _others():
+    return [node for node in _state["etcd"] if node != BOOTSTRAP]
+
+
+def _label(role, nodes):
+    kubectl("label", "node", *nodes, "--overwrite", f"node-role.kubernetes.io/{role}")
 
 
 # What a recovery does, each as the line that metalform prints when it begins it.

@@ -1,0 +1,206 @@
+//! Why etcd was not recovered, and what to do about it.
+
+use super::cluster_nodes::ClusterNodesError;
+use super::command_error::{CommandError, ErrorClass};
+use super::etcd_members::EtcdMembersError;
+use super::recorded_nodes::RecordedNodesError;
+use super::snapshot_file::SnapshotFileError;
+use crate::engine::wait::WaitError;
+use crate::etcd::recovery::RecoveryObstacle;
+use crate::model::error_chain::error_chain;
+use crate::model::name::HostName;
+use crate::model::resumption::ResumedBy;
+use crate::operation::member_host::MemberHostError;
+use crate::workspace::host_lock::HostLockError;
+
+/// Why etcd was not recovered.
+#[derive(Debug, thiserror::Error)]
+pub enum EtcdRecoverError {
+    /// It is not known which nodes there are.
+    #[error(transparent)]
+    Nodes(#[from] RecordedNodesError),
+    /// etcd's client certificate cannot be used.
+    #[error(transparent)]
+    Members(#[from] EtcdMembersError),
+    /// The snapshot cannot be used.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotFileError),
+    /// etcd has its quorum.
+    #[error("etcd has its quorum: {healthy} of {voters} voting members are healthy")]
+    Works {
+        /// Healthy voters.
+        healthy: usize,
+        /// Voters.
+        voters: usize,
+    },
+    /// Its host was silent when the plan was made.
+    #[error("{0} answers now, and did not when the plan was made")]
+    CameBack(HostName),
+    /// There is nothing to continue with.
+    #[error(transparent)]
+    Obstacle(#[from] RecoveryObstacle),
+    /// A node that was never deployed.
+    #[error("{0}: no address on the control plane is recorded")]
+    NoAddress(HostName),
+    /// Another operation is running on a host.
+    #[error(transparent)]
+    Locked(#[from] HostLockError),
+    /// A host failed.
+    #[error("{node}: {}", error_chain(error.as_ref()))]
+    Host {
+        /// Its node.
+        node: HostName,
+        /// Why.
+        error: Box<MemberHostError>,
+    },
+    /// etcd or the API does not answer.
+    #[error("{error}")]
+    Silent {
+        /// What does not.
+        class: ErrorClass,
+        /// What was waited for.
+        error: WaitError,
+    },
+    /// The control-plane nodes cannot be deployed.
+    #[error(transparent)]
+    Deploy(#[from] ClusterNodesError),
+}
+
+impl EtcdRecoverError {
+    pub(super) fn host(node: &HostName, error: MemberHostError) -> Self {
+        Self::Host { node: node.clone(), error: Box::new(error) }
+    }
+}
+
+impl CommandError for EtcdRecoverError {
+    fn class(&self) -> ErrorClass {
+        match self {
+            Self::Nodes(error) => error.class(),
+            Self::Members(error) => error.class(),
+            Self::Snapshot(error) => error.class(),
+            Self::Works { .. }
+            | Self::CameBack(_)
+            | Self::Obstacle(_)
+            | Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
+            Self::Locked(HostLockError::File(_)) | Self::NoAddress(_) => ErrorClass::Configuration,
+            Self::Host { error, .. } if error.connection().is_some() => ErrorClass::Ssh,
+            Self::Host { .. } => ErrorClass::Host,
+            Self::Silent { class, .. } => *class,
+            Self::Deploy(error) => error.class(),
+        }
+    }
+
+    fn errors(&self) -> Vec<String> {
+        match self {
+            Self::Nodes(error) => error.errors(),
+            Self::Deploy(error) => error.errors(),
+            other => vec![other.to_string()],
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            Self::Nodes(error) => return error.hints(),
+            Self::Members(error) => return error.hints(),
+            Self::Snapshot(error) => return error.hints(),
+            Self::Deploy(error) => {
+                let mut hints = error.hints();
+                hints.push(ResumedBy::Expansion.instruction());
+                return hints;
+            }
+            Self::Works { .. } => {
+                "`metalform expand` adds members that are missing; one that does not work is replaced with `metalform \
+                 deploy-node NAME --replace-member`; where no API server answers, run the same command again"
+            }
+            Self::CameBack(_) => {
+                "nothing was changed; run the same command again, for a plan that includes it"
+            }
+            Self::Obstacle(RecoveryObstacle::Running { hosts }) => {
+                let nodes: Vec<&str> = hosts.iter().map(|(node, _)| node.as_str()).collect();
+                return vec![format!(
+                    "make SSH reach it (`metalform node check {}` shows more while the API answers), or power it off",
+                    nodes.join(" ")
+                )];
+            }
+            Self::Obstacle(RecoveryObstacle::NoImage { image, .. }) => {
+                return vec![format!(
+                    "pull it on that host (`ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d {image}`), \
+                     or name another etcd node: --member NODE"
+                )];
+            }
+            Self::Obstacle(RecoveryObstacle::NoData) => {
+                "`metalform etcd restore FILE` makes etcd of a snapshot; or move data that a recovery has set aside back on \
+                 its host (/var/lib/etcd/removed-* to /var/lib/etcd/member), then run this command again"
+            }
+            Self::Obstacle(RecoveryObstacle::Undecided { .. }) => {
+                "start etcd on their hosts (systemctl start kubelet), or name the member: --member NODE"
+            }
+            Self::Obstacle(RecoveryObstacle::Clusters { .. }) => {
+                "a restored snapshot begins a new cluster, whose revisions are 1000000000 ahead: name a member of the \
+                 cluster that is expected to continue: --member NODE"
+            }
+            Self::Obstacle(RecoveryObstacle::Learner(_)) => {
+                "bring the host of a voter back; or `metalform etcd restore FILE` makes etcd of a snapshot; or name the \
+                 learner, to try it: --member NODE"
+            }
+            Self::Obstacle(_) | Self::NoAddress(_) => "name another etcd node: --member NODE",
+            Self::Host { error, .. } if error.connection().is_some() => {
+                "make the host reachable, then run the same command again; no data was lost"
+            }
+            Self::Host { error, .. } if matches!(**error, MemberHostError::TimedOut(_)) => {
+                "power it off (restart it, if etcd continues with it), then run the same command again; no data was lost"
+            }
+            Self::Host { .. } => {
+                "fix the cause, then run the same command again: it resumes, and no data was lost"
+            }
+            Self::Silent { .. } => "run `metalform expand` once etcd and the API answer",
+            // Before anything was changed.
+            Self::Locked(error) => return error.hint(ResumedBy::SameCommand).into_iter().collect(),
+        };
+        vec![hint.to_owned()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::host::HostError;
+    use crate::transport::error::TransportError;
+
+    #[test]
+    fn an_api_that_goes_away_after_the_restoration_is_no_reason_to_restore_again() {
+        let error = ClusterNodesError::Unusable { missing: Vec::new(), wrong: Vec::new() };
+        let hints = EtcdRecoverError::Deploy(error).hints();
+        assert!(matches!(&*hints, [only] if only.contains("`metalform expand`")), "{hints:?}");
+    }
+
+    #[test]
+    fn an_image_is_pulled_with_what_the_host_has() {
+        let image = "registry.k8s.io/etcd:3.6.16-0".to_owned();
+        let missing = RecoveryObstacle::NoImage { node: "m2".to_owned(), image };
+        let expected = "pull it on that host (`ctr -n k8s.io images pull --hosts-dir /etc/containerd/certs.d \
+                        registry.k8s.io/etcd:3.6.16-0`), or name another etcd node: --member NODE";
+        assert_eq!(EtcdRecoverError::Obstacle(missing).hints(), [expected]);
+    }
+
+    #[test]
+    fn the_hint_is_that_of_the_cause() {
+        let lost = TransportError::Lost { host: "192.0.2.2:22".to_owned(), reason: "reset".to_owned() };
+        let failed = HostError::Failed {
+            resources: vec!["etcd-data:recover".to_owned()],
+            status: 1,
+            output: "ctr: image not found".to_owned(),
+        };
+        for (error, hint) in [
+            (MemberHostError::Host(HostError::Transport(lost)), "make the host reachable"),
+            (MemberHostError::Host(failed), "fix the cause"),
+            (MemberHostError::TimedOut(Duration::from_secs(300)), "power it off"),
+        ] {
+            let node: HostName = "m2".parse().unwrap();
+            let hints = EtcdRecoverError::host(&node, error).hints();
+            assert!(matches!(&*hints, [only] if only.starts_with(hint)), "{hints:?}");
+        }
+    }
+}
