@@ -1,6 +1,7 @@
-//! The host of an etcd member while etcd has no quorum: what is on its disk, and which member it continues as.
+//! The host of an etcd member while etcd has no quorum, or no API server uses it: what is on its disk, which member it
+//! continues as, and with which one its API server does.
 //!
-//! Scripts, not states: what they change is data, and etcd must not run meanwhile.
+//! Scripts, not states: what they change is data, while etcd does not run, and manifests, while no API answers.
 
 use std::sync::Arc;
 use std::time::Duration;

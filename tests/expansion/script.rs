@@ -184,6 +184,17 @@ impl Stage {
             }
             ["reset", name] => self.shown(Recipe::Reset, name, faults(how)).await,
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
+            ["deploy", one, "and", other, "--replace-member"] => {
+                let allowed = |world: &Shared, allowed| {
+                    for name in [one, other] {
+                        world.lock().unwrap().host(name).replace_member = allowed;
+                    }
+                };
+                allowed(&self.world, true);
+                let lines = self.side_by_side(one, other).await;
+                allowed(&self.world, false);
+                lines
+            }
             ["show"] => {
                 let mut cluster = self.world.lock().unwrap();
                 cluster.pass(Instant::now());

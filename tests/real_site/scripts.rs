@@ -299,11 +299,13 @@ impl Play {
                 return Ok(self.run(name, Recipe::Remove { offline }, faults, Cancel::never()).await);
             }
             ["reset", name] => return Ok(self.run(name, Recipe::Reset, faults(how), Cancel::never()).await),
-            ["deploy", one, "and", other] => {
+            ["deploy", one, "and", other, options @ ..] => {
+                let replaces = options.contains(&"--replace-member");
                 let machines: Arc<RunMachines> = Arc::default();
                 let deploy = |name, beside| {
                     let machines = machines.clone();
-                    let node = NodeRun { beside: Some(beside), machines, ..NodeRun::of(name) };
+                    let replace = if replaces { Replace::Member } else { Replace::Nothing };
+                    let node = NodeRun { beside: Some(beside), machines, replace, ..NodeRun::of(name) };
                     self.run_with(node, Recipe::Deploy, no_faults(), Cancel::never())
                 };
                 let second = async {

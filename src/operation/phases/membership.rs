@@ -151,8 +151,15 @@ fn act_on<O: NodeOperation>(
 ) -> Result<PhaseStatus, PhaseStatus> {
     let lease_held = scene.etcd_begun().lease;
     Ok(match decided {
-        // The other learner's operation needs the lease.
+        // The other learner's operation needs the lease; so may that of a voter that is not healthy, to become so.
         Move::WaitForLearner { .. } if lease_held => PhaseStatus::Act(Action::ReleaseLease),
+        Move::WaitForVoters { .. } if !is_listed(goal, membership) => {
+            if lease_held {
+                PhaseStatus::Act(Action::ReleaseLease)
+            } else {
+                PhaseStatus::wait(wait(scene, &decided))
+            }
+        }
         Move::Holds => {
             restarted(scene, as_it_started(survey, goal, membership), goal, membership)?;
             if lease_held { PhaseStatus::Act(Action::ReleaseLease) } else { PhaseStatus::Holds }
