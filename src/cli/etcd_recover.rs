@@ -24,7 +24,8 @@ use crate::service::operation_failure;
 /// Which member etcd continues with.
 #[derive(Debug, Args)]
 pub struct EtcdRecoverArgs {
-    /// The node of the member to continue with [default: the one that has come furthest]
+    /// The node of the member to continue with [default: the one that has come furthest; a healthy voter while etcd has
+    /// its quorum]
     #[arg(long, value_name = "NODE")]
     member: Option<HostName>,
     #[command(flatten)]

@@ -9,6 +9,8 @@ pub enum ResumedBy {
     /// Of a recovery of etcd, once etcd and the API serve: a snapshot would be restored a second time, without what was
     /// written since.
     Expansion,
+    /// Of API servers that use another member of etcd, once one answers: their own may have lost its data.
+    MemberReplacement,
     /// Of the restoration of a snapshot that ended at an unknown step.
     Restoration,
     /// Of a saved plan: what was done of it differs from the plan now.
@@ -54,6 +56,9 @@ impl ResumedBy {
                 "run `metalform expand` (not the same command again: etcd works already); it resumes"
                     .to_owned()
             }
+            Self::MemberReplacement => "run `metalform deploy-node NAME --replace-member` for each of them (not the same \
+                                        command again: an API server answers already); it resumes"
+                .to_owned(),
             Self::Restoration => {
                 "where `metalform etcd health` shows that etcd works, run `metalform expand`; otherwise run the \
                  same command again"
@@ -68,7 +73,9 @@ impl ResumedBy {
     /// What to do after something else: `fix this`.
     pub fn after(self, first: &str) -> String {
         match self {
-            Self::SameCommand | Self::Expansion => format!("{first}, then {}", self.instruction()),
+            Self::SameCommand | Self::Expansion | Self::MemberReplacement => {
+                format!("{first}, then {}", self.instruction())
+            }
             Self::Restoration | Self::NewPlan(_) => format!("{first}; {}", self.instruction()),
         }
     }

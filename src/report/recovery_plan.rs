@@ -22,12 +22,26 @@ pub fn text(prepared: &Prepared) -> String {
 fn reconnection(prepared: &PreparedReconnection) -> String {
     let plan = &prepared.plan;
     let mut rows = vec![[plan.member.to_string(), "API servers continue with its etcd member".to_owned()]];
-    let connected = "its API server restarts; its own etcd member is replaced, if its data is lost";
-    rows.extend(plan.api_servers.iter().map(|node| [node.to_string(), connected.to_owned()]));
+    let lost = |node| prepared.without_data.contains(node);
+    rows.extend(plan.api_servers.iter().map(|node| {
+        let member = if lost(node) {
+            "the data of its own etcd member is lost: it is replaced"
+        } else {
+            "it is deployed"
+        };
+        [node.to_string(), format!("its API server restarts; {member}")]
+    }));
+    rows.extend(plan.joining.iter().map(|node| [node.to_string(), "its etcd member joins again".to_owned()]));
     let healthy = prepared.working.voters().filter(|voter| voter.status().is_some()).count();
     let voters = prepared.working.voters().count();
+    let mount = if plan.api_servers.iter().any(lost) {
+        "If the disk of /var/lib/etcd is only not mounted, mount it instead: the member then resumes.\n"
+    } else {
+        ""
+    };
     format!(
-        "{}\netcd has its quorum ({healthy} of {voters} voting members are healthy), and no API server uses it. Nothing is lost.\n",
+        "{}\netcd has its quorum ({healthy} of {voters} voting members are healthy), and no API server uses it. Nothing that \
+         was written is lost.\n{mount}",
         table(&["NODE", "WHAT HAPPENS"], &rows)
     )
 }

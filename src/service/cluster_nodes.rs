@@ -39,6 +39,11 @@ fn unusable(missing: &[HostName], wrong: &[String]) -> Vec<String> {
     missing.iter().map(|name| format!("Node {name} not found")).chain(wrong.iter().cloned()).collect()
 }
 
+const CHECK_API: &str = "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes";
+/// Where no API server answers.
+pub(super) const WHILE_ETCD_WORKS: &str = "`metalform etcd health` shows whether its etcd works; \
+                                           `metalform etcd recover --dry-run`, what it can continue with";
+
 impl CommandError for ClusterNodesError {
     fn class(&self) -> ErrorClass {
         match self {
@@ -65,13 +70,10 @@ impl CommandError for ClusterNodesError {
             Self::Api(ApiError::Forbidden { .. }) => {
                 vec!["run `metalform bootstrap`, which renews the administrator's certificate"]
             }
-            Self::Api(_) => {
-                vec![
-                    "check the API server: kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes",
-                    "`metalform etcd health` shows whether its etcd works; `metalform etcd recover --dry-run`, what it \
-                     can continue with",
-                ]
+            Self::Api(ApiError::Unreachable { .. } | ApiError::NotReady { .. }) => {
+                vec![CHECK_API, WHILE_ETCD_WORKS]
             }
+            Self::Api(_) => vec![CHECK_API],
             Self::Unusable { missing, wrong } => {
                 let list =
                     "`metalform node list` lists the Nodes; kubectl apply -f creates one from its manifest";
@@ -153,6 +155,7 @@ mod tests {
         ] {
             let error = ClusterNodesError::Api(error);
             assert_eq!(error.hints()[0], hint, "{error}");
+            assert_eq!(error.hints().len(), if hint == check { 2 } else { 1 }, "{error}");
         }
     }
 }

@@ -1,18 +1,20 @@
 //! `etcd recover` while etcd has its quorum, and no API server uses it: those beside a member that does not work continue
 //! with one that does, and then their nodes are deployed as always. No data of etcd is touched before that.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::command_error::ErrorClass;
 use super::deploy::DeployReport;
 use super::etcd_recover_error::EtcdRecoverError;
 use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host};
 use crate::engine::cancel::Cancel;
 use crate::etcd::member::{Member, Membership};
-use crate::etcd::reconnection::{Reconnection, reconnection};
+use crate::etcd::reconnection::{Listed, MemberNode, Reconnection, reconnection};
+use crate::etcd::recovery::DiskState;
+use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
@@ -21,29 +23,33 @@ use crate::operation::goal::{client_url, peer_url};
 
 /// How long the API may take to answer.
 const LIMIT: Duration = Duration::from_secs(300);
-/// The same, where nothing can make it answer: the proxy may be slow.
-const AT_ONCE: Duration = Duration::from_secs(5);
+/// The same where no API server is beside a member that works: one that an earlier run has connected starts in this time.
+const STARTING: Duration = Duration::from_secs(30);
+/// The same where none has answered for as long.
+const STILL: Duration = Duration::from_secs(5);
 
 /// A reconnection to decide on. Nothing was changed yet.
 #[derive(Debug)]
 pub struct PreparedReconnection {
     /// What is to be done.
     pub plan: Reconnection<HostName>,
+    /// Nodes whose host has no data of its member.
+    pub without_data: BTreeSet<HostName>,
     /// etcd as it works.
     pub working: Membership,
     run: RecoveryRun,
 }
 
 /// How long an API server is waited for before it is known that none answers. A run that was killed may have made etcd
-/// work a moment ago; where no API server is beside a healthy voter, none will.
+/// work a moment ago.
 pub(super) fn patience(specs: &[NodeSpec], working: &Membership) -> Duration {
-    let is_healthy = healthy_voter(working);
     let mut masters = specs.iter().filter(|spec| spec.roles.contains(&Role::Master));
-    let may_answer = |spec: &NodeSpec| !spec.roles.contains(&Role::Etcd) || is_healthy(spec);
-    if masters.any(may_answer) { LIMIT } else { AT_ONCE }
+    let waits_in_vain =
+        |spec: &NodeSpec| member_node(spec, working).is_some_and(|node| node.listed == Listed::Silent);
+    if masters.all(waits_in_vain) { STARTING } else { LIMIT }
 }
 
-/// What is to be done, where no API server answers. Changes nothing.
+/// What is to be done, where no API server answers. Changes nothing. A host that cannot be reached is left out.
 pub(super) async fn prepare(
     named: Option<&HostName>,
     working: Membership,
@@ -51,55 +57,91 @@ pub(super) async fn prepare(
     workspace: &Workspace,
     cancel: &Cancel,
 ) -> Option<PreparedReconnection> {
-    let beside = run
-        .specs
-        .iter()
-        .filter(|spec| [Role::Master, Role::Etcd].iter().all(|role| spec.roles.contains(role)));
-    let inspected = join_all(beside.map(async |spec| {
-        let reached = host(workspace, spec, cancel).inspect().await;
-        reached.ok().map(|_| spec.name.clone())
+    let inspected = join_all(run.specs.iter().map(async |spec| {
+        let node = member_node(spec, &working)?;
+        if node.listed == Listed::Healthy {
+            return Some((node, false));
+        }
+        match host(workspace, spec, cancel).inspect().await {
+            Ok(state) => Some((node, matches!(state, DiskState::Reached { data: None, .. }))),
+            Err(error) => {
+                tracing::warn!("{}: {}", spec.name, error_chain(&error));
+                None
+            }
+        }
     }));
-    let beside: Vec<HostName> = inspected.await.into_iter().flatten().collect();
-    let is_healthy = healthy_voter(&working);
-    let healthy: Vec<HostName> =
-        run.specs.iter().filter(|spec| is_healthy(spec)).map(|spec| spec.name.clone()).collect();
-    let plan = reconnection(&beside, &healthy, named)?;
-    Some(PreparedReconnection { plan, working, run })
+    let inspected: Vec<(MemberNode<HostName>, bool)> = inspected.await.into_iter().flatten().collect();
+    let without_data =
+        inspected.iter().filter(|(_, lost)| *lost).map(|(node, _)| node.node.clone()).collect();
+    let nodes: Vec<MemberNode<HostName>> = inspected.into_iter().map(|(node, _)| node).collect();
+    let plan = reconnection(&nodes, named)?;
+    Some(PreparedReconnection { plan, without_data, working, run })
 }
 
-fn healthy_voter(working: &Membership) -> impl Fn(&NodeSpec) -> bool + use<> {
-    let healthy = |voter: &&Member| voter.status().is_some();
-    let urls: Vec<String> =
-        working.voters().filter(healthy).flat_map(|voter| voter.peer_urls.clone()).collect();
-    move |spec| spec.control_plane_ip.is_some_and(|address| urls.contains(&peer_url(address)))
+/// `None` where the node shall have no member, or was never deployed.
+fn member_node(spec: &NodeSpec, working: &Membership) -> Option<MemberNode<HostName>> {
+    let url = peer_url(spec.control_plane_ip.filter(|_| spec.roles.contains(&Role::Etcd))?);
+    let listed = match working.members.iter().find(|member| member.peer_urls.contains(&url)) {
+        Some(member) if is_healthy_voter(member) => Listed::Healthy,
+        Some(_) => Listed::Silent,
+        None => Listed::No,
+    };
+    Some(MemberNode { node: spec.name.clone(), has_api_server: spec.roles.contains(&Role::Master), listed })
+}
+
+fn is_healthy_voter(member: &Member) -> bool {
+    !member.is_learner && member.status().is_some()
 }
 
 impl PreparedReconnection {
     /// Carries it out.
     ///
     /// # Errors
-    /// At the first step that fails. Failures of nodes that are deployed are in the report.
+    /// When an API server answers again, when etcd or the member does not any more, when no API server can be connected,
+    /// and when none answers then. Failures of nodes that are deployed are in the report.
     pub async fn carry_out(
         self,
         workspace: Arc<Workspace>,
         cancel: &Cancel,
     ) -> Result<DeployReport, EtcdRecoverError> {
-        let Self { plan: Reconnection { member, api_servers }, run, .. } = self;
-        let spec = run.spec(&member)?;
-        let address = spec.control_plane_ip.ok_or_else(|| EtcdRecoverError::NoAddress(member.clone()))?;
-        let url = client_url(address);
-        let locked = run.lock(&api_servers, &workspace, cancel).await?;
+        let Self { plan: Reconnection { member, api_servers, joining }, run, .. } = self;
+        let nodes = [api_servers.as_slice(), &joining].concat();
+        let locked = run.lock(&nodes, &workspace, cancel).await?;
+        let url = run.still_needed(&member, &workspace).await?;
         let connected = join_all(api_servers.iter().map(async |node| {
             let remote = host(&workspace, run.spec(node)?, cancel);
             acted(&workspace, node, &format!("restart the API server with the etcd member of {member}"));
             remote.connect_api_server(&url).await.map_err(|error| EtcdRecoverError::host(node, error))
         }))
         .await;
-        connected.into_iter().collect::<Result<(), EtcdRecoverError>>()?;
-        api_answers(&workspace, &member, LIMIT)
-            .await
-            .map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Api, error })?;
+        // One is enough for all of them to be deployed, which names what is wrong with the others.
+        if connected.iter().all(Result::is_err) {
+            connected.into_iter().collect::<Result<(), EtcdRecoverError>>()?;
+        }
+        api_answers(&workspace, &member, LIMIT).await.map_err(EtcdRecoverError::Unserved)?;
         drop(locked);
-        Ok(run.deploy(api_servers, true, workspace, cancel).await?)
+        run.deploy(nodes, true, workspace, cancel).await
+    }
+}
+
+impl RecoveryRun {
+    /// The client URL of the member with which API servers continue. The plan may be old: someone has read it.
+    async fn still_needed(
+        &self,
+        member: &HostName,
+        workspace: &Workspace,
+    ) -> Result<String, EtcdRecoverError> {
+        let address = self.spec(member)?.control_plane_ip;
+        let address = address.ok_or_else(|| EtcdRecoverError::NoAddress(member.clone()))?;
+        let working = self.observe(workspace).await?;
+        if api_answers(workspace, member, STILL).await.is_ok() {
+            return Err(EtcdRecoverError::works(&working));
+        }
+        let is_it = |voter: &Member| voter.peer_urls.contains(&peer_url(address));
+        if working.voters().any(|voter| is_it(voter) && is_healthy_voter(voter)) {
+            Ok(client_url(address))
+        } else {
+            Err(EtcdRecoverError::Sick(member.clone()))
+        }
     }
 }

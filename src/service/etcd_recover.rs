@@ -1,5 +1,5 @@
 //! `etcd recover` and `etcd restore`: etcd continues with the data of one member, or with a snapshot, and the other members
-//! join it again. Where etcd has its quorum, `etcd recover` does what [`etcd_reconnect`] says.
+//! join it again. Where etcd has its quorum, see [`etcd_reconnect`].
 //!
 //! # Order
 //! That of [`order`]. Every other member is stopped first and its data set aside: no two of them can agree behind the one
@@ -45,7 +45,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub struct RecoverRequest {
     /// A snapshot; without one the data of a member.
     pub snapshot: Option<PathBuf>,
-    /// The node of the member; without one, that of the member that has come furthest, and for a snapshot this machine.
+    /// The node of the member; without one, that of the member that has come furthest, while etcd has its quorum that of
+    /// a healthy voter, and for a snapshot this machine.
     pub member: Option<HostName>,
     /// Hosts to work on at the same time, once etcd works.
     pub limit: NonZeroUsize,
@@ -110,18 +111,18 @@ pub async fn prepare(
 ) -> Result<Prepared, EtcdRecoverError> {
     let snapshot = request.snapshot.as_deref().map(snapshot_file::open).transpose()?;
     let specs = recorded_nodes::current(&workspace.layout).await?;
-    let working = working(workspace, &specs).await?;
     let named = request.member.as_ref();
     let run = RecoveryRun { specs, limit: request.limit, lock_wait: request.lock_wait };
+    let working = working(workspace, &run).await?;
     if let (None, Some(membership)) = (&snapshot, &working) {
         let this = &workspace.subject.name;
         let answers = api_answers(workspace, this, patience(&run.specs, membership)).await;
-        let Err(error) = answers else { return Err(works(membership)) };
+        let Err(error) = answers else { return Err(EtcdRecoverError::works(membership)) };
         let prepared = etcd_reconnect::prepare(named, membership.clone(), run, workspace, cancel).await;
         let silent = EtcdRecoverError::Silent { class: ErrorClass::Api, error };
         return prepared.map(Prepared::Reconnection).ok_or(silent);
     }
-    let members = inspect(workspace, &run.specs, cancel).await?;
+    let members = inspect(workspace, &run, cancel).await?;
     let named = named.map(HostName::as_str);
     let plan = match &snapshot {
         None => recovery::plan(&members, named)?,
@@ -131,30 +132,19 @@ pub async fn prepare(
 }
 
 /// etcd as it works now, if it does.
-async fn working(workspace: &Workspace, specs: &[NodeSpec]) -> Result<Option<Membership>, EtcdMembersError> {
-    Ok(access(workspace, specs)?.observe().await.ok())
-}
-
-fn access(workspace: &Workspace, specs: &[NodeSpec]) -> Result<EtcdAccess, EtcdMembersError> {
-    let etcd = specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
-    let urls = etcd.filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
-    etcd_members::access(&workspace.layout, urls)
-}
-
-fn works(membership: &Membership) -> EtcdRecoverError {
-    let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
-    EtcdRecoverError::Works { healthy, voters: membership.voters().count() }
+async fn working(workspace: &Workspace, run: &RecoveryRun) -> Result<Option<Membership>, EtcdMembersError> {
+    Ok(run.access(workspace)?.observe().await.ok())
 }
 
 /// The hosts of etcd; and those of API servers without it that do not answer.
 async fn inspect(
     workspace: &Workspace,
-    specs: &[NodeSpec],
+    run: &RecoveryRun,
     cancel: &Cancel,
 ) -> Result<Vec<MemberOnDisk<HostName>>, EtcdRecoverError> {
-    let access = access(workspace, specs)?;
+    let access = run.access(workspace)?;
     let has = |spec: &NodeSpec, role| spec.roles.contains(&role);
-    let inspected = specs.iter().filter(|spec| has(spec, Role::Etcd) || has(spec, Role::Master));
+    let inspected = run.specs.iter().filter(|spec| has(spec, Role::Etcd) || has(spec, Role::Master));
     let inspected = join_all(inspected.map(async |spec| {
         let state = look(spec, &access, workspace, cancel).await;
         let counts = has(spec, Role::Etcd) || !matches!(state, DiskState::Reached { .. });
@@ -202,8 +192,8 @@ impl PreparedRecovery {
         for step in &order.steps {
             match step {
                 RecoveryStep::VerifyLost => {
-                    if let Some(membership) = working(&workspace, &self.run.specs).await? {
-                        return Err(works(&membership));
+                    if let Some(membership) = working(&workspace, &self.run).await? {
+                        return Err(EtcdRecoverError::works(&membership));
                     }
                 }
                 RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, &workspace, cancel).await?,
@@ -225,7 +215,7 @@ impl PreparedRecovery {
             }
         }
         drop(locked);
-        Ok(self.run.deploy(order.deployed, false, workspace, cancel).await?)
+        self.run.deploy(order.deployed, false, workspace, cancel).await
     }
 
     async fn verify_silent(
@@ -234,7 +224,7 @@ impl PreparedRecovery {
         workspace: &Workspace,
         cancel: &Cancel,
     ) -> Result<(), EtcdRecoverError> {
-        let access = access(workspace, &self.run.specs)?;
+        let access = self.run.access(workspace)?;
         let looked = join_all(nodes.iter().map(async |node| {
             match look(self.run.spec(node)?, &access, workspace, cancel).await {
                 DiskState::Unreachable { .. } => Ok(()),

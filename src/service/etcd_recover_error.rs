@@ -1,11 +1,12 @@
 //! Why etcd was not recovered, and what to do about it.
 
-use super::cluster_nodes::ClusterNodesError;
+use super::cluster_nodes::{ClusterNodesError, WHILE_ETCD_WORKS};
 use super::command_error::{CommandError, ErrorClass};
 use super::etcd_members::EtcdMembersError;
 use super::recorded_nodes::RecordedNodesError;
 use super::snapshot_file::SnapshotFileError;
 use crate::engine::wait::WaitError;
+use crate::etcd::member::Membership;
 use crate::etcd::recovery::RecoveryObstacle;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -19,7 +20,7 @@ pub enum EtcdRecoverError {
     /// It is not known which nodes there are.
     #[error(transparent)]
     Nodes(#[from] RecordedNodesError),
-    /// etcd's client certificate cannot be used.
+    /// etcd's client certificate cannot be used; or etcd has lost its quorum since the plan was made.
     #[error(transparent)]
     Members(#[from] EtcdMembersError),
     /// The snapshot cannot be used.
@@ -36,6 +37,9 @@ pub enum EtcdRecoverError {
     /// Its host was silent when the plan was made.
     #[error("{0} answers now, and did not when the plan was made")]
     CameBack(HostName),
+    /// Its member was healthy when the plan was made.
+    #[error("the etcd member of {0} is no healthy voter now, and was one when the plan was made")]
+    Sick(HostName),
     /// There is nothing to continue with.
     #[error(transparent)]
     Obstacle(#[from] RecoveryObstacle),
@@ -61,14 +65,27 @@ pub enum EtcdRecoverError {
         /// What was waited for.
         error: WaitError,
     },
+    /// No API server answers with another member of etcd than its own.
+    #[error("{0}")]
+    Unserved(WaitError),
     /// The control-plane nodes cannot be deployed.
-    #[error(transparent)]
-    Deploy(#[from] ClusterNodesError),
+    #[error("{error}")]
+    Deploy {
+        /// Why.
+        error: ClusterNodesError,
+        /// What resumes the command.
+        resumed: ResumedBy,
+    },
 }
 
 impl EtcdRecoverError {
     pub(super) fn host(node: &HostName, error: MemberHostError) -> Self {
         Self::Host { node: node.clone(), error: Box::new(error) }
+    }
+
+    pub(super) fn works(membership: &Membership) -> Self {
+        let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
+        Self::Works { healthy, voters: membership.voters().count() }
     }
 }
 
@@ -80,20 +97,22 @@ impl CommandError for EtcdRecoverError {
             Self::Snapshot(error) => error.class(),
             Self::Works { .. }
             | Self::CameBack(_)
+            | Self::Sick(_)
             | Self::Obstacle(_)
             | Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Locked(HostLockError::File(_)) | Self::NoAddress(_) => ErrorClass::Configuration,
             Self::Host { error, .. } if error.connection().is_some() => ErrorClass::Ssh,
             Self::Host { .. } => ErrorClass::Host,
             Self::Silent { class, .. } => *class,
-            Self::Deploy(error) => error.class(),
+            Self::Unserved(_) => ErrorClass::Api,
+            Self::Deploy { error, .. } => error.class(),
         }
     }
 
     fn errors(&self) -> Vec<String> {
         match self {
             Self::Nodes(error) => error.errors(),
-            Self::Deploy(error) => error.errors(),
+            Self::Deploy { error, .. } => error.errors(),
             other => vec![other.to_string()],
         }
     }
@@ -103,9 +122,10 @@ impl CommandError for EtcdRecoverError {
             Self::Nodes(error) => return error.hints(),
             Self::Members(error) => return error.hints(),
             Self::Snapshot(error) => return error.hints(),
-            Self::Deploy(error) => {
+            Self::Deploy { error, resumed } => {
                 let mut hints = error.hints();
-                hints.push(ResumedBy::Expansion.instruction());
+                hints.retain(|hint| hint != WHILE_ETCD_WORKS);
+                hints.push(resumed.instruction());
                 return hints;
             }
             Self::Works { .. } => {
@@ -114,6 +134,11 @@ impl CommandError for EtcdRecoverError {
             }
             Self::CameBack(_) => {
                 "nothing was changed; run the same command again, for a plan that includes it"
+            }
+            Self::Sick(_) => "nothing was changed; run the same command again, for a new plan",
+            Self::Unserved(_) => {
+                "look at /var/log/pods/kube-system_kube-apiserver-* on the nodes of the plan, then run the same command \
+                 again, for a new plan"
             }
             Self::Obstacle(RecoveryObstacle::Running { hosts }) => {
                 let nodes: Vec<&str> = hosts.iter().map(|(node, _)| node.as_str()).collect();
@@ -167,13 +192,21 @@ mod tests {
 
     use super::*;
     use crate::engine::host::HostError;
+    use crate::kube_api::client::{ApiCall, ApiError};
     use crate::transport::error::TransportError;
 
     #[test]
     fn an_api_that_goes_away_after_the_restoration_is_no_reason_to_restore_again() {
-        let error = ClusterNodesError::Unusable { missing: Vec::new(), wrong: Vec::new() };
-        let hints = EtcdRecoverError::Deploy(error).hints();
-        assert!(matches!(&*hints, [only] if only.contains("`metalform expand`")), "{hints:?}");
+        let call = ApiCall { verb: "list", object: "nodes".to_owned() };
+        let silent = ApiError::Unreachable { call, reason: "connection refused".to_owned() };
+        for error in [
+            ClusterNodesError::Unusable { missing: Vec::new(), wrong: Vec::new() },
+            ClusterNodesError::Api(silent),
+        ] {
+            let hints = EtcdRecoverError::Deploy { error, resumed: ResumedBy::Expansion }.hints();
+            assert!(hints.last().is_some_and(|last| last.contains("`metalform expand`")), "{hints:?}");
+            assert!(!hints.concat().contains("etcd recover"), "{hints:?}");
+        }
     }
 
     #[test]

@@ -6,8 +6,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster_nodes::{self, ClusterNodesError};
+use super::cluster_nodes;
 use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
+use super::etcd_members::{self, EtcdMembersError};
+use super::etcd_recover_error::EtcdRecoverError;
 use super::host_turn::HostTurn;
 use super::node_selection::NodeSelection;
 use super::operation_failure::OperationFailure;
@@ -15,6 +17,8 @@ use super::operation_report::{RunOptions, set_aside};
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::engine::wait::{WaitError, WaitStatus, wait_for};
+use crate::etcd::client::EtcdAccess;
+use crate::etcd::member::Membership;
 use crate::etcd::recovery::RecoveryObstacle;
 use crate::kube_api::{client, nodes};
 use crate::model::error_chain::error_chain;
@@ -22,7 +26,9 @@ use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::resumption::ResumedBy;
+use crate::model::role::Role;
 use crate::operation::cluster_site::{PeerHosts, PooledHosts, Workspace};
+use crate::operation::goal::client_url;
 use crate::operation::member_host::MemberHost;
 use crate::workspace::host_lock::{HostLock, HostLockError};
 
@@ -40,6 +46,24 @@ impl RecoveryRun {
     pub(super) fn spec(&self, name: &HostName) -> Result<&NodeSpec, RecoveryObstacle> {
         let found = self.specs.iter().find(|spec| spec.name == *name);
         found.ok_or_else(|| RecoveryObstacle::NotReached(name.to_string()))
+    }
+
+    /// How etcd is reached: through the members of all nodes.
+    ///
+    /// # Errors
+    /// When the client certificate cannot be used.
+    pub(super) fn access(&self, workspace: &Workspace) -> Result<EtcdAccess, EtcdMembersError> {
+        let etcd = self.specs.iter().filter(|spec| spec.roles.contains(&Role::Etcd));
+        let urls = etcd.filter_map(|spec| spec.control_plane_ip).map(client_url).collect();
+        etcd_members::access(&workspace.layout, urls)
+    }
+
+    /// etcd as it works.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(super) async fn observe(&self, workspace: &Workspace) -> Result<Membership, EtcdMembersError> {
+        self.access(workspace)?.observe().await.map_err(EtcdMembersError::Observe)
     }
 
     /// In the order of names, so that of two commands that wait for each other's hosts one goes on.
@@ -69,17 +93,19 @@ impl RecoveryRun {
         replace_member: bool,
         workspace: Arc<Workspace>,
         cancel: &Cancel,
-    ) -> Result<DeployReport, ClusterNodesError> {
+    ) -> Result<DeployReport, EtcdRecoverError> {
+        let resumed = if replace_member { ResumedBy::MemberReplacement } else { ResumedBy::Expansion };
         let names: BTreeSet<HostName> = nodes.into_iter().collect();
         let request = DeployRequest {
             nodes: NodeSelection::Named(names.clone()),
-            // etcd and the API serve: a snapshot that is restored once more takes back what is written from now on.
-            run: RunOptions { dry_run: false, lock_wait: self.lock_wait, resumed: ResumedBy::Expansion },
+            run: RunOptions { dry_run: false, lock_wait: self.lock_wait, resumed },
             replace_member,
             replace_machine: false,
             limit: self.limit,
         };
-        let selected = request.nodes.among(&cluster_nodes::list(&workspace.layout).await?);
+        let listed = cluster_nodes::list(&workspace.layout).await;
+        let listed = listed.map(|all| request.nodes.among(&all));
+        let selected = listed.map_err(|error| EtcdRecoverError::Deploy { error, resumed })?;
         // A snapshot may be of before they were added; the others join all the same.
         let missing: Vec<HostName> = names.difference(&selected.names()).cloned().collect();
         let mut report =

@@ -90,10 +90,11 @@ impl CommandError for OperationFailure {
 
     fn hints(&self) -> Vec<String> {
         let mut hints = self.causes_hints();
-        let next = ResumedBy::Expansion.instruction();
+        let next = self.resumed().instruction();
+        let other_command = matches!(self.resumed(), ResumedBy::Expansion | ResumedBy::MemberReplacement);
         // Also where the cause has hints of its own: the same command, which is the obvious one, would undo what was
         // written since.
-        if self.resumed() == ResumedBy::Expansion && !hints.iter().any(|hint| hint.contains(&next)) {
+        if other_command && !hints.iter().any(|hint| hint.contains(&next)) {
             hints.push(next);
         }
         hints

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::play::{FIRST, Play};
 use crate::support::host::ETCD;
-use crate::support::recovery::{Recovery, RecoveryEnd};
+use crate::support::recovery::{Prepared, Recovery, RecoveryEnd};
 
 /// Runs of the recovery at most.
 const RUNS: usize = 12;
@@ -155,9 +155,12 @@ impl Play {
                 RecoveryEnd::Works => {}
                 RecoveryEnd::Reconnected(nodes) => {
                     let nodes = self.among(&nodes);
-                    self.api_answers().await;
                     self.lost.extend(&nodes);
-                    self.calm(&nodes).await?;
+                    if run < troubled {
+                        self.troubled(&nodes).await?;
+                    } else {
+                        self.calm(&nodes).await?;
+                    }
                     return Ok(());
                 }
                 RecoveryEnd::Recovered(nodes) => {
@@ -209,8 +212,8 @@ impl Play {
         let names = self.names();
         let mut recovery = Recovery::new(&self.world, &names, &self.dice, self.defect);
         (recovery.rarity, recovery.named) = (troubled.then_some(15), named);
-        let plan = match recovery.prepare() {
-            Ok(plan) => plan,
+        let prepared = match recovery.prepare() {
+            Ok(prepared) => prepared,
             Err(ended) => return ended,
         };
         // A person reads it.
@@ -219,7 +222,10 @@ impl Play {
             self.one_comes_back(fates);
             self.pause(Duration::from_secs(30)).await;
         }
-        recovery.carry_out(&plan).await
+        match prepared {
+            Prepared::Recovery(plan) => recovery.carry_out(&plan).await,
+            Prepared::Reconnection(plan) => recovery.reconnect(&plan).await,
+        }
     }
 
     /// The node that a person would name: of those with data and a pod, where etcd starts, of the voters the one that has come furthest.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use metalform::etcd::reconnection::reconnection;
+use metalform::etcd::reconnection::{Listed, MemberNode, Reconnection, reconnection};
 use metalform::etcd::recovery::{
     DiskState, EtcdPod, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
 };
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::cluster::Cluster;
 use super::defect::Defect;
 use super::dice::Dice;
+use super::etcd::SimulatedMember;
 use super::fault::Fault;
 use super::host::{APISERVER, ETCD, MEMBER, address};
 use super::site::Shared;
@@ -38,6 +39,12 @@ pub enum RecoveryEnd {
     Refused(RecoveryObstacle),
     Failed(String),
     Killed,
+}
+
+/// What to decide on.
+pub enum Prepared {
+    Recovery(RecoveryPlan<String>),
+    Reconnection(Reconnection<String>),
 }
 
 /// A run of it.
@@ -64,10 +71,10 @@ impl<'a> Recovery<'a> {
     ///
     /// # Errors
     /// How the command ends instead.
-    pub fn prepare(&self) -> Result<RecoveryPlan<String>, RecoveryEnd> {
+    pub fn prepare(&self) -> Result<Prepared, RecoveryEnd> {
         let cluster = self.cluster();
         if cluster.etcd.observe().is_ok() {
-            return Err(self.reconnect(cluster));
+            return self.reconnection(&cluster).map(Prepared::Reconnection);
         }
         let etcd: Vec<&str> = self.having(&cluster, Role::Etcd).collect();
         let masters = self.having(&cluster, Role::Master).filter(|name| !etcd.contains(name));
@@ -76,7 +83,7 @@ impl<'a> Recovery<'a> {
         let inspected =
             |name| MemberOnDisk { node: str::to_owned(name), state: self.inspect(&cluster, name) };
         let members: Vec<MemberOnDisk<String>> = etcd.iter().copied().chain(silent).map(inspected).collect();
-        plan(&members, self.named).map_err(RecoveryEnd::Refused)
+        plan(&members, self.named).map(Prepared::Recovery).map_err(RecoveryEnd::Refused)
     }
 
     fn cluster(&self) -> std::sync::MutexGuard<'_, Cluster> {
@@ -93,33 +100,62 @@ impl<'a> Recovery<'a> {
         self.names.iter().copied().filter(move |name| cluster.hosts[*name].roles.contains(&role))
     }
 
-    /// What the command does while etcd has its quorum.
-    fn reconnect(&self, mut cluster: std::sync::MutexGuard<'_, Cluster>) -> RecoveryEnd {
+    /// What is to be done while etcd has its quorum.
+    fn reconnection(&self, cluster: &Cluster) -> Result<Reconnection<String>, RecoveryEnd> {
         if cluster.api(Instant::now()).is_ok() || self.defect == Some(Defect::NotReconnected) {
-            return RecoveryEnd::Works;
+            return Err(RecoveryEnd::Works);
         }
-        let etcd: Vec<&str> = self.having(&cluster, Role::Etcd).collect();
-        let masters = self.having(&cluster, Role::Master);
-        let beside: Vec<&str> = masters.filter(|name| etcd.contains(name) && cluster.reaches(name)).collect();
-        let is_healthy = |name: &&str| {
-            let found = cluster.etcd.voters().find(|voter| voter.name == **name);
-            found.is_some_and(|voter| cluster.etcd.is_well(voter))
-        };
-        let healthy: Vec<&str> = etcd.iter().copied().filter(is_healthy).collect();
-        let Some(plan) = reconnection(&beside, &healthy, self.named.as_ref()) else {
-            return RecoveryEnd::Works;
-        };
-        let url = client_url(address(cluster.hosts[plan.member].number));
-        let now = Instant::now();
-        for node in &plan.api_servers {
-            let host = cluster.host(node);
-            host.end_pods(&[APISERVER], now);
-            if let Some(endpoints) = host.things.get_mut(APISERVER) {
-                endpoints.clone_from(&url);
+        let nodes = self.having(cluster, Role::Etcd).filter_map(|name| {
+            let host = &cluster.hosts[name];
+            let url = client_url(address(host.number));
+            let listed = match cluster.etcd.members.iter().find(|member| member.client_url() == url) {
+                Some(member) if !member.learner && cluster.etcd.is_well(member) => Listed::Healthy,
+                _ if !cluster.reaches(name) => return None,
+                Some(_) => Listed::Silent,
+                None => Listed::No,
+            };
+            let has_api_server = host.roles.contains(&Role::Master);
+            Some(MemberNode { node: name.to_owned(), has_api_server, listed })
+        });
+        let named = self.named.map(str::to_owned);
+        let nodes: Vec<MemberNode<String>> = nodes.collect();
+        reconnection(&nodes, named.as_ref())
+            .ok_or_else(|| RecoveryEnd::Failed("the API does not answer".to_owned()))
+    }
+
+    /// Carries a reconnection out, but for the deployment of its nodes.
+    pub async fn reconnect(&self, plan: &Reconnection<String>) -> RecoveryEnd {
+        {
+            let cluster = self.cluster();
+            let url = client_url(address(cluster.hosts[&plan.member].number));
+            let is_it = |member: &&SimulatedMember| member.client_url() == url && !member.learner;
+            let is_well =
+                cluster.etcd.members.iter().find(is_it).is_some_and(|one| cluster.etcd.is_well(one));
+            if cluster.etcd.observe().is_err() || !is_well {
+                return RecoveryEnd::Failed("the member does not work any more".to_owned());
+            }
+            if cluster.api(Instant::now()).is_ok() {
+                return RecoveryEnd::Works;
             }
         }
-        cluster.pass(now);
-        RecoveryEnd::Reconnected(plan.api_servers.into_iter().map(str::to_owned).collect())
+        let etcd = client_url(address(self.cluster().hosts[&plan.member].number));
+        let mut outcome = Err("no API server".to_owned());
+        for node in &plan.api_servers {
+            let connected = self.on_host(node, |cluster, _| connect(cluster, node, &etcd)).await;
+            outcome = outcome.or(connected);
+            if self.killed.load(Ordering::Relaxed) {
+                return RecoveryEnd::Killed;
+            }
+        }
+        let done = match outcome {
+            Ok(()) => self.wait("the API", |cluster, now| cluster.api(now).is_ok()).await,
+            failed => failed,
+        };
+        match done {
+            _ if self.killed.load(Ordering::Relaxed) => RecoveryEnd::Killed,
+            Err(reason) => RecoveryEnd::Failed(reason),
+            Ok(()) => RecoveryEnd::Reconnected([plan.api_servers.as_slice(), &plan.joining].concat()),
+        }
     }
 
     fn inspect(&self, cluster: &Cluster, name: &str) -> DiskState {
@@ -294,6 +330,18 @@ fn stop(
         if !midway {
             host.set_aside();
         }
+    }
+    cluster.pass(now);
+    Ok(())
+}
+
+/// `point_api_server.sh`, after `stop_pods.sh`.
+fn connect(cluster: &mut Cluster, node: &str, etcd: &str) -> Result<(), String> {
+    let now = Instant::now();
+    let host = cluster.host(node);
+    host.end_pods(&[APISERVER], now);
+    if let Some(endpoints) = host.things.get_mut(APISERVER) {
+        etcd.clone_into(endpoints);
     }
     cluster.pass(now);
     Ok(())

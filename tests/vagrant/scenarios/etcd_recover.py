@@ -87,7 +87,7 @@ def reconnected():
     done = metalform("bootstrap", timeout=PATIENCE)
     expect("its data on this host does not" in done.stderr and "`metalform etcd recover`" in done.stderr, done.stderr)
     shown = _metalform(SUCCESS, "recover", "--dry-run")
-    expect("2 of 3 voting members are healthy" in shown.stdout and "Nothing is lost" in shown.stdout, shown.stdout)
+    expect("2 of 3 voting members are healthy" in shown.stdout and "its own etcd member is lost" in shown.stdout, shown.stdout)
     done = metalform("etcd", "recover", CONFIRMED, timeout=PATIENCE)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
     _expect_as_before()
