@@ -151,14 +151,13 @@ fn act_on<O: NodeOperation>(
 ) -> Result<PhaseStatus, PhaseStatus> {
     let lease_held = scene.etcd_begun().lease;
     Ok(match decided {
-        // The other learner's operation needs the lease; so may that of a voter that is not healthy, to become so.
+        // The other learner's operation needs the lease.
         Move::WaitForLearner { .. } if lease_held => PhaseStatus::Act(Action::ReleaseLease),
-        Move::WaitForVoters { .. } if !is_listed(goal, membership) => {
-            if lease_held {
-                PhaseStatus::Act(Action::ReleaseLease)
-            } else {
-                PhaseStatus::wait(wait(scene, &decided))
-            }
+        // A learner that was added and is not listed yet is removed under it, should the run end.
+        Move::WaitForVoters { .. }
+            if !is_listed(goal, membership) && scene.etcd_begun().learner.is_none() =>
+        {
+            voters_first(scene, &decided)
         }
         Move::Holds => {
             restarted(scene, as_it_started(survey, goal, membership), goal, membership)?;
@@ -216,6 +215,21 @@ fn repaired<O: NodeOperation>(
     }
 }
 
+/// Waits for voters that are not healthy, without the lease: what they need to become so may need it. While another run
+/// has it, it may be that which makes them healthy, and its time is not ours.
+fn voters_first<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> PhaseStatus {
+    if scene.etcd_begun().lease {
+        return PhaseStatus::Act(Action::ReleaseLease);
+    }
+    match lease(scene) {
+        PhaseStatus::Act(_) => PhaseStatus::wait(Condition {
+            looks: vec![LookKey::Membership, LookKey::Lease],
+            ..wait(scene, waiting)
+        }),
+        first => first,
+    }
+}
+
 /// A voter runs with what its host has. It is restarted under the lease, so that no other one restarts or joins
 /// meanwhile, and while all others are healthy.
 pub(super) fn restarted<O: NodeOperation>(
@@ -225,13 +239,13 @@ pub(super) fn restarted<O: NodeOperation>(
     membership: &Membership,
 ) -> Result<(), PhaseStatus> {
     match applied(scene, layer) {
-        Err(PhaseStatus::Act(_)) if !scene.etcd_begun().lease => Err(lease(scene)),
         Err(PhaseStatus::Act(action)) => {
             let complaints = unhealthy_others(goal, membership);
-            if complaints.is_empty() {
-                return Err(PhaseStatus::Act(action));
-            }
-            Err(PhaseStatus::wait(wait(scene, &Move::WaitForVoters { complaints })))
+            Err(match complaints.is_empty() {
+                true if scene.etcd_begun().lease => PhaseStatus::Act(action),
+                true => lease(scene),
+                false => voters_first(scene, &Move::WaitForVoters { complaints }),
+            })
         }
         Ok(()) if scene.etcd_begun().lease && scene.host_begun().restarted_member() => {
             these_ready(scene, vec![ExpectedPod::Static("etcd".to_owned())])
