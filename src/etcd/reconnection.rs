@@ -19,7 +19,9 @@ pub struct MemberNode<N> {
 pub enum Listed {
     /// A healthy voter.
     Healthy,
-    /// In the list, and not that.
+    /// A voter that is not healthy, and has no data on its host.
+    Lost,
+    /// In the list, and neither.
     Silent,
     /// Not in the list: it was removed, or set aside by a recovery.
     No,
@@ -30,10 +32,10 @@ pub enum Listed {
 pub struct Reconnection<N> {
     /// The node of a healthy voter.
     pub member: N,
-    /// Nodes whose API servers continue with it, and are deployed then. Their own member is replaced, if its data is lost.
-    pub api_servers: Vec<N>,
-    /// Other nodes that are deployed then: etcd does not list their members.
-    pub joining: Vec<N>,
+    /// Nodes whose API servers continue with it, and are deployed then.
+    pub api_servers: Vec<MemberNode<N>>,
+    /// Other nodes that are deployed then: their member is not listed, or lost. No member joins while a voter is lost.
+    pub joining: Vec<MemberNode<N>>,
 }
 
 /// With the healthy voter of the node that was named, else with the first. `None` where the member beside each API server
@@ -46,10 +48,10 @@ pub fn reconnection<N: Clone + PartialEq>(
     let mut healthy = nodes.iter().filter(|node| node.listed == Listed::Healthy);
     let member = healthy.find(chosen)?.node.clone();
     let of = |counts: fn(&MemberNode<N>) -> bool| {
-        nodes.iter().filter(|node| counts(node)).map(|node| node.node.clone()).collect::<Vec<N>>()
+        nodes.iter().filter(|node| counts(node)).cloned().collect::<Vec<MemberNode<N>>>()
     };
     let api_servers = of(|node| node.has_api_server && node.listed != Listed::Healthy);
-    let joining = of(|node| !node.has_api_server && node.listed == Listed::No);
+    let joining = of(|node| !node.has_api_server && matches!(node.listed, Listed::Lost | Listed::No));
     if api_servers.is_empty() { None } else { Some(Reconnection { member, api_servers, joining }) }
 }
 
@@ -59,34 +61,16 @@ mod tests {
 
     #[test]
     fn api_servers_beside_a_member_that_does_not_work_continue_with_one_that_does() {
-        use Listed::{Healthy, No, Silent};
-        let some = |member, api_servers: &[&'static str], joining: &[&'static str]| {
-            Some(Reconnection { member, api_servers: api_servers.to_vec(), joining: joining.to_vec() })
-        };
+        use Listed::{Healthy, Lost, No, Silent};
         let (api, etcd) = (true, false);
         for (nodes, named, expected) in [
-            (vec![("a", api, Silent), ("b", etcd, Healthy)], None, some("b", &["a"], &[])),
-            (
-                vec![("a", api, Silent), ("b", etcd, Healthy), ("c", etcd, Healthy)],
-                Some("c"),
-                some("c", &["a"], &[]),
-            ),
-            (
-                vec![("a", api, Silent), ("b", api, No), ("c", etcd, Healthy)],
-                None,
-                some("c", &["a", "b"], &[]),
-            ),
-            (vec![("a", api, Silent), ("b", api, Healthy)], None, some("b", &["a"], &[])),
-            (
-                vec![("a", api, Silent), ("b", etcd, Healthy), ("c", etcd, No)],
-                None,
-                some("b", &["a"], &["c"]),
-            ),
-            (
-                vec![("a", api, Silent), ("b", etcd, Healthy), ("c", etcd, Silent)],
-                None,
-                some("b", &["a"], &[]),
-            ),
+            (vec![("a", api, Lost), ("b", etcd, Healthy)], None, Some("b: a; ")),
+            (vec![("a", api, Silent), ("b", etcd, Healthy), ("c", etcd, Healthy)], Some("c"), Some("c: a; ")),
+            (vec![("a", api, Silent), ("b", api, No), ("c", etcd, Healthy)], None, Some("c: a b; ")),
+            (vec![("a", api, Silent), ("b", api, Healthy)], None, Some("b: a; ")),
+            (vec![("a", api, Lost), ("b", etcd, Healthy), ("c", etcd, No)], None, Some("b: a; c")),
+            (vec![("a", api, Lost), ("b", etcd, Healthy), ("c", etcd, Lost)], None, Some("b: a; c")),
+            (vec![("a", api, Silent), ("b", etcd, Healthy), ("c", etcd, Silent)], None, Some("b: a; ")),
             (vec![("a", api, Silent), ("b", etcd, Healthy)], Some("a"), None),
             (vec![("a", api, Healthy), ("b", etcd, No)], None, None),
             (vec![("a", api, Silent), ("b", etcd, Silent)], None, None),
@@ -94,7 +78,13 @@ mod tests {
         ] {
             let node = |(node, has_api_server, listed)| MemberNode { node, has_api_server, listed };
             let all: Vec<MemberNode<&str>> = nodes.iter().copied().map(node).collect();
-            assert_eq!(reconnection(&all, named.as_ref()), expected, "{nodes:?} {named:?}");
+            let names = |nodes: &[MemberNode<&'static str>]| {
+                nodes.iter().map(|node| node.node).collect::<Vec<_>>().join(" ")
+            };
+            let plan = reconnection(&all, named.as_ref()).map(|plan| {
+                format!("{}: {}; {}", plan.member, names(&plan.api_servers), names(&plan.joining))
+            });
+            assert_eq!(plan.as_deref(), expected, "{nodes:?} {named:?}");
         }
     }
 }

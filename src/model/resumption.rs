@@ -56,8 +56,8 @@ impl ResumedBy {
                 "run `metalform expand` (not the same command again: etcd works already); it resumes"
                     .to_owned()
             }
-            Self::MemberReplacement => "run `metalform deploy-node NAME --replace-member` for each of them (not the same \
-                                        command again: an API server answers already); it resumes"
+            Self::MemberReplacement => "run `metalform deploy-node NAME --replace-member` for each node that failed \
+                                        (not the same command again: API servers use etcd already); it resumes"
                 .to_owned(),
             Self::Restoration => {
                 "where `metalform etcd health` shows that etcd works, run `metalform expand`; otherwise run the \

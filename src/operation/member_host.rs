@@ -30,6 +30,7 @@ const INSPECT: &str = include_str!("member_host/inspect.sh");
 const STOP: &str = include_str!("cluster_site/stop_pods.sh");
 const API_SERVER: &str = "kube-apiserver";
 const CONTROL_PLANE: &str = "kube-apiserver kube-controller-manager kube-scheduler";
+const EXPECT_API_SERVER: &str = include_str!("member_host/expect_api_server.sh");
 const POINT: &str = include_str!("member_host/point_api_server.sh");
 const KEEP: &str = include_str!("member_host/keep_manifests.sh");
 const SET_ASIDE: &str = include_str!("cluster_site/set_aside_member_data.sh");
@@ -109,9 +110,13 @@ impl MemberHost {
     /// Restarts its API server with the member at this client URL, alone. Its etcd is left as it is.
     ///
     /// # Errors
-    /// When the API server does not end.
+    /// When there is none, and when it does not end.
     pub async fn connect_api_server(&self, url: &str) -> Result<(), MemberHostError> {
-        let script = format!("pods={API_SERVER}\n{}{STOP}\n{}", member_data_turn(), pointed_to(url));
+        let script = format!(
+            "{EXPECT_API_SERVER}\npods={API_SERVER}\n{}{STOP}\n{}",
+            member_data_turn(),
+            pointed_to(url)
+        );
         self.run(STOP_LIMIT, "static_pod:kube-apiserver", script, Vec::new()).await.map(drop)
     }
 
@@ -241,6 +246,19 @@ mod tests {
             assert_eq!(pointed, [Some(kept.to_owned()), None, None], "{shell}");
             assert_eq!(changed(None), [None, None, None], "{shell}");
             assert_eq!(changed(Some("https://192.0.2.3:2379")), [None, None, None], "{shell}");
+        }
+    }
+
+    #[test]
+    fn only_an_api_server_that_is_there_is_connected() {
+        let root = tempfile::tempdir().unwrap();
+        let script = EXPECT_API_SERVER.replace("/etc/kubernetes/manifests", root.path().to_str().unwrap());
+        let status = |shell| run(shell, &Program { script: script.clone(), payload: Vec::new() }).status;
+        for shell in shells() {
+            assert_eq!(status(shell), 1, "{shell}");
+            std::fs::write(root.path().join("kube-apiserver.yaml"), "").unwrap();
+            assert_eq!(status(shell), 0, "{shell}");
+            std::fs::remove_file(root.path().join("kube-apiserver.yaml")).unwrap();
         }
     }
 

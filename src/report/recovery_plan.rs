@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::diff::printable;
 use super::table::table;
+use crate::etcd::reconnection::{Listed, MemberNode};
 use crate::etcd::recovery::{DiskState, MemberOnDisk};
 use crate::model::name::HostName;
 use crate::service::etcd_reconnect::PreparedReconnection;
@@ -22,19 +23,20 @@ pub fn text(prepared: &Prepared) -> String {
 fn reconnection(prepared: &PreparedReconnection) -> String {
     let plan = &prepared.plan;
     let mut rows = vec![[plan.member.to_string(), "API servers continue with its etcd member".to_owned()]];
-    let lost = |node| prepared.without_data.contains(node);
-    rows.extend(plan.api_servers.iter().map(|node| {
-        let member = if lost(node) {
-            "the data of its own etcd member is lost: it is replaced"
-        } else {
-            "it is deployed"
-        };
-        [node.to_string(), format!("its API server restarts; {member}")]
-    }));
-    rows.extend(plan.joining.iter().map(|node| [node.to_string(), "its etcd member joins again".to_owned()]));
+    let is_lost = |node: &MemberNode<HostName>| node.listed == Listed::Lost;
+    let member = |node: &MemberNode<HostName>| match node.listed {
+        Listed::Lost => "the data of its own etcd member is lost: it is replaced",
+        Listed::No => "its own etcd member joins again",
+        Listed::Healthy | Listed::Silent => "it is deployed",
+    };
+    let row = |first: &str, node: &MemberNode<HostName>| {
+        [node.node.to_string(), format!("{first}{}", member(node))]
+    };
+    rows.extend(plan.api_servers.iter().map(|node| row("its API server restarts; ", node)));
+    rows.extend(plan.joining.iter().map(|node| row("", node)));
     let healthy = prepared.working.voters().filter(|voter| voter.status().is_some()).count();
     let voters = prepared.working.voters().count();
-    let mount = if plan.api_servers.iter().any(lost) {
+    let mount = if plan.api_servers.iter().chain(&plan.joining).any(is_lost) {
         "If the disk of /var/lib/etcd is only not mounted, mount it instead: the member then resumes.\n"
     } else {
         ""

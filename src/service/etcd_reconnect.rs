@@ -1,7 +1,6 @@
 //! `etcd recover` while etcd has its quorum, and no API server uses it: those beside a member that does not work continue
 //! with one that does, and then their nodes are deployed as always. No data of etcd is touched before that.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,8 +32,6 @@ const STILL: Duration = Duration::from_secs(5);
 pub struct PreparedReconnection {
     /// What is to be done.
     pub plan: Reconnection<HostName>,
-    /// Nodes whose host has no data of its member.
-    pub without_data: BTreeSet<HostName>,
     /// etcd as it works.
     pub working: Membership,
     run: RecoveryRun,
@@ -60,25 +57,25 @@ pub(super) async fn prepare(
     let inspected = join_all(run.specs.iter().map(async |spec| {
         let node = member_node(spec, &working)?;
         if node.listed == Listed::Healthy {
-            return Some((node, false));
+            return Some(node);
         }
         match host(workspace, spec, cancel).inspect().await {
-            Ok(state) => Some((node, matches!(state, DiskState::Reached { data: None, .. }))),
+            Ok(DiskState::Reached { data: None, .. }) if node.listed == Listed::Silent => {
+                Some(MemberNode { listed: Listed::Lost, ..node })
+            }
+            Ok(_) => Some(node),
             Err(error) => {
                 tracing::warn!("{}: {}", spec.name, error_chain(&error));
                 None
             }
         }
     }));
-    let inspected: Vec<(MemberNode<HostName>, bool)> = inspected.await.into_iter().flatten().collect();
-    let without_data =
-        inspected.iter().filter(|(_, lost)| *lost).map(|(node, _)| node.node.clone()).collect();
-    let nodes: Vec<MemberNode<HostName>> = inspected.into_iter().map(|(node, _)| node).collect();
+    let nodes: Vec<MemberNode<HostName>> = inspected.await.into_iter().flatten().collect();
     let plan = reconnection(&nodes, named)?;
-    Some(PreparedReconnection { plan, without_data, working, run })
+    Some(PreparedReconnection { plan, working, run })
 }
 
-/// `None` where the node shall have no member, or was never deployed.
+/// Without a look at its host. `None` where the node shall have no member, or was never deployed.
 fn member_node(spec: &NodeSpec, working: &Membership) -> Option<MemberNode<HostName>> {
     let url = peer_url(spec.control_plane_ip.filter(|_| spec.roles.contains(&Role::Etcd))?);
     let listed = match working.members.iter().find(|member| member.peer_urls.contains(&url)) {
@@ -105,6 +102,8 @@ impl PreparedReconnection {
         cancel: &Cancel,
     ) -> Result<DeployReport, EtcdRecoverError> {
         let Self { plan: Reconnection { member, api_servers, joining }, run, .. } = self;
+        let names = |nodes: Vec<MemberNode<HostName>>| nodes.into_iter().map(|node| node.node).collect();
+        let (api_servers, joining): (Vec<HostName>, Vec<HostName>) = (names(api_servers), names(joining));
         let nodes = [api_servers.as_slice(), &joining].concat();
         let locked = run.lock(&nodes, &workspace, cancel).await?;
         let url = run.still_needed(&member, &workspace).await?;
@@ -114,9 +113,11 @@ impl PreparedReconnection {
             remote.connect_api_server(&url).await.map_err(|error| EtcdRecoverError::host(node, error))
         }))
         .await;
-        // One is enough for all of them to be deployed, which names what is wrong with the others.
+        // One is enough for all of them to be deployed.
         if connected.iter().all(Result::is_err) {
             connected.into_iter().collect::<Result<(), EtcdRecoverError>>()?;
+        } else {
+            connected.iter().filter_map(|one| one.as_ref().err()).for_each(|error| tracing::warn!("{error}"));
         }
         api_answers(&workspace, &member, LIMIT).await.map_err(EtcdRecoverError::Unserved)?;
         drop(locked);
@@ -135,7 +136,7 @@ impl RecoveryRun {
         let address = address.ok_or_else(|| EtcdRecoverError::NoAddress(member.clone()))?;
         let working = self.observe(workspace).await?;
         if api_answers(workspace, member, STILL).await.is_ok() {
-            return Err(EtcdRecoverError::works(&working));
+            return Err(EtcdRecoverError::Served);
         }
         let is_it = |voter: &Member| voter.peer_urls.contains(&peer_url(address));
         if working.voters().any(|voter| is_it(voter) && is_healthy_voter(voter)) {

@@ -40,6 +40,9 @@ pub enum EtcdRecoverError {
     /// Its member was healthy when the plan was made.
     #[error("the etcd member of {0} is no healthy voter now, and was one when the plan was made")]
     Sick(HostName),
+    /// None did when the plan was made.
+    #[error("an API server answers now, and none did when the plan was made")]
+    Served,
     /// There is nothing to continue with.
     #[error(transparent)]
     Obstacle(#[from] RecoveryObstacle),
@@ -78,6 +81,10 @@ pub enum EtcdRecoverError {
     },
 }
 
+/// While etcd and the API answer.
+const MEMBERS: &str = "`metalform expand` adds members that are missing; one that does not work is replaced with \
+                       `metalform deploy-node NAME --replace-member`";
+
 impl EtcdRecoverError {
     pub(super) fn host(node: &HostName, error: MemberHostError) -> Self {
         Self::Host { node: node.clone(), error: Box::new(error) }
@@ -98,6 +105,7 @@ impl CommandError for EtcdRecoverError {
             Self::Works { .. }
             | Self::CameBack(_)
             | Self::Sick(_)
+            | Self::Served
             | Self::Obstacle(_)
             | Self::Locked(HostLockError::Held { .. }) => ErrorClass::Refused,
             Self::Locked(HostLockError::File(_)) | Self::NoAddress(_) => ErrorClass::Configuration,
@@ -129,9 +137,12 @@ impl CommandError for EtcdRecoverError {
                 return hints;
             }
             Self::Works { .. } => {
-                "`metalform expand` adds members that are missing; one that does not work is replaced with `metalform \
-                 deploy-node NAME --replace-member`; where no API server answers, run the same command again"
+                return vec![
+                    MEMBERS.to_owned(),
+                    "where no API server answers, run the same command again".to_owned(),
+                ];
             }
+            Self::Served => return vec!["nothing was changed".to_owned(), MEMBERS.to_owned()],
             Self::CameBack(_) => {
                 "nothing was changed; run the same command again, for a plan that includes it"
             }

@@ -111,6 +111,7 @@ impl<'a> Recovery<'a> {
             let listed = match cluster.etcd.members.iter().find(|member| member.client_url() == url) {
                 Some(member) if !member.learner && cluster.etcd.is_well(member) => Listed::Healthy,
                 _ if !cluster.reaches(name) => return None,
+                Some(member) if !member.learner && host.etcd_data.is_none() => Listed::Lost,
                 Some(_) => Listed::Silent,
                 None => Listed::No,
             };
@@ -140,7 +141,7 @@ impl<'a> Recovery<'a> {
         }
         let etcd = client_url(address(self.cluster().hosts[&plan.member].number));
         let mut outcome = Err("no API server".to_owned());
-        for node in &plan.api_servers {
+        for MemberNode { node, .. } in &plan.api_servers {
             let connected = self.on_host(node, |cluster, _| connect(cluster, node, &etcd)).await;
             outcome = outcome.or(connected);
             if self.killed.load(Ordering::Relaxed) {
@@ -154,7 +155,10 @@ impl<'a> Recovery<'a> {
         match done {
             _ if self.killed.load(Ordering::Relaxed) => RecoveryEnd::Killed,
             Err(reason) => RecoveryEnd::Failed(reason),
-            Ok(()) => RecoveryEnd::Reconnected([plan.api_servers.as_slice(), &plan.joining].concat()),
+            Ok(()) => {
+                let deployed = plan.api_servers.iter().chain(&plan.joining);
+                RecoveryEnd::Reconnected(deployed.map(|node| node.node.clone()).collect())
+            }
         }
     }
 
@@ -340,9 +344,8 @@ fn connect(cluster: &mut Cluster, node: &str, etcd: &str) -> Result<(), String> 
     let now = Instant::now();
     let host = cluster.host(node);
     host.end_pods(&[APISERVER], now);
-    if let Some(endpoints) = host.things.get_mut(APISERVER) {
-        etcd.clone_into(endpoints);
-    }
+    let endpoints = host.things.get_mut(APISERVER).ok_or("there is no static pod of kube-apiserver")?;
+    etcd.clone_into(endpoints);
     cluster.pass(now);
     Ok(())
 }
