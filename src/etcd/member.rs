@@ -86,6 +86,11 @@ impl Membership {
         self.members.iter().filter(|member| !member.is_learner)
     }
 
+    /// Voters that are healthy.
+    pub fn healthy_voters(&self) -> impl Iterator<Item = &Member> {
+        self.voters().filter(|voter| voter.status().is_some())
+    }
+
     /// The leader, if it answered.
     pub fn leader(&self) -> Option<(&Member, &Status)> {
         self.members.iter().find_map(|member| member.status().filter(|s| s.leader).map(|s| (member, s)))

@@ -335,7 +335,7 @@ fn replace(goal: &MemberGoal, observed: &Membership, ours: &Member, progress: Le
         return blocked;
     }
     let voters = observed.voters().count();
-    let healthy = observed.voters().filter(|voter| voter.id != ours.id && voter.status().is_some()).count();
+    let healthy = observed.healthy_voters().filter(|voter| voter.id != ours.id).count();
     let name = goal.name.clone();
     let (others, quorum) = (voters - 1, quorum(voters));
     if healthy < quorum || observed.leader().is_none() {

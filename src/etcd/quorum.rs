@@ -10,7 +10,7 @@ pub fn quorum(voters: usize) -> usize {
 /// Whether the healthy voters other than the one with this peer URL are enough.
 pub fn has_quorum_without(peer_url: &str, observed: &Membership) -> bool {
     let is_other = |voter: &&Member| voter.peer_urls.iter().all(|url| url != peer_url);
-    let healthy = observed.voters().filter(is_other).filter(|voter| voter.status().is_some()).count();
+    let healthy = observed.healthy_voters().filter(is_other).count();
     healthy >= quorum(observed.voters().count())
 }
 

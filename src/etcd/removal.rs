@@ -119,7 +119,7 @@ fn obstacle(ours: &Member, observed: &Membership) -> Option<RemovalObstacle> {
     if others == 0 {
         return Some(RemovalObstacle::OnlyVoter { name });
     }
-    let healthy = observed.voters().filter(|voter| voter.id != ours.id && voter.status().is_some()).count();
+    let healthy = observed.healthy_voters().filter(|voter| voter.id != ours.id).count();
     let (before, after) = (quorum(others + 1), quorum(others));
     let agreeing = healthy + usize::from(ours.status().is_some());
     (healthy < after || agreeing < before).then(|| RemovalObstacle::NoQuorum {

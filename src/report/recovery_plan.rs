@@ -34,7 +34,7 @@ fn reconnection(prepared: &PreparedReconnection) -> String {
     };
     rows.extend(plan.api_servers.iter().map(|node| row("its API server restarts; ", node)));
     rows.extend(plan.joining.iter().map(|node| row("", node)));
-    let healthy = prepared.working.voters().filter(|voter| voter.status().is_some()).count();
+    let healthy = prepared.working.healthy_voters().count();
     let voters = prepared.working.voters().count();
     let mount = if plan.api_servers.iter().chain(&plan.joining).any(is_lost) {
         "If the disk of /var/lib/etcd is only not mounted, mount it instead: the member then resumes.\n"

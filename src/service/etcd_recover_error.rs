@@ -91,7 +91,7 @@ impl EtcdRecoverError {
     }
 
     pub(super) fn works(membership: &Membership) -> Self {
-        let healthy = membership.voters().filter(|voter| voter.status().is_some()).count();
+        let healthy = membership.healthy_voters().count();
         Self::Works { healthy, voters: membership.voters().count() }
     }
 }
