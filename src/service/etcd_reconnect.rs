@@ -106,7 +106,7 @@ impl PreparedReconnection {
         let (api_servers, joining): (Vec<HostName>, Vec<HostName>) = (names(api_servers), names(joining));
         let nodes = [api_servers.as_slice(), &joining].concat();
         let locked = run.lock(&nodes, &workspace, cancel).await?;
-        let url = run.still_needed(&member, &workspace).await?;
+        let url = still_needed(&run, &member, &workspace).await?;
         let connected = join_all(api_servers.iter().map(async |node| {
             let remote = host(&workspace, run.spec(node)?, cancel);
             acted(&workspace, node, &format!("restart the API server with the etcd member of {member}"));
@@ -125,24 +125,22 @@ impl PreparedReconnection {
     }
 }
 
-impl RecoveryRun {
-    /// The client URL of the member with which API servers continue. The plan may be old: someone has read it.
-    async fn still_needed(
-        &self,
-        member: &HostName,
-        workspace: &Workspace,
-    ) -> Result<String, EtcdRecoverError> {
-        let address = self.spec(member)?.control_plane_ip;
-        let address = address.ok_or_else(|| EtcdRecoverError::NoAddress(member.clone()))?;
-        let working = self.observe(workspace).await?;
-        if api_answers(workspace, member, STILL).await.is_ok() {
-            return Err(EtcdRecoverError::Served);
-        }
-        let is_it = |voter: &Member| voter.peer_urls.contains(&peer_url(address));
-        if working.voters().any(|voter| is_it(voter) && is_healthy_voter(voter)) {
-            Ok(client_url(address))
-        } else {
-            Err(EtcdRecoverError::Sick(member.clone()))
-        }
+/// The client URL of the member with which API servers continue. The plan may be old: someone has read it.
+async fn still_needed(
+    run: &RecoveryRun,
+    member: &HostName,
+    workspace: &Workspace,
+) -> Result<String, EtcdRecoverError> {
+    let address = run.spec(member)?.control_plane_ip;
+    let address = address.ok_or_else(|| EtcdRecoverError::NoAddress(member.clone()))?;
+    let working = run.observe(workspace).await?;
+    if api_answers(workspace, member, STILL).await.is_ok() {
+        return Err(EtcdRecoverError::Served);
+    }
+    let is_it = |voter: &Member| voter.peer_urls.contains(&peer_url(address));
+    if working.voters().any(|voter| is_it(voter) && is_healthy_voter(voter)) {
+        Ok(client_url(address))
+    } else {
+        Err(EtcdRecoverError::Sick(member.clone()))
     }
 }

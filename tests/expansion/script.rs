@@ -147,20 +147,17 @@ impl Stage {
                 Err(error) => outcome(&Ended::Failed(error)),
             },
             ["deploy", name, "--replace-member"] => {
-                self.world.lock().unwrap().host(name).replace_member = true;
+                self.set_replace_member(&[name], true);
                 let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
-                self.world.lock().unwrap().host(name).replace_member = false;
+                self.set_replace_member(&[name], false);
                 lines
             }
             ["deploy", name, "--replace"] => {
-                let allowed = |world: &Shared, allowed| {
-                    let mut cluster = world.lock().unwrap();
-                    let host = cluster.host(name);
-                    (host.replace_member, host.replace_machine) = (allowed, allowed);
-                };
-                allowed(&self.world, true);
+                self.set_replace_member(&[name], true);
+                self.world.lock().unwrap().host(name).replace_machine = true;
                 let lines = self.shown(Recipe::Deploy, name, faults(how)).await;
-                allowed(&self.world, false);
+                self.world.lock().unwrap().host(name).replace_machine = false;
+                self.set_replace_member(&[name], false);
                 lines
             }
             ["remove", name, options @ ..] => {
@@ -185,14 +182,9 @@ impl Stage {
             ["reset", name] => self.shown(Recipe::Reset, name, faults(how)).await,
             ["deploy", one, "and", other] => self.side_by_side(one, other).await,
             ["deploy", one, "and", other, "--replace-member"] => {
-                let allowed = |world: &Shared, allowed| {
-                    for name in [one, other] {
-                        world.lock().unwrap().host(name).replace_member = allowed;
-                    }
-                };
-                allowed(&self.world, true);
+                self.set_replace_member(&[one, other], true);
                 let lines = self.side_by_side(one, other).await;
-                allowed(&self.world, false);
+                self.set_replace_member(&[one, other], false);
                 lines
             }
             ["show"] => {
@@ -209,6 +201,14 @@ impl Stage {
                 happen(&mut self.world.lock().unwrap(), words);
                 Vec::new()
             }
+        }
+    }
+
+    /// Whether the members of these hosts may be replaced.
+    fn set_replace_member(&self, names: &[&str], allowed: bool) {
+        let mut cluster = self.world.lock().unwrap();
+        for name in names {
+            cluster.host(name).replace_member = allowed;
         }
     }
 

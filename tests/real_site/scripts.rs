@@ -295,16 +295,23 @@ impl Play {
                     }
                     _ => faults(how),
                 };
-                let offline = options.contains(&"--offline");
+                let offline = match options {
+                    [] => false,
+                    ["--offline"] => true,
+                    other => panic!("what is {other:?}?"),
+                };
                 return Ok(self.run(name, Recipe::Remove { offline }, faults, Cancel::never()).await);
             }
             ["reset", name] => return Ok(self.run(name, Recipe::Reset, faults(how), Cancel::never()).await),
             ["deploy", one, "and", other, options @ ..] => {
-                let replaces = options.contains(&"--replace-member");
+                let replace = match options {
+                    [] => Replace::Nothing,
+                    ["--replace-member"] => Replace::Member,
+                    other => panic!("what is {other:?}?"),
+                };
                 let machines: Arc<RunMachines> = Arc::default();
                 let deploy = |name, beside| {
                     let machines = machines.clone();
-                    let replace = if replaces { Replace::Member } else { Replace::Nothing };
                     let node = NodeRun { beside: Some(beside), machines, replace, ..NodeRun::of(name) };
                     self.run_with(node, Recipe::Deploy, no_faults(), Cancel::never())
                 };
