@@ -240,7 +240,7 @@ fn the_case_with_all_failures_says_what_all_other_cases_say() {
             "networks.pods is 10.233.0.0/16, but the Node has the pod network 10.240.1.0/24, which cannot be changed",
             "the C library is 2.36-9+deb12u10, but the program of the bootstrap node needs 2.39",
             "the architecture is arm64, but the program of the bootstrap node is for amd64",
-            "the clock is 100 s behind that of this machine",
+            "the clock is 31 s behind that of this machine",
             "the host belongs to another cluster: /etc/kubernetes/pki/ca.crt is not the CA of this one",
             "the host has several addresses on the control plane: 192.0.2.11, 192.0.2.12",
             "the host has the address 192.0.2.11 of node node-2",

@@ -26,8 +26,9 @@ pub struct DeployNode {
     names: Vec<HostName>,
     /// Where a voting etcd member has lost its data: remove it through the others and join it again
     ///
-    /// Refused unless every other voter is healthy. Its node joins as a learner, and votes again once it has copied the
-    /// data. Without this option such a node is reported and left as it is.
+    /// Refused unless the healthy voters among the others have quorum without it. Its node joins as a learner once every
+    /// other voter is healthy, and votes again once it has copied the data. Without this option such a node is reported
+    /// and left as it is.
     #[arg(long, conflicts_with = "plan")]
     replace_member: bool,
     /// Where the host is another machine than the one that the Node is of: give it that one's name, roles and etcd member

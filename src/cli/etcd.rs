@@ -55,7 +55,8 @@ enum EtcdVerb {
     /// Shows first what is lost, and asks. The data of the other members is set aside on their hosts, none is deleted. Hosts
     /// that do not answer must be off.
     ///
-    /// Where etcd has quorum, and no API server uses it: restart those beside a member that does not work with one that does.
+    /// Where etcd has quorum and no API server answers: restart those whose own member does not work with one that does, then
+    /// deploy their nodes, and etcd nodes whose member is lost or missing. Members that have lost their data are replaced.
     Recover(EtcdRecoverArgs),
     /// Continue with a snapshot: on one node first, then let the others join it again
     ///

@@ -11,7 +11,7 @@ use crate::service::fleet_options::FleetOptions;
 /// How a run schedules its hosts.
 #[derive(Debug, Args)]
 pub struct FleetArguments {
-    /// Work in batches of N hosts (or P% of them); a batch starts when every host of the previous one has succeeded
+    /// Work in batches of N hosts (or P% of them); a batch starts when the previous one has ended
     #[arg(long, value_name = "N|P%", value_parser = batch)]
     serial: Option<Amount>,
     /// Stop starting hosts after more than N (or P%) failures [default: no limit; 0 with --serial]

@@ -53,6 +53,8 @@ pub struct MemberCopy {
     pub last_write: Timestamp,
     /// What the member answers; `None` where it does not.
     pub position: Option<LogPosition>,
+    /// Whether it votes and has a leader, as it says on its own host.
+    pub has_leader: bool,
 }
 
 impl DiskState {
@@ -135,6 +137,12 @@ pub enum RecoveryObstacle {
         /// Their nodes, and why SSH does not reach each.
         hosts: Vec<(String, String)>,
     },
+    /// etcd has its quorum, though it did not answer.
+    #[error("etcd has its quorum: the voting members of {} have a leader", .members.join(", "))]
+    HasLeader {
+        /// Their nodes.
+        members: Vec<String>,
+    },
     /// No host that answers has data.
     #[error("no host that can be reached has the data of an etcd member")]
     NoData,
@@ -182,12 +190,13 @@ fn running(hosts: &[(String, String)]) -> String {
 /// With the data of the member that was named; else of the one that has come furthest.
 ///
 /// # Errors
-/// Where that is not known, or there is none; and where a member runs that cannot be stopped.
+/// Where that is not known, or there is none; where a member runs that cannot be stopped; and where etcd has its quorum.
 pub fn plan<N: Clone + ToString>(
     members: &[MemberOnDisk<N>],
     named: Option<&str>,
 ) -> Result<RecoveryPlan<N>, RecoveryObstacle> {
     all_can_be_stopped(members)?;
+    quorum_is_lost(members)?;
     let mut present = members.iter().filter(|member| member.data().is_some());
     let survivor = match named {
         Some(name) => present
@@ -211,6 +220,18 @@ pub fn plan_restore<N: Clone + ToString>(
     let target = members.iter().filter(reached).find(|member| member.node.to_string() == node);
     let target = target.ok_or_else(|| RecoveryObstacle::NotReached(node.to_owned()))?;
     around(members, target, RecoverySource::Snapshot)
+}
+
+/// A request that fails does not show it: it may be the certificate, the clock, a firewall or a slow disk. But a voter has no
+/// leader then: one that does not reach a majority gives up within two election timeouts (`CheckQuorum` of etcd's raft), and a
+/// follower that does not hear of it stands for election. A learner does not, and keeps the leader it had.
+///
+/// # Errors
+/// Where a voter has a leader.
+pub fn quorum_is_lost<N: ToString>(members: &[MemberOnDisk<N>]) -> Result<(), RecoveryObstacle> {
+    let led = members.iter().filter(|member| member.data().is_some_and(|data| data.has_leader));
+    let members: Vec<String> = led.map(|member| member.node.to_string()).collect();
+    if members.is_empty() { Ok(()) } else { Err(RecoveryObstacle::HasLeader { members }) }
 }
 
 fn all_can_be_stopped<N: ToString>(members: &[MemberOnDisk<N>]) -> Result<(), RecoveryObstacle> {
@@ -325,7 +346,7 @@ mod tests {
     }
 
     fn at(node: &str, position: Option<LogPosition>) -> MemberOnDisk<String> {
-        let data = Some(MemberCopy { last_write: Timestamp::UNIX_EPOCH, position });
+        let data = Some(MemberCopy { last_write: Timestamp::UNIX_EPOCH, position, has_leader: false });
         MemberOnDisk { node: node.to_owned(), state: DiskState::Reached { pod: pod(true), data } }
     }
 
@@ -345,6 +366,23 @@ mod tests {
         assert_eq!(survivor(&[present("a", Some(9)), present("b", Some(9))], None), Ok("a".to_owned()));
         // The only data there is need not answer.
         assert_eq!(survivor(&[lost("a"), present("b", None), unreachable("c")], None), Ok("b".to_owned()));
+    }
+
+    #[test]
+    fn a_voter_with_a_leader_shows_that_quorum_is_not_lost() {
+        let led = |node: &str| {
+            let data = MemberCopy { last_write: Timestamp::UNIX_EPOCH, position: None, has_leader: true };
+            MemberOnDisk {
+                node: node.to_owned(),
+                state: DiskState::Reached { pod: pod(true), data: Some(data) },
+            }
+        };
+        let members = [led("a"), present("b", None), unreachable("c")];
+        let expected = RecoveryObstacle::HasLeader { members: vec!["a".to_owned()] };
+        assert_eq!(survivor(&members, None), Err(expected.clone()));
+        assert_eq!(survivor(&members, Some("b")), Err(expected));
+        // A snapshot is restored while etcd works, too.
+        assert!(plan_restore(&members, "a").is_ok());
     }
 
     #[test]

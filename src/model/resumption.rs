@@ -11,6 +11,8 @@ pub enum ResumedBy {
     Expansion,
     /// Of API servers that use another member of etcd, once one answers: their own may have lost its data.
     MemberReplacement,
+    /// Of a recovery of etcd that ended at an unknown step: refused once etcd and the API answer.
+    Recovery,
     /// Of the restoration of a snapshot that ended at an unknown step.
     Restoration,
     /// Of a saved plan: what was done of it differs from the plan now.
@@ -33,7 +35,8 @@ impl ResumedBy {
     pub fn of<'a>(command: impl IntoIterator<Item = &'a str>) -> Self {
         let words: Vec<&str> = command.into_iter().collect();
         let has = |word: &str| words.contains(&word);
-        let restores = words.iter().skip_while(|word| **word != "etcd").any(|word| *word == "restore");
+        let etcd =
+            |command: &str| words.iter().skip_while(|word| **word != "etcd").any(|word| *word == command);
         if words.iter().any(|word| *word == "--plan" || word.starts_with("--plan=")) {
             let deploys = has("deploy-node") || has("deploy_node");
             Self::NewPlan(match (has("apply"), deploys) {
@@ -41,8 +44,10 @@ impl ResumedBy {
                 (false, true) => PlanMaker::DeployNode,
                 (false, false) => PlanMaker::Expand,
             })
-        } else if restores {
+        } else if etcd("restore") {
             Self::Restoration
+        } else if etcd("recover") {
+            Self::Recovery
         } else {
             Self::SameCommand
         }
@@ -59,6 +64,9 @@ impl ResumedBy {
             Self::MemberReplacement => "run `metalform deploy-node NAME --replace-member` for each node that failed \
                                         (not the same command again: API servers use etcd already); it resumes"
                 .to_owned(),
+            Self::Recovery => "run the same command again; where it is refused since etcd works, run `metalform expand`; \
+                               both resume"
+                .to_owned(),
             Self::Restoration => {
                 "where `metalform etcd health` shows that etcd works, run `metalform expand`; otherwise run the \
                  same command again"
@@ -73,7 +81,7 @@ impl ResumedBy {
     /// What to do after something else: `fix this`.
     pub fn after(self, first: &str) -> String {
         match self {
-            Self::SameCommand | Self::Expansion | Self::MemberReplacement => {
+            Self::SameCommand | Self::Expansion | Self::MemberReplacement | Self::Recovery => {
                 format!("{first}, then {}", self.instruction())
             }
             Self::Restoration | Self::NewPlan(_) => format!("{first}; {}", self.instruction()),
@@ -100,7 +108,7 @@ mod tests {
         for (command, expected) in [
             ("metalform expand", ResumedBy::SameCommand),
             ("metalform deploy-node restore", ResumedBy::SameCommand),
-            ("metalform etcd recover --member etcd-1", ResumedBy::SameCommand),
+            ("metalform etcd recover --member etcd-1", ResumedBy::Recovery),
             ("metalform etcd restore a.db", ResumedBy::Restoration),
             ("metalform --tree etc etcd -q restore a.db --yes-i-have-read-the-plan", ResumedBy::Restoration),
             ("metalform expand --plan p", ResumedBy::NewPlan(PlanMaker::Expand)),

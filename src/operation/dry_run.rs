@@ -11,15 +11,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tokio::time::timeout;
-
 use super::contract::{Blocker, Operation, phases};
 use super::driver::{self, Effect, EffectKind, Memory, RunFault, RunOutcome};
 use super::effect::{Action, Look, LookKey, Observation, Returned};
 use super::foreseen_changes::ForeseenChanges;
 use super::resource_change::ResourceChange;
 use super::run::RunError;
-use super::site::{EffectError, Site};
+use super::site::{EffectError, Site, in_time};
 use crate::resource::contract::change::Difference;
 
 /// How long a look may take that may be in vain, because what it looks at would exist only after a run.
@@ -167,11 +165,7 @@ impl<O: Operation> Forecast<'_, O> {
     async fn look(&mut self, look: Look, effect: &Effect) -> Result<(), RunError> {
         let in_vain = self.predicted.iter().any(|key| key.includes(&look.key())) || !self.ends.is_empty();
         let limit = if in_vain { PATIENCE } else { effect.deadline };
-        let seen = match timeout(limit, self.site.look(&look)).await {
-            Ok(seen) => seen,
-            Err(_) => Err(EffectError::Late { seconds: limit.as_secs(), class: look.class() }),
-        };
-        match seen {
+        match in_time((limit, look.class()), self.site.look(&look)).await {
             Ok(observation) => {
                 match &observation {
                     Observation::Facts(facts, _) => self.machine_id = Some(facts.machine_id.clone()),

@@ -186,12 +186,13 @@ fn parse(printed: &str) -> DiskState {
     let last_write = values("last-write").next().and_then(|seconds| seconds.parse().ok());
     let last_write = last_write.and_then(|seconds| Timestamp::from_second(seconds).ok());
     let image = values("pod").next().map(without_tag).filter(|image| !image.is_empty());
+    let has_leader = values("has-leader").next() == Some("yes");
     // Without any, containerd did not answer.
     let stored: Vec<&str> = values("stored").collect();
     let loaded = |image: &str| stored.is_empty() || stored.contains(&image);
     DiskState::Reached {
         pod: image.map(|image| EtcdPod { loaded: loaded(&image), image }),
-        data: last_write.map(|last_write| MemberCopy { last_write, position: None }),
+        data: last_write.map(|last_write| MemberCopy { last_write, position: None, has_leader }),
     }
 }
 
@@ -338,6 +339,7 @@ mod tests {
             data: seconds.map(|seconds| MemberCopy {
                 last_write: Timestamp::from_second(seconds).unwrap(),
                 position: None,
+                has_leader: false,
             }),
         };
         let known = Some(("a.b/etcd@sha256:ab", true));
@@ -353,7 +355,35 @@ mod tests {
             state(known.map(|(image, _)| (image, false)), None)
         );
         assert_eq!(parse("pod \n"), state(None, None));
+        let DiskState::Reached { data, .. } = parse("last-write 1763890000\nhas-leader yes\n") else {
+            panic!("it was reached")
+        };
+        assert!(data.is_some_and(|data| data.has_leader));
         assert_eq!(parse(""), state(None, None));
+    }
+
+    #[test]
+    fn a_voter_says_on_its_own_host_whether_it_has_a_leader() {
+        let root = tempfile::tempdir().unwrap();
+        let (directory, timeout) = (root.path().to_str().unwrap(), root.path().join("timeout"));
+        for shell in shells() {
+            for (metrics, has_leader) in [
+                ("etcd_server_has_leader 1\\netcd_server_is_learner 0\\n", true),
+                ("etcd_server_has_leader 0\\netcd_server_is_learner 0\\n", false),
+                ("etcd_server_has_leader 1\\netcd_server_is_learner 1\\n", false),
+                ("", false),
+            ] {
+                std::fs::write(&timeout, format!("#!/bin/sh\nprintf '{metrics}'\n")).unwrap();
+                std::fs::set_permissions(&timeout, std::fs::Permissions::from_mode(0o755)).unwrap();
+                let script = INSPECT
+                    .replace("/etc/kubernetes/manifests", directory)
+                    .replace("/var/lib/etcd", &format!("{directory}/etcd"));
+                let script = format!("PATH={directory}:$PATH\n{script}");
+                let output = run(shell, &Program { script, payload: Vec::new() });
+                let printed = String::from_utf8(output.stdout).unwrap();
+                assert_eq!((output.status, printed.contains("has-leader yes")), (0, has_leader), "{shell}");
+            }
+        }
     }
 
     #[test]

@@ -103,12 +103,13 @@ impl RemovalRefusal {
             Self::UnknownMembers { .. } => "make its host reachable, then run this command again",
             Self::Ready => "remove it without --offline",
             Self::InUse | Self::Member(_) | Self::ApiServer => {
-                "`metalform remove-node NAME` removes a node and resets its host"
+                "`metalform remove-node NAME` removes a node and resets its host; if its Node was deleted, apply its manifest \
+                 again first (kubectl apply -f)"
             }
             Self::HostOf(_) | Self::OtherHost(_) => {
                 "compare metalform.dev/ssh-host in the manifests; `metalform remove-node NAME --offline` removes a Node without its host"
             }
-            Self::OtherCluster => "reset it from the bootstrap node of that cluster",
+            Self::OtherCluster => "run `metalform remove-node NAME` on the bootstrap node of that cluster",
             Self::Unmanaged(_) => "delete these pods yourself, or add --force to delete them with the node",
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 pub use self::error::RunError;
 pub(super) use self::error::error;
@@ -17,7 +17,7 @@ pub use self::summary::{PhaseRun, RunSummary};
 use super::contract::{Operation, phases};
 use super::driver::{self, Effect, EffectKind, Memory, Note, RunFault, RunOutcome, SettledEffect};
 use super::effect::Returned;
-use super::site::{EffectError, Site};
+use super::site::{EffectError, Site, in_time};
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::model::event::Event;
 use crate::model::name::HostName;
@@ -214,13 +214,7 @@ async fn perform(site: &dyn Site, effect: Effect) -> Performed {
             EffectKind::Act(action) => site.act(action).await,
         }
     };
-    let result = match timeout(effect.deadline, work).await {
-        Ok(result) => result,
-        Err(_) => {
-            let (seconds, class) = (effect.deadline.as_secs(), effect.work.class());
-            Err(EffectError::Late { seconds, class })
-        }
-    };
+    let result = in_time((effect.deadline, effect.work.class()), work).await;
     (effect, result)
 }
 

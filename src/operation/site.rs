@@ -1,6 +1,9 @@
 //! Where effects are performed. The real site is [`crate::operation::cluster_site`]; tests have a model.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
+use tokio::time::timeout;
 
 use super::class::FailureClass;
 use super::driver::Setback;
@@ -25,6 +28,24 @@ pub trait Site: Send + Sync {
 
     /// Does one thing. Doing it twice is the same as doing it once.
     async fn act(&self, action: &Action) -> Result<Returned, EffectError>;
+
+    /// [`Self::look`], given up after its limit: a host may answer, and never end what it was asked for.
+    async fn look_in_time(&self, look: &Look) -> Result<Observation, EffectError> {
+        in_time((look.deadline(), look.class()), self.look(look)).await
+    }
+
+    /// [`Self::act`], given up after its limit.
+    async fn act_in_time(&self, action: &Action) -> Result<Returned, EffectError> {
+        in_time((action.deadline(), action.class()), self.act(action)).await
+    }
+}
+
+/// What ends by itself, or is given up after the limit.
+pub(super) async fn in_time<T>(
+    (limit, class): (Duration, FailureClass),
+    work: impl Future<Output = Result<T, EffectError>>,
+) -> Result<T, EffectError> {
+    timeout(limit, work).await.unwrap_or(Err(EffectError::Late { seconds: limit.as_secs(), class }))
 }
 
 /// Why something could not be observed or done.

@@ -243,6 +243,7 @@ mod tests {
         };
         for (words, resumed) in [
             ("metalform etcd restore a.db --yes-i-have-read-the-plan", ResumedBy::Restoration),
+            ("metalform etcd recover --yes-i-have-read-the-plan", ResumedBy::Recovery),
             ("metalform expand --plan p", ResumedBy::NewPlan(PlanMaker::Expand)),
         ] {
             let shown = command(words);

@@ -37,8 +37,13 @@ impl CommandError for EtcdMembersError {
         let hint = match self {
             Self::Credentials(_) => "run this command as root on the bootstrap node",
             Self::Observe(ClientError::NoAnswer { .. }) => {
-                "start the hosts of its members, or restore the network to them; where most members are gone for good, \
-                 `metalform etcd recover --dry-run` shows what can be kept"
+                return vec![
+                    "where the reason is a certificate, check the clock (date), and run `metalform bootstrap`, which renews it"
+                        .to_owned(),
+                    "start the hosts of its members, or restore the network to them; where most members are gone for good, \
+                     `metalform etcd recover --dry-run` shows what can be kept"
+                        .to_owned(),
+                ];
             }
             Self::Observe(ClientError::NoEndpoint | ClientError::Unreadable { .. }) => return Vec::new(),
         };
@@ -159,7 +164,8 @@ mod tests {
         let tried = vec!["https://127.0.0.1:2379: connection refused".to_owned()];
         let hints = EtcdMembersError::Observe(ClientError::NoAnswer { tried }).hints();
         assert!(
-            matches!(&*hints, [only] if only.contains("`metalform etcd recover --dry-run`")),
+            matches!(&*hints, [certificate, lost] if certificate.contains("`metalform bootstrap`")
+                && lost.contains("`metalform etcd recover --dry-run`")),
             "{hints:?}"
         );
         assert!(EtcdMembersError::Observe(ClientError::NoEndpoint).hints().is_empty());

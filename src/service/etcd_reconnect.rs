@@ -11,7 +11,7 @@ use super::etcd_recover_error::EtcdRecoverError;
 use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host};
 use crate::engine::cancel::Cancel;
 use crate::etcd::member::{Member, Membership};
-use crate::etcd::reconnection::{Listed, MemberNode, Reconnection, reconnection};
+use crate::etcd::reconnection::{Listed, MemberNode, Reconnection, ReconnectionObstacle, reconnection};
 use crate::etcd::recovery::DiskState;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -47,13 +47,16 @@ pub(super) fn patience(specs: &[NodeSpec], working: &Membership) -> Duration {
 }
 
 /// What is to be done, where no API server answers. Changes nothing. A host that cannot be reached is left out.
+///
+/// # Errors
+/// When no API server can continue with another member.
 pub(super) async fn prepare(
     named: Option<&HostName>,
     working: Membership,
     run: RecoveryRun,
     workspace: &Workspace,
     cancel: &Cancel,
-) -> Option<PreparedReconnection> {
+) -> Result<PreparedReconnection, ReconnectionObstacle<HostName>> {
     let inspected = join_all(run.specs.iter().map(async |spec| {
         let node = member_node(spec, &working)?;
         if node.listed == Listed::Healthy {
@@ -72,7 +75,7 @@ pub(super) async fn prepare(
     }));
     let nodes: Vec<MemberNode<HostName>> = inspected.await.into_iter().flatten().collect();
     let plan = reconnection(&nodes, named)?;
-    Some(PreparedReconnection { plan, working, run })
+    Ok(PreparedReconnection { plan, working, run })
 }
 
 /// Without a look at its host. `None` where the node shall have no member, or was never deployed.

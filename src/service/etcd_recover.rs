@@ -39,6 +39,8 @@ use crate::operation::member_host::SoleMember;
 
 /// How long etcd, and then the API, may take to answer.
 const LIMIT: Duration = Duration::from_secs(300);
+/// Longer than two election timeouts.
+const ELECTION: Duration = Duration::from_secs(5);
 
 /// What etcd shall continue with.
 #[derive(Debug, Clone)]
@@ -119,10 +121,13 @@ pub async fn prepare(
         let answers = api_answers(workspace, this, patience(&run.specs, membership)).await;
         let Err(error) = answers else { return Err(EtcdRecoverError::works(membership)) };
         let prepared = etcd_reconnect::prepare(named, membership.clone(), run, workspace, cancel).await;
-        let silent = EtcdRecoverError::Silent { class: ErrorClass::Api, error };
-        return prepared.map(Prepared::Reconnection).ok_or(silent);
+        let unconnected = |obstacle| EtcdRecoverError::Unconnected { obstacle, error };
+        return prepared.map(Prepared::Reconnection).map_err(unconnected);
     }
-    let members = inspect(workspace, &run, cancel).await?;
+    let members = match &snapshot {
+        None => inspect_lost(workspace, &run, cancel).await?,
+        Some(_) => inspect(workspace, &run, cancel).await?,
+    };
     let named = named.map(HostName::as_str);
     let plan = match &snapshot {
         None => recovery::plan(&members, named)?,
@@ -134,6 +139,28 @@ pub async fn prepare(
 /// etcd as it works now, if it does.
 async fn working(workspace: &Workspace, run: &RecoveryRun) -> Result<Option<Membership>, EtcdMembersError> {
     Ok(run.access(workspace)?.observe().await.ok())
+}
+
+/// [`inspect`], once the last leader has been given up, which takes a moment after quorum was lost.
+async fn inspect_lost(
+    workspace: &Workspace,
+    run: &RecoveryRun,
+    cancel: &Cancel,
+) -> Result<Vec<MemberOnDisk<HostName>>, EtcdRecoverError> {
+    let lost = wait_for("the voters of etcd to have no leader", ELECTION, || async {
+        match inspect(workspace, run, cancel).await {
+            Ok(members) => match recovery::quorum_is_lost(&members) {
+                Ok(()) => WaitStatus::Holds(Ok(members)),
+                Err(led) => WaitStatus::NotYet(led.to_string()),
+            },
+            Err(error) => WaitStatus::Holds(Err(error)),
+        }
+    });
+    match lost.await {
+        Ok(inspected) => inspected,
+        // What is refused then names them.
+        Err(_) => inspect(workspace, run, cancel).await,
+    }
 }
 
 /// The hosts of etcd; and those of API servers without it that do not answer.
@@ -195,6 +222,7 @@ impl PreparedRecovery {
                     if let Some(membership) = working(&workspace, &self.run).await? {
                         return Err(EtcdRecoverError::works(&membership));
                     }
+                    recovery::quorum_is_lost(&inspect(&workspace, &self.run, cancel).await?)?;
                 }
                 RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, &workspace, cancel).await?,
                 RecoveryStep::Stop { others, api_servers } => {

@@ -7,6 +7,7 @@ use super::recorded_nodes::RecordedNodesError;
 use super::snapshot_file::SnapshotFileError;
 use crate::engine::wait::WaitError;
 use crate::etcd::member::Membership;
+use crate::etcd::reconnection::ReconnectionObstacle;
 use crate::etcd::recovery::RecoveryObstacle;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -68,6 +69,14 @@ pub enum EtcdRecoverError {
         /// What was waited for.
         error: WaitError,
     },
+    /// etcd has its quorum, no API server answers, and none can continue with another member of etcd.
+    #[error("{error}; {obstacle}")]
+    Unconnected {
+        /// Why not.
+        obstacle: ReconnectionObstacle<HostName>,
+        /// What was waited for.
+        error: WaitError,
+    },
     /// No API server answers with another member of etcd than its own.
     #[error("{0}")]
     Unserved(WaitError),
@@ -82,8 +91,8 @@ pub enum EtcdRecoverError {
 }
 
 /// While etcd and the API answer.
-const MEMBERS: &str = "`metalform expand` adds members that are missing; one that does not work is replaced with \
-                       `metalform deploy-node NAME --replace-member`";
+const MEMBERS: &str = "`metalform expand` adds members that are missing, and repairs the manifest of one that does not \
+                       start; one that has lost its data is replaced with `metalform deploy-node NAME --replace-member`";
 
 impl EtcdRecoverError {
     pub(super) fn host(node: &HostName, error: MemberHostError) -> Self {
@@ -112,7 +121,7 @@ impl CommandError for EtcdRecoverError {
             Self::Host { error, .. } if error.connection().is_some() => ErrorClass::Ssh,
             Self::Host { .. } => ErrorClass::Host,
             Self::Silent { class, .. } => *class,
-            Self::Unserved(_) => ErrorClass::Api,
+            Self::Unconnected { .. } | Self::Unserved(_) => ErrorClass::Api,
             Self::Deploy { error, .. } => error.class(),
         }
     }
@@ -147,6 +156,13 @@ impl CommandError for EtcdRecoverError {
                 "nothing was changed; run the same command again, for a plan that includes it"
             }
             Self::Sick(_) => "nothing was changed; run the same command again, for a new plan",
+            Self::Unconnected { obstacle: ReconnectionObstacle::NotHealthy(_), .. } => {
+                "nothing was changed; name the node of a healthy voter (`metalform etcd health` shows them), or omit --member"
+            }
+            Self::Unconnected { .. } => {
+                "nothing was changed; look at /var/log/pods/kube-system_kube-apiserver-* on the nodes with the role master; \
+                 where a warning names one of them, make SSH reach it, then run the same command again"
+            }
             Self::Unserved(_) => {
                 "look at /var/log/pods/kube-system_kube-apiserver-* on the nodes of the plan, then run the same command \
                  again, for a new plan"
@@ -157,6 +173,10 @@ impl CommandError for EtcdRecoverError {
                     "make SSH reach it (`metalform node check {}` shows more while the API answers), or power it off",
                     nodes.join(" ")
                 )];
+            }
+            Self::Obstacle(RecoveryObstacle::HasLeader { .. }) => {
+                "nothing was changed; `metalform etcd health` shows why it did not answer: a certificate (`metalform bootstrap` \
+                 renews that of this machine), the clock, a firewall, or a slow disk"
             }
             Self::Obstacle(RecoveryObstacle::NoImage { image, .. }) => {
                 return vec![format!(

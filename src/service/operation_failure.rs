@@ -234,9 +234,13 @@ fn blocker_hints(blocker: &Blocker, resumed: ResumedBy) -> Vec<String> {
         Blocker::Preflight(failures) => {
             return failures.iter().map(|failure| failure.hint.clone()).collect();
         }
-        Blocker::Refused(_) => return Vec::new(),
+        // Of a saved plan, the host may have changed since.
+        Blocker::Refused(_) => match resumed {
+            ResumedBy::NewPlan(_) => return vec![resumed.instruction()],
+            _ => return Vec::new(),
+        },
         Blocker::LeftBehind(_) => {
-            "remove this on the host, then run the same command again; `metalform reset-host NAME --check` lists what differs"
+            "remove this on the host, then run the same command again; with --check, `metalform reset-host` lists what differs"
         }
         Blocker::Removal(refusals) => {
             return refusals.iter().map(|refusal| refusal.hint().to_owned()).collect();
@@ -336,6 +340,7 @@ mod tests {
                 RunError::Interrupted,
                 blocked(Blocker::LearnerRemoved("has not started".to_owned())),
                 blocked(Blocker::StillDiffers(vec!["file:/etc/a".to_owned()])),
+                blocked(Blocker::Refused(vec![("file:/etc/a".to_owned(), "is not in the plan".to_owned())])),
                 RunError::Stuck { phases: vec!["etcd voter".to_owned()] },
             ]
         };

@@ -228,7 +228,7 @@ pub async fn compare_site(
     keep: KeepData,
 ) -> Result<(Facts, Vec<HostDifference>), EffectError> {
     let look = Look::Facts;
-    let Observation::Facts(facts, _) = site.look(&look).await? else { return Err(unexpected(&look)) };
+    let Observation::Facts(facts, _) = site.look_in_time(&look).await? else { return Err(unexpected(&look)) };
     // Only names are compared: no state's name depends on the address.
     let address = goal.address(&facts, None).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let inputs = NodeInputs {
@@ -241,7 +241,7 @@ pub async fn compare_site(
         membership: None,
     };
     let look = Look::HostDifferences(Arc::new(inputs), keep);
-    match site.look(&look).await? {
+    match site.look_in_time(&look).await? {
         Observation::HostDifferences(differences) => Ok((facts, differences)),
         _ => Err(unexpected(&look)),
     }
@@ -254,7 +254,7 @@ async fn differences(
     goal: NodeGoal,
     keep: KeepData,
 ) -> Result<Vec<HostDifference>, EffectError> {
-    let Observation::Survey(survey) = site.look(&Look::Survey).await? else {
+    let Observation::Survey(survey) = site.look_in_time(&Look::Survey).await? else {
         return Err(unexpected(&Look::Survey));
     };
     let (_, mut differences) = compare_site(site, goal, keep).await?;

@@ -182,7 +182,7 @@ impl CommandError for WorkspaceError {
                 format!("run `metalform bundle verify {}`", directory.display())
             }
             Self::Trust(TrustError::OtherCluster { .. }) => {
-                "use another machine; or run `metalform reset-host NAME` on the bootstrap node of that cluster, run `kubeadm reset` here, or reinstall this machine; nothing was changed"
+                "use another machine; or run `metalform remove-node NAME` on the bootstrap node of that cluster, run `kubeadm reset` here, or reinstall this machine; nothing was changed"
                     .to_owned()
             }
             Self::Trust(_) => {

@@ -121,7 +121,7 @@ impl<'a> Recovery<'a> {
         let named = self.named.map(str::to_owned);
         let nodes: Vec<MemberNode<String>> = nodes.collect();
         reconnection(&nodes, named.as_ref())
-            .ok_or_else(|| RecoveryEnd::Failed("the API does not answer".to_owned()))
+            .map_err(|obstacle| RecoveryEnd::Failed(format!("the API does not answer; {obstacle}")))
     }
 
     /// Carries a reconnection out, but for the deployment of its nodes.
@@ -173,9 +173,10 @@ impl<'a> Recovery<'a> {
         });
         let data = host.etcd_data.or(host.sole);
         let last_write = Timestamp::UNIX_EPOCH;
+        let has_leader = answering.is_some_and(|member| !member.learner) && cluster.etcd.observe().is_ok();
         let inspected = DiskState::Reached {
             pod: host.things.contains_key(ETCD).then(|| EtcdPod { image: String::new(), loaded: true }),
-            data: data.map(|_| MemberCopy { last_write, position: None }),
+            data: data.map(|_| MemberCopy { last_write, position: None, has_leader }),
         };
         let reached = cluster.reaches(name);
         let inspected = if reached { Ok(inspected) } else { Err("no route to host".to_owned()) };

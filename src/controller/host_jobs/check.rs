@@ -78,21 +78,21 @@ async fn compared(site: &dyn Site, goal: &NodeGoal) -> Result<(Facts, Vec<String
 }
 
 async fn survey(site: &dyn Site) -> Result<Survey, JobFault> {
-    match site.look(&Look::Survey).await? {
+    match site.look_in_time(&Look::Survey).await? {
         Observation::Survey(survey) => Ok(survey),
         _ => Err(unexpected(&Look::Survey)),
     }
 }
 
 async fn node(site: &dyn Site) -> Result<Option<NodeView>, JobFault> {
-    match site.look(&Look::Node).await? {
+    match site.look_in_time(&Look::Node).await? {
         Observation::Node(node) => Ok(node),
         _ => Err(unexpected(&Look::Node)),
     }
 }
 
 async fn peers(site: &dyn Site) -> Result<std::collections::BTreeMap<String, Peer>, JobFault> {
-    match site.look(&Look::Peers).await? {
+    match site.look_in_time(&Look::Peers).await? {
         Observation::Peers(peers) => Ok(peers),
         _ => Err(unexpected(&Look::Peers)),
     }

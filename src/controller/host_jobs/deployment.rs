@@ -30,7 +30,7 @@ impl Job<'_> {
         let spec = self.registered(order).await?;
         let goal = self.goal(&spec);
         let site = self.site(&goal, &spec);
-        site.act(&Action::RestartKubelet).await?;
+        site.act_in_time(&Action::RestartKubelet).await?;
         self.run::<DeployOperation>(&goal, &site).await
     }
 

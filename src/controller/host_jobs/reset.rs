@@ -24,9 +24,9 @@ impl Job<'_> {
         self.own_machine(&goal.node).await?;
         self.run::<ResetCheckOperation>(&goal, &self.looks(&goal.node)).await?;
         let site = self.site(&goal.node, &self.spec);
-        site.act(&Action::StopNode).await?;
+        site.act_in_time(&Action::StopNode).await?;
         // Afterwards: an earlier worker can no longer bring one to the host.
-        site.act(&Action::DeleteJoinTokens).await?;
+        site.act_in_time(&Action::DeleteJoinTokens).await?;
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl Job<'_> {
 }
 
 async fn facts(site: &dyn Site) -> Result<Facts, JobFault> {
-    match site.look(&Look::Facts).await? {
+    match site.look_in_time(&Look::Facts).await? {
         Observation::Facts(facts, _) => Ok(facts),
         _ => Err(unexpected(&Look::Facts)),
     }

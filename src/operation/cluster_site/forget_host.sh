@@ -12,4 +12,6 @@ if test -e /var/lib/metalform/before; then
     rm -f /var/lib/metalform/before/etc.tar || exit 1
     mv -T /var/lib/metalform/before /var/lib/metalform/before.gone && rm -rf /var/lib/metalform/before.gone || exit 1
 fi
+# Of a host of the pool the lock stays, which programs of its jobs wait for.
+test -e /var/lib/metalform/fence || rm -rf /run/metalform || exit 1
 test -e /var/lib/metalform/fence || rmdir /var/lib/metalform 2>/dev/null || mountpoint -q /var/lib/metalform

@@ -218,7 +218,7 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
         for shell in shells() {
             let root = tempfile::tempdir().unwrap();
             let path = |name: &str| root.path().join(name);
-            for directory in ["lib/before", "lib/before.gone", "lib/etcd-snapshots", "bin"] {
+            for directory in ["lib/before", "lib/before.gone", "lib/etcd-snapshots", "bin", "run/owed"] {
                 fs::create_dir_all(path(directory)).unwrap();
             }
             for file in ["before/inventory", "resetting", "fence"] {
@@ -226,6 +226,7 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
             }
             let script =
                 include_str!("forget_host.sh").replace("/var/lib/metalform", path("lib").to_str().unwrap());
+            let script = script.replace("/run/metalform", path("run").to_str().unwrap());
             let script = format!("PATH={}:$PATH\n{script}", path("bin").display());
             let status = || run(shell, &Program { script: script.clone(), payload: Vec::new() }).status;
             fs::write(path("bin/rm"), OTHERS_FAIL).unwrap();
@@ -236,9 +237,10 @@ case $* in *etcd-snapshots*) exit 1 ;; esac
             assert_eq!(status(), 0, "{shell}");
             let left: Vec<_> = fs::read_dir(path("lib")).unwrap().map(|one| one.unwrap().path()).collect();
             assert_eq!(left, [path("lib/fence")], "{shell}");
+            assert!(path("run/owed").exists(), "{shell}");
             fs::remove_file(path("lib/fence")).unwrap();
             assert_eq!(status(), 0, "{shell}");
-            assert!(!path("lib").exists(), "{shell}");
+            assert!(!path("lib").exists() && !path("run").exists(), "{shell}");
         }
     }
 }

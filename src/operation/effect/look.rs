@@ -160,13 +160,13 @@ impl Look {
             Self::Facts
             | Self::Survey
             | Self::Plan(..)
-            | Self::Unit(_)
-            | Self::Container(_)
             | Self::HostDifferences(..)
             | Self::Proxy(..)
             | Self::EtcdServers(_) => FailureClass::Ssh,
             Self::Membership(_) | Self::OwnMember => FailureClass::Etcd,
             Self::Trust | Self::NewClusterMark => FailureClass::Configuration,
+            // The connection has a limit of its own, below that of these: a program that hangs is not the end of the host.
+            Self::Unit(_) | Self::Container(_) => FailureClass::Host,
             Self::PackageService | Self::Registry | Self::Images => FailureClass::Host,
             _ => FailureClass::Api,
         }
