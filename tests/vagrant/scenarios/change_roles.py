@@ -1,6 +1,7 @@
 """Roles come and go with a Node's labels: a worker has an etcd member for a while, a master becomes a worker and a master again."""
 
-from checks import check, expect, expect_equal
+from api_writer import ApiWriter
+from checks import State, check, expect, expect_equal
 from cluster import NODES, address, forget, introduce, kubectl, metalform, on, ready, shell, with_role
 from etcd_voters import expect_voters
 
@@ -19,14 +20,20 @@ _KEYS = [
     "/etc/kubernetes/manifests/kube-apiserver.yaml",
     "/var/lib/etcd/member",
 ]
+# Seconds in which a writer may have no confirmation: requests that an API server cut off as it stopped, and an election.
+GAP = 5
+_state = State()
 
 
 def set_up():
     introduce(WORKER)
     _metalform(SUCCESS, "deploy-node", WORKER)
+    _state["writer"] = ApiWriter(with_role("master"))
 
 
 def tear_down():
+    if "writer" in _state:
+        _state["writer"].end()
     _label(MASTER, "master=", "etcd=")
     metalform("deploy-node", MASTER)
     forget(WORKER)
@@ -89,6 +96,11 @@ def member_returns():
     _label(WORKER, "etcd-")
     _metalform(SUCCESS, "expand")
     expect_voters(with_role("etcd"))
+
+
+@check("what a pod and a program outside have appended through the API meanwhile is linearizable, without a pause")
+def history():
+    _state["writer"].check(GAP)
 
 
 def _label(node, *roles):

@@ -48,7 +48,7 @@ class Tally:
         except Exception:  # a defect of the scenario itself is a failure like any other
             failure_text = traceback.format_exc(limit=-3)
         seconds = time.monotonic() - began
-        print(f"{'not ok' if failure_text else 'ok'} {name} ({seconds:.1f} s)", flush=True)
+        print(f"{'ok' if failure_text is None else 'not ok'} {name} ({seconds:.1f} s)", flush=True)
         if failure_text is not None:
             self.failed += 1
             print("    " + failure_text.strip().replace("\n", "\n    "), flush=True)

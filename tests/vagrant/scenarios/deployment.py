@@ -15,6 +15,8 @@ from processes import descendants, send
 _ROW = re.compile(r"^(\S.*?) {2,}((?:\+?[0-9.]+ s *)+)(?: ([0-9]+) changed)?")
 _TOTAL = re.compile(r"^Total(?: run time)?:? +([0-9.]+) s", re.M)
 _NOT_PHASES = ("total", "sum of")
+# By a signal, and as the shell of the lab's host reports it.
+_KILLED = (-9, 137)
 
 
 class Deployment:
@@ -77,12 +79,22 @@ class Deployment:
         """SIGKILL within milliseconds: no command has to be started for it."""
         send(descendants(self._process.pid))
 
+    def kill_within(self, seconds, instants):
+        """Kills it up to so many seconds from now; returns whether it still ran. One that has failed by itself is a failure."""
+        # The instant itself is what is tested: there is no condition to wait for.
+        time.sleep(instants.uniform(0, seconds))
+        self.kill()
+        code = self.finish(10)
+        if code not in (*_KILLED, 0):
+            raise Failed(f"{self.verb} ended with {code} before it was killed:\n{self.stdout}{self.stderr}")
+        return code in _KILLED
+
     def killed_at_line(self, pattern):
         """Kills it as soon as standard error has a line that matches; a run that ended before that is a failure."""
         self.until_line(pattern, pause=0.01)
         self.kill()
         code = self.finish(10)
-        if code not in (-9, 137):
+        if code not in _KILLED:
             raise Failed(f"{self.verb} ended with {code} before it was killed:\n{self.stdout}{self.stderr}")
 
     @contextlib.contextmanager

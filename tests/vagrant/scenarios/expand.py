@@ -6,6 +6,7 @@ import json
 from checks import check, expect, expect_equal, until
 from cluster import BOOTSTRAP, NODES, delete_node, discard, kubectl, lab, metalform, ready, shell, with_role
 from control_plane_node import introduce
+from etcd_voters import expect_voters
 
 SUCCESS, CONFIGURATION, SSH, REFUSED = 0, 1, 3, 7
 MASTER, ETCD = "spare-1", "spare-2"
@@ -38,7 +39,7 @@ def dry_run():
         f"{ETCD} joins: 4 -> 5, quorum 3 -> 3",
     ]
     expect(all(line in lines for line in expected), done.stdout[-3000:])
-    expect_equal("members", _voters(), sorted(with_role("etcd")))
+    expect_voters(with_role("etcd"))
 
 
 @check("after a label is edited, the saved plan is refused, and nothing is changed")
@@ -49,7 +50,7 @@ def edited():
     done = _expand(REFUSED, "--plan", PLAN)
     expect(f"{ETCD}: roles of the Node differ from those in the plan" in done.stderr, done.stderr)
     kubectl("label", "node", ETCD, "node-role.kubernetes.io/infra-")
-    expect_equal("members", _voters(), sorted(with_role("etcd")))
+    expect_voters(with_role("etcd"))
     expect_equal("a node was changed", [node for node in (MASTER, ETCD) if _has_kubelet(node)], [])
 
 
@@ -64,7 +65,7 @@ def expanded():
     done = _expand(CONFIGURATION, "--dry-run", "--out", PLAN)
     expect("node-role.kubernetes.io/king" in done.stderr, done.stderr)
     _expand(SUCCESS, "--plan", PLAN)
-    expect_equal("members", _voters(), sorted([*with_role("etcd"), MASTER, ETCD]))
+    expect_voters([*with_role("etcd"), MASTER, ETCD])
     expect(all(ready(node) for node in [*NODES, MASTER, ETCD]), "a node is not Ready")
 
 
@@ -108,7 +109,7 @@ def shrinks():
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
     order = [line.split()[-1] for line in done.stdout.splitlines() if line.startswith("Summary for ")]
     expect_equal("order", order, [ETCD, MASTER])
-    expect_equal("members", _voters(), sorted(with_role("etcd")))
+    expect_voters(with_role("etcd"))
 
 
 def _expand(code, *options):
@@ -119,8 +120,3 @@ def _expand(code, *options):
 
 def _has_kubelet(node):
     return shell(node, "test -e /var/lib/kubelet/config.yaml && echo yes || true").strip() == "yes"
-
-
-def _voters():
-    members = json.loads(metalform("etcd", "members", "-o", "json").stdout)
-    return sorted(member["name"] for member in members if member["status"] == "voter")

@@ -1,6 +1,5 @@
 """Operations that are killed anywhere, and machines that fail meanwhile: the next run converges, and no write is lost."""
 
-import json
 import os
 import random
 import re
@@ -8,6 +7,7 @@ import tempfile
 import time
 
 import etcd_join_faults as joins
+from api_writer import ApiWriter
 from checks import State, check, expect, expect_equal, until
 from cluster import (
     BOOTSTRAP,
@@ -31,13 +31,17 @@ from control_plane_node import ETCD, MASTER, etcdctl
 from control_plane_node import forget as forget_member
 from control_plane_node import introduce as introduce_member
 from deployment import Deployment
+from etcd_voters import expect_voters
 from etcd_writer import PREFIX, Writer, key
 from sampling import SEED, sample
 
-SUCCESS, SSH, ETCD_CLASS = 0, 3, 5
+SUCCESS, SSH, ETCD_CLASS, API_CLASS = 0, 3, 5, 6
 NODE, WORKER = "spare-2", "spare-1"
 # Seconds: without a confirmed write; for a whole operation, with a lease that has to expire first.
 GAP, PATIENCE = 5, 330
+# Without a confirmed write through the API: its Service has the address of a master that is off until its lease there
+# expires after 15 s, and a request to it takes 2. And where no API server answers for 30 s.
+API_GAP, SILENT_GAP = 30, 45
 # The actions of each operation, in their order, each as the line that metalform prints when it begins it.
 REMOVAL = [
     "cordon the node",
@@ -54,20 +58,39 @@ REMOVAL = [
     "delete the Node object",
 ]
 EXPANSION = [
-    "apply base system",
+    "record the node's addresses",
     "create a join token",
+    "apply base system",
+    "apply etcd prerequisites",
+    "apply joined",
+    "delete the join token",
     "take the lease",
     "add .* as a learner",
     "apply etcd member",
+    "apply control plane files",
     "promote etcd learner",
+    "release the lease",
     "apply control plane$",
     "record that the API server is ready",
     "update the addresses of API servers and mirrors",
     "start a pod on the node",
+    "delete that pod",
 ]
-REPLACEMENT = ["remove etcd member", "apply base system", "add .* as a learner", "promote etcd learner", "apply control plane$"]
+REPLACEMENT = [
+    "remove etcd member",
+    "apply base system",
+    "apply joined",
+    "take the lease",
+    "add .* as a learner",
+    "apply etcd member",
+    "promote etcd learner",
+    "release the lease",
+    "apply control plane$",
+    "record that the API server is ready",
+    "update the addresses of API servers and mirrors",
+]
 _INSTANTS = random.Random(f"{SEED} expansion_faults")
-_state = State()
+_state = State(kills=0, api_gap=API_GAP)
 
 
 def set_up():
@@ -78,12 +101,15 @@ def set_up():
             file.write(text)
     _state["writer"] = Writer(LAB, directory.name, joins.voter_urls())
     until("the first write is confirmed", 10, _state["writer"].confirmed)
+    _state["api"] = ApiWriter(with_role(MASTER))
 
 
 def tear_down():
     if "writer" in _state:
         _state["writer"].end()
         _state["directory"].cleanup()
+    if "api" in _state:
+        _state["api"].end()
     lab("power-on", *NODES)
     until("every node is Ready", 120, lambda: all(ready(node) for node in NODES))
     forget_member(NODE)
@@ -97,25 +123,25 @@ def _killed_at(action):
     def kill(start, _=None):
         with start() as running:
             running.until_line(action, PATIENCE, pause=0.01)
-            # The instant itself is what is tested: there is no condition to wait for.
-            time.sleep(_INSTANTS.uniform(0, 0.4))
-            running.kill()
-            running.finish(10)
+            _state["kills"] += running.kill_within(0.4, _INSTANTS)
 
     return kill
 
 
 def _killed_at_random(most):
-    """Kills five runs, one after the other, each within so many seconds after its start; or until one has ended."""
+    """Kills five runs, one after the other, each within so many seconds after its start; or until one has ended.
+    The first one takes longer."""
 
     def kill(start, is_done=lambda: False):
-        for _ in range(5):
+        for number in range(5):
             instant = _INSTANTS.uniform(0.1, most)
             with start() as running:
                 if not running.killed_after(instant):
+                    expect(number, "the first run ended before it was killed")
                     expect_equal(f"exit code\n{running.stdout[-2000:]}{running.stderr[-2000:]}", running.returncode, SUCCESS)
                     return
             print(f"# killed {instant:.2f} s after its start", flush=True)
+            _state["kills"] += 1
             if is_done():
                 return
 
@@ -205,6 +231,9 @@ def api_is_silent():
             shell(master, "pkill -CONT -x kube-apiserver")
         running.finish(PATIENCE)
         print(f"# the run ended with {running.returncode}", flush=True)
+        expect(running.returncode in (SUCCESS, API_CLASS), running.stderr)
+        expect(running.returncode == SUCCESS or running.hints(), running.stderr)
+    _state["api_gap"] = SILENT_GAP
     _run("deploy-node", WORKER)
 
 
@@ -217,6 +246,8 @@ def host_reboots():
         lab("power-off", WORKER)
         lab("power-on", WORKER)
         expect_equal(f"exit code\n{running.stderr}", running.finish(PATIENCE), SSH)
+        expect(all(line.startswith(f"error: {WORKER}: ") for line in running.errors()), running.stderr)
+        expect(any(f"metalform node check {WORKER}" in line for line in running.hints()), running.stderr)
     _run("deploy-node", WORKER)
 
 
@@ -233,6 +264,7 @@ def master_is_off():
         lab("power-on", off)
     expect_equal(f"exit code\n{done.stderr}", done.returncode, ETCD_CLASS)
     expect(re.search(f"error: .* every voting member of etcd to be healthy; last seen: {off}", done.stderr), done.stderr)
+    expect("hint: `metalform etcd health` shows every member" in done.stderr, done.stderr)
     until("its member is healthy again", 120, lambda: metalform("etcd", "health").returncode == SUCCESS)
     _run("deploy-node", NODE)
     _run("remove-node", NODE)
@@ -278,6 +310,12 @@ def other(what):
     _expect_without()
 
 
+@check("what a pod and a program outside have appended through the API meanwhile is linearizable")
+def api_history():
+    print(f"# {_state['kills']} runs were killed", flush=True)
+    _state["api"].check(_state["api_gap"])
+
+
 @check("no write was lost, and none waited for longer than an election")
 def writes():
     writer = _state["writer"]
@@ -298,19 +336,14 @@ def _not_ready():
     return conditions.get("Ready") != "True"
 
 
-def _voters():
-    members = json.loads(metalform("etcd", "members", "-o", "json").stdout)
-    return sorted(member["name"] for member in members if member["status"] == "voter")
-
-
 def _expect_with():
-    expect_equal("voters", _voters(), sorted([*with_role(ETCD), NODE]))
+    expect_voters([*with_role(ETCD), NODE])
     expect(all(ready(node) for node in [*NODES, NODE]), "a node is not Ready")
 
 
 def _expect_without():
     """Its host is what it was: the next time it is introduced it has a new disk all the same."""
-    expect_equal("voters", _voters(), sorted(with_role(ETCD)))
+    expect_voters(with_role(ETCD))
     expect_equal("nodes", _nodes(), set(NODES))
     done = metalform("expand", "--dry-run", "--detailed-exitcode", timeout=PATIENCE)
     expect_equal(f"exit code of a dry run\n{done.stdout[-2000:]}{done.stderr}", done.returncode, SUCCESS)

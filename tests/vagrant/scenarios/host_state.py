@@ -13,7 +13,7 @@ from nspawn import host as machine
 # are compared by what dpkg or rpm reports.
 _BOOKKEEPING = re.compile(
     r"/var/lib/(apt|dnf|dpkg|rpm|ucf)(/.*)?|/var/cache(/.*)?|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock"
-    r"|/etc/ld\.so\.cache|/root/\.(wget-hsts|cache.*)|/etc/apt/trusted\.gpg~"
+    r"|/etc/ld\.so\.cache|/root/\.(wget-hsts|cache.*)|/etc/apt/trusted\.gpg~|(/var)?/tmp/systemd-private-.*"
 )
 # What the kernel counts or draws by itself.
 _COUNTED = re.compile(
@@ -21,6 +21,8 @@ _COUNTED = re.compile(
     r"|net\.netfilter\.nf_conntrack_count|net\.ipv[46]\.(route|neigh)\..*\.(gc_|.*reachable).*|kernel\.sched_domain.*"
     r"|net\.ipv6\.conf\..*\.stable_secret|kernel\.hostname|fs\.epoll.*|kernel\.tainted|dev\.cdrom.*|fs\.nfs.*|sunrpc.*"
 )
+# Of what is gone at the next boot, that which services of a node have, and what anyone may have.
+_VOLATILE = [*(f"/run/{name}" for name in ("metalform", "containerd", "haproxy", "bird", "netns", "flannel", "cni")), "/tmp", "/var/tmp"]
 _LISTS = {
     "unit": "systemctl list-unit-files --no-legend --no-pager",
     "running": "systemctl list-units --no-legend --no-pager --plain --state=active,failed"
@@ -71,7 +73,7 @@ def _shown(value):
 def _tree(host):
     """Without times: a file that is written again as it was is as it was."""
     without_time = {}
-    for path, what in file_tree.snapshot(host).items():
+    for path, what in {**file_tree.snapshot(host), **file_tree.snapshot(host, *_VOLATILE)}.items():
         kind, mode, owner, _, *rest = what.split(" ")
         without_time[path] = " ".join([kind, mode, owner, *rest])
     return without_time

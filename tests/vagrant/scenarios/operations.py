@@ -30,7 +30,9 @@ def failed():
     expect_equal(f"exit code\n{done.stderr}", done.returncode, SSH)
     shown = metalform("operations", "show").stdout
     error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
-    for part in (f"metalform deploy-node {NODE}", "failed, exit code 3", "Reachable", error.removeprefix("error: ")):
+    hint = next(line for line in done.stderr.splitlines() if line.startswith("hint: "))
+    told = (error.removeprefix("error: "), hint.removeprefix("hint: "))
+    for part in (f"metalform deploy-node {NODE}", "failed, exit code 3", "Reachable", "Errors:", "Hints:", "Log:", *told):
         expect(part in shown, f"{part!r} is not in:\n{shown}")
 
 

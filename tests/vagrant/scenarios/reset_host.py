@@ -60,6 +60,8 @@ def killed_half_way():
     _state["worker"] = host_state(WORKER)
     # iptables-save shows nothing of such a table.
     nft(WORKER, _OWN_TABLE)
+    # All hosts of the lab share it, and the other nodes have set it already.
+    panic = shell(WORKER, "sysctl -n kernel.panic; sysctl -qw kernel.panic=7").strip()
     before = host_state(WORKER)
     unpacked = "test -x /usr/sbin/haproxy && command -v nft && command -v iptables-save"
     with Deployment(WORKER) as running:
@@ -73,6 +75,7 @@ def killed_half_way():
     _metalform(SUCCESS, "reset-host", WORKER)
     _purge_own(WORKER, "own-tool")
     expect_same(WORKER, before)
+    shell(WORKER, 'sysctl -qw "kernel.panic=$1"', panic)
     nft(WORKER, "delete table ip nat")
 
 
