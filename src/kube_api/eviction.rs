@@ -93,8 +93,28 @@ pub async fn delete(client: &Client, pod: &PodName, node: &HostName) -> Result<(
     let Some(found) = found.filter(|found| on(found).as_deref() == Some(node.as_str())) else {
         return Ok(());
     };
-    let same = Preconditions { uid: found.uid(), resource_version: None };
-    let deleted = api.delete(&pod.name, &DeleteParams::default().preconditions(same)).await;
+    delete_same(&api, &found, DeleteParams::default()).await
+}
+
+/// Removes the pods of a node from the API, where its kubelet and all containers have ended for good: until a controller
+/// notices, 40 s later, those of DaemonSets are ready, and Services send requests to them. Not those of static pods.
+///
+/// # Errors
+/// When the API does not answer or refuses.
+pub async fn remove_ended(client: &Client, node: &HostName) -> Result<(), ApiError> {
+    let pods = of_node(client, node).await?;
+    let ended = pods.iter().filter(|pod| !pod.annotations().contains_key(MIRROR)).map(async |pod| {
+        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
+        delete_same(&api, pod, DeleteParams::default().grace_period(0)).await
+    });
+    join_all(ended).await.into_iter().collect()
+}
+
+/// One that is gone, or has been created again, is not deleted.
+async fn delete_same(api: &Api<Pod>, pod: &Pod, how: DeleteParams) -> Result<(), ApiError> {
+    let same = Preconditions { uid: pod.uid(), resource_version: None };
+    let object = || format!("pod/{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
+    let deleted = api.delete(&pod.name_any(), &how.preconditions(same)).await;
     match deleted.map_err(|error| ApiError::new("delete", object(), error)) {
         Ok(_) | Err(ApiError::NotFound { .. } | ApiError::Conflict { .. }) => Ok(()),
         Err(error) => Err(error),

@@ -1,9 +1,17 @@
 //! The host of a node that is removed.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::ClusterSite;
+use crate::kube_api::eviction;
+use crate::model::error_chain::error_chain;
 use crate::operation::effect::Returned;
 use crate::operation::site::EffectError;
 
+/// How long the API may take to remove pods.
+const API_LIMIT: Duration = Duration::from_secs(10);
 const STOP_NODE: &str = concat!(
     include_str!("recorded.sh"),
     include_str!("end_pods.sh"),
@@ -19,7 +27,20 @@ impl ClusterSite {
     }
 
     pub(super) async fn stop_node(&self) -> Result<Returned, EffectError> {
-        self.run("service:kubelet", STOP_NODE).await
+        let returned = self.run("service:kubelet", STOP_NODE).await?;
+        let removed = async {
+            eviction::remove_ended(&self.client().await?, &self.goal.name).await?;
+            Ok::<(), EffectError>(())
+        };
+        // Where it fails, a controller of the cluster does it later.
+        let failure = match timeout(API_LIMIT, removed).await {
+            Ok(removed) => removed.err().map(|error| error_chain(&error)),
+            Err(_) => Some(format!("no answer in {} s", API_LIMIT.as_secs())),
+        };
+        if let Some(failure) = failure {
+            tracing::warn!(node = %self.goal.name, "could not remove its pods from the API: {failure}");
+        }
+        Ok(returned)
     }
 }
 
