@@ -17,6 +17,13 @@ CONFIRMED = "--yes-i-have-read-the-plan"
 # Recovery, and two members that join one after the other.
 PATIENCE = 600
 BEFORE, AFTER = "scenario-recover-before", "scenario-recover-after"
+# Of a client of etcd, by no CA that etcd trusts; and what it was.
+_CERTIFICATE = "/etc/metalform/pki/etcd/metalform"
+_BREAK_CERTIFICATE = """
+cp -p "$1.crt" /root/scenario-recover.crt && cp -p "$1.key" /root/scenario-recover.key
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=metalform -keyout "$1.key" -out "$1.crt" 2>/dev/null
+"""
+_RESTORE_CERTIFICATE = 'mv /root/scenario-recover.crt "$1.crt" && mv /root/scenario-recover.key "$1.key"'
 _state = State(acknowledged=0)
 
 
@@ -44,6 +51,19 @@ def refused():
     done = _metalform(REFUSED, "restore", SNAPSHOT)
     expect("confirmation" in done.stderr, done.stderr)
     expect_equal("etcd health", metalform("etcd", "health").returncode, SUCCESS)
+
+
+@check("etcd works, and refuses the certificate of metalform: no member is stopped, also where one is named")
+def certificate_refused():
+    _acknowledge()
+    shell(BOOTSTRAP, _BREAK_CERTIFICATE, _CERTIFICATE)
+    try:
+        for named in ([], ["--member", _others()[0]]):
+            done = _metalform(REFUSED, "recover", *named, CONFIRMED)
+            expect("have a leader" in done.stderr and "`metalform bootstrap`" in done.stderr, done.stderr)
+    finally:
+        shell(BOOTSTRAP, _RESTORE_CERTIFICATE, _CERTIFICATE)
+    _expect_as_before()
 
 
 # Of one, the data of the members that are destroyed; then the words of the command.

@@ -25,7 +25,7 @@ done | xargs -0 --no-run-if-empty sha256sum -z 2>/dev/null || true
 
 def snapshot(host, *places):
     """Path → what is there. Without places, of the whole host."""
-    pruned = " -o ".join(f"-path {path}" for path in _PRUNED)
+    pruned = " -o ".join(f"-path {path}" for path in _PRUNED if path not in places)
     found = shell(host, _FIND.replace("PRUNED", pruned), *(places or ["/", *_MOUNTS]), timeout=180)
     described, _, digests = found.partition("\0\0")
     tree = dict(entry.split("\t", 1) for entry in described.split("\0") if entry)
