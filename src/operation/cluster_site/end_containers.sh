@@ -15,6 +15,11 @@ for place in $(mounted); do
     umount "$place" || umount --lazy "$place"
 done
 rm -rf /run/netns/cni-* /run/containerd /run/haproxy /run/bird
+# With a namespace of someone else it stays. ip-netns(8) mounts it on itself.
+if test -d /run/netns && test -z "$(ls -A /run/netns)"; then
+    ! mountpoint -q /run/netns || umount /run/netns
+    rmdir /run/netns || true
+fi
 
 for network in $networks; do
     ip route flush root "$network"

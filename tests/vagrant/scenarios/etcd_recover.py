@@ -18,7 +18,7 @@ CONFIRMED = "--yes-i-have-read-the-plan"
 PATIENCE = 600
 BEFORE, AFTER = "scenario-recover-before", "scenario-recover-after"
 # Of a client of etcd, by no CA that etcd trusts; and what it was.
-_CERTIFICATE = "/etc/metalform/pki/etcd/metalform"
+_CERTIFICATE = "/etc/kubernetes/pki/etcd/metalform"
 _BREAK_CERTIFICATE = """
 cp -p "$1.crt" /root/scenario-recover.crt && cp -p "$1.key" /root/scenario-recover.key
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=metalform -keyout "$1.key" -out "$1.crt" 2>/dev/null

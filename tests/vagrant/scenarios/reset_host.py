@@ -122,7 +122,6 @@ def without_containerd():
     until("a Node that is not Ready", 90, _is_silent)
     _metalform(SUCCESS, "reset-host", WORKER)
     expect(not _has_pause(), "it runs on")
-    kubectl("delete", "pod", POD, "--force", "--grace-period=0")
     delete_node(WORKER)
     expect_same(WORKER, _state["worker"])
 
