@@ -121,7 +121,7 @@ impl Attempt<'_> {
             uncertain: AtomicBool::new(false),
             added: AtomicBool::new(false),
             leased: AtomicBool::new(false),
-            bases: Mutex::new(Vec::new()),
+            readings: Mutex::default(),
         }
     }
 

@@ -338,56 +338,25 @@ impl Cluster {
         (!ready).then(|| "not ready".to_owned())
     }
 
-    /// No proxy may use an API server that stops.
+    /// It has been withdrawn by then.
     pub fn check_stopping(&mut self, name: &str) {
         if self.nodes.get(name).is_some_and(|node| node.annotations.contains_key(API_SERVER)) {
             self.violations.push(format!("the API server of {name} stops while it is recorded as ready"));
         }
-        let used = |host: &Host| host.things.get(PROXY).is_some_and(|proxy| nodes_of(proxy).contains(&name));
-        let deployed = |other: &str| self.nodes.get(other).is_some_and(|node| !node.machine_id.is_empty());
-        let using: Vec<&String> = self
-            .hosts
-            .iter()
-            .filter(|(other, host)| {
-                *other != name && self.disturbed.is_none() && deployed(other) && used(host)
-            })
-            .map(|(other, _)| other)
-            .collect();
-        if !using.is_empty() {
-            let line = format!("the API server of {name} stops while it is used by {using:?}");
-            self.violations.push(line);
-        }
     }
 
-    /// One voter restarts at a time, while the others are well, and one API server while another one serves. `changes` are
-    /// ids of things.
-    pub fn check_restart(&mut self, name: &str, changes: &[String], holds_lease: bool, now: Instant) {
+    /// Voters and API servers that serve restart under the lease. `changes` are ids of things.
+    pub fn check_restart(&mut self, name: &str, changes: &[String], holds_lease: bool) {
         let changed = |id: &str| changes.iter().any(|one| one == id);
-        let member = self.etcd.voters().find(|voter| voter.name == name && voter.running);
-        let others = self.etcd.voters().filter(|voter| voter.name != name);
-        let unwell = others.filter(|voter| !self.etcd.is_well(voter)).count();
-        let mut wrong = Vec::new();
-        if changed(ETCD_CONFIGURATION) && member.is_some() {
-            if !holds_lease {
-                wrong.push("its member without the lease".to_owned());
-            }
-            if unwell > 0 && self.disturbed.is_none() {
-                wrong.push(format!("its member while {unwell} others were not well"));
-            }
+        let votes = self.etcd.voters().any(|voter| voter.name == name && voter.running);
+        let serves = self.nodes.get(name).is_some_and(|node| node.annotations.contains_key(API_SERVER));
+        let restarts = [
+            (changed(ETCD_CONFIGURATION) && votes, "its member"),
+            (changed(APISERVER_CONFIGURATION) && serves, "its API server"),
+        ];
+        for (_, what) in restarts.into_iter().filter(|(restarts, _)| *restarts && !holds_lease) {
+            self.violations.push(format!("{name} restarted {what} without the lease"));
         }
-        let served = |node: &NodeView| node.annotations.contains_key(API_SERVER);
-        let mut servers = self.nodes.iter().filter(|(other, node)| *other != name && served(node)).peekable();
-        if changed(APISERVER_CONFIGURATION) && self.nodes.get(name).is_some_and(served) {
-            if !holds_lease {
-                wrong.push("its API server without the lease".to_owned());
-            }
-            let alone =
-                servers.peek().is_some() && !servers.any(|(other, _)| self.serves(&self.hosts[other], now));
-            if alone && self.disturbed.is_none() {
-                wrong.push("its API server while no other one served".to_owned());
-            }
-        }
-        self.violations.extend(wrong.into_iter().map(|wrong| format!("{name} restarted {wrong}")));
     }
 
     /// The static pods of a node that are not ready, and why.

@@ -59,7 +59,7 @@ impl ModelSite {
                 let holds = cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run);
                 // The bootstrap node repairs what the API needs: it has no lease where no API server answers.
                 if !self.goal.first || holds {
-                    cluster.check_restart(&name, &changes, holds, now);
+                    cluster.check_restart(&name, &changes, holds);
                 }
                 let only = midway.then(|| plan.changes().len() / 2);
                 changed = cluster.host(&name).apply(plan, only, now);

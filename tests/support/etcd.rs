@@ -166,13 +166,14 @@ impl Etcd {
         member.running && self.side() == Some(member.link.side)
     }
 
+    /// Whether it answers a client, and has a leader.
+    pub fn is_healthy(&self, member: &SimulatedMember) -> bool {
+        self.takes_part(member) && member.link.answers && !member.name.is_empty() && self.is_led()
+    }
+
     /// Whether a client finds nothing wrong with it.
     pub fn is_well(&self, member: &SimulatedMember) -> bool {
-        self.takes_part(member)
-            && member.link.answers
-            && !member.name.is_empty()
-            && self.is_led()
-            && self.full != Some(member.id)
+        self.is_healthy(member) && self.full != Some(member.id)
     }
 
     /// The size of a member's files, bytes.

@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 pub struct Lease {
     pub holder: String,
+    /// When this holder took it.
+    pub since: Instant,
     renewed: Instant,
     keeper: Keeper,
 }
@@ -25,7 +27,7 @@ enum Keeper {
 
 impl Lease {
     pub fn taken(holder: &str, now: Instant) -> Self {
-        Self { holder: holder.to_owned(), renewed: now, keeper: Keeper::Renews(now) }
+        Self { holder: holder.to_owned(), since: now, renewed: now, keeper: Keeper::Renews(now) }
     }
 
     /// Whether another process may take it.

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::cluster::Cluster;
 use super::defect::Defect;
 use super::etcd::unconfirmed;
-use super::host::address;
+use super::readings::Basis;
 use super::site::ModelSite;
 
 impl ModelSite {
@@ -54,13 +54,7 @@ impl ModelSite {
             return Err(EffectError::EtcdAct(unconfirmed()));
         }
         self.added.fetch_or(matches!(change, MembershipChange::AddLearner { .. }), Ordering::Relaxed);
-        let had_quorum = cluster.etcd.has_quorum();
         cluster.etcd.change(change, now).map_err(EffectError::EtcdAct)?;
-        let undisturbed =
-            self.basis(seen).is_some_and(|basis| cluster.disturbed.is_none_or(|at| at < basis.at));
-        if had_quorum && !cluster.etcd.has_quorum() && undisturbed {
-            cluster.violations.push(format!("{change:?} by {} cost the quorum", self.run));
-        }
         if !cluster.away_after_change.is_zero() {
             cluster.away_until = Some(now + cluster.away_after_change);
         }
@@ -77,7 +71,8 @@ impl ModelSite {
         cluster.etcd.move_leader(to).map_err(EffectError::EtcdAct)
     }
 
-    /// Under the lease; and nothing is added or promoted while a voter is not well or a database is full.
+    /// Under the lease, and by what was so when the list was read: etcd would refuse some of what must not be sent, and not
+    /// all of it.
     fn check_sending(
         &self,
         cluster: &mut Cluster,
@@ -85,23 +80,56 @@ impl ModelSite {
         seen: &Membership,
         now: Instant,
     ) {
+        let readings = self.readings.lock().unwrap();
+        let lease = cluster.lease.as_ref().filter(|lease| !lease.is_expired(now));
         let mut wrong = Vec::new();
-        let holder = cluster.lease.as_ref().filter(|lease| !lease.is_expired(now)).map(|lease| &lease.holder);
-        if holder != Some(&self.run) {
-            wrong.push(format!("without the lease, which {holder:?} holds"));
+        match lease {
+            Some(lease) if lease.holder == self.run => {
+                // Whatever changes after that was sent before this run had the lease, and is late.
+                if readings.basis(seen).is_none_or(|basis| basis.at < lease.since) {
+                    wrong.push("by a list that it read before it had the lease".to_owned());
+                }
+            }
+            _ => {
+                let holder = lease.map(|lease| &lease.holder);
+                wrong.push(format!("without the lease, which {holder:?} holds"));
+            }
         }
-        let basis = self.basis(seen);
-        let grows = change.removes().is_none();
-        if let Some(basis) = basis.filter(|_| grows) {
-            if !basis.unwell.is_empty() {
-                wrong.push(format!("while the voters {:?} were not well", basis.unwell));
-            }
-            if basis.full && matches!(change, MembershipChange::AddLearner { .. }) {
-                wrong.push("while a database was full".to_owned());
-            }
+        if let Some(basis) = readings.basis(seen) {
+            wrong.extend(match change.removes() {
+                None => growing(change, basis),
+                Some((id, _)) => self.removing(cluster, change, (id, basis)),
+            });
         }
         let found = wrong.into_iter().map(|wrong| format!("{change:?} by {} {wrong}", self.run));
-        cluster.violations.extend(found);
+        cluster.violations.extend(found.collect::<Vec<_>>());
+    }
+
+    /// A voter is removed only with its node, or where its data is lost and it was asked for.
+    fn removing(
+        &self,
+        cluster: &Cluster,
+        change: &MembershipChange,
+        (id, basis): (u64, &Basis),
+    ) -> Vec<String> {
+        if !basis.voters.contains(&id) {
+            return Vec::new();
+        }
+        let mut wrong = losing(id, basis);
+        let url = peer_url(self.address(cluster));
+        let member = cluster.etcd.members.iter().find(|member| member.id == id);
+        if member.is_some_and(|member| member.name != self.name() && member.peer_url != url) {
+            wrong.push("whose node is another one".to_owned());
+        }
+        if matches!(change, MembershipChange::Replace { .. }) {
+            if !basis.silent.contains(&id) {
+                wrong.push("although it was healthy".to_owned());
+            }
+            if !self.goal.replace_member {
+                wrong.push("unasked".to_owned());
+            }
+        }
+        wrong
     }
 
     /// Removes the learner at a peer URL, if there is one; how many that were.
@@ -120,7 +148,7 @@ impl ModelSite {
 
     /// A run that lets go of the lease leaves no learner of its own, if nothing went wrong with its requests.
     pub fn check_leaving(&self, cluster: &mut Cluster, now: Instant) {
-        let url = peer_url(address(cluster.hosts[self.name()].number));
+        let url = peer_url(self.address(cluster));
         let learner = cluster.etcd.members.iter().any(|member| member.learner && member.peer_url == url);
         let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
         let certain = self.added.load(Ordering::Relaxed) && !self.uncertain.load(Ordering::Relaxed);
@@ -137,4 +165,39 @@ impl ModelSite {
         let source = Arc::new(ApiError::Unreachable { call, reason: "no answer".to_owned() });
         EffectError::Lease(LeaseError::Expired { subject: LeaseSubject::EtcdMembership, source })
     }
+}
+
+/// Nothing is added or promoted while a voter is not well or a database is full, and no learner is added beside another.
+fn growing(change: &MembershipChange, basis: &Basis) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let unwell = basis.unwell_besides(None);
+    if !unwell.is_empty() {
+        wrong.push(format!("while the voters {unwell:?} were not well"));
+    }
+    if matches!(change, MembershipChange::AddLearner { .. }) {
+        if basis.full.is_some() {
+            wrong.push("while a database was full".to_owned());
+        }
+        if !basis.learners.is_empty() {
+            wrong.push(format!("beside the learners {:?}", basis.learners));
+        }
+    }
+    wrong
+}
+
+/// The healthy voters are enough to agree to the removal of one, and have quorum after it. A healthy one leaves only where
+/// nothing is wrong with the others; a silent one may leave beside others that are silent.
+fn losing(id: u64, basis: &Basis) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let (others, healthy) = (basis.voters.len() - 1, basis.healthy_besides(id));
+    let votes = !basis.silent.contains(&id);
+    let agreeing = healthy + usize::from(votes);
+    if agreeing * 2 <= others + 1 || healthy * 2 <= others {
+        wrong.push(format!("while {healthy} of the other {others} voters were healthy"));
+    }
+    let unwell = basis.unwell_besides(Some(id));
+    if votes && !unwell.is_empty() {
+        wrong.push(format!("although the voters {unwell:?} were unwell"));
+    }
+    wrong
 }

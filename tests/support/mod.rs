@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod cluster;
+pub mod decision;
 pub mod defect;
 pub mod dice;
 pub mod effect;
@@ -13,6 +14,7 @@ pub mod host;
 pub mod lease;
 pub mod luck;
 pub mod membership;
+pub mod readings;
 pub mod recovery;
 pub mod side_by_side;
 pub mod site;

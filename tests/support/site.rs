@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use metalform::model::cluster;
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};
 use metalform::model::values::Values;
 use metalform::operation::effect::{Action, Look, Observation, Returned, Target};
-use metalform::operation::goal::{NodeGoal, client_url};
+use metalform::operation::goal::{NodeGoal, client_url, peer_url};
 use metalform::operation::inputs::NodeInputs;
 use metalform::operation::layer::Layer;
 use metalform::operation::observed::etcd_servers::EtcdServers;
@@ -29,12 +30,13 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::cluster::Cluster;
-use super::defect::{Defect, without_complaints};
+use super::defect::{Defect, without_complaints, without_learners};
 use super::fault::{Fault, Faults, failing, lost, lost_peer};
 use super::given;
 use super::host::{APISERVER, MIRRORS, PROXY, address, api_servers, mirrors};
 use super::lease::Lease;
 use super::luck::Luck;
+use super::readings::{Basis, Readings, uses};
 
 pub type Shared = Arc<Mutex<Cluster>>;
 
@@ -64,22 +66,9 @@ pub struct ModelSite {
     pub added: AtomicBool,
     /// Whether it has taken the lease, and not released it.
     pub leased: AtomicBool,
-    /// What this run has seen of etcd lately.
-    pub bases: Mutex<Vec<Basis>>,
+    /// What this run has observed.
+    pub readings: Mutex<Readings>,
 }
-
-/// What a list of members was like in truth when it was observed.
-#[derive(Clone)]
-pub struct Basis {
-    seen: Membership,
-    pub at: Instant,
-    /// Voters with which something was wrong.
-    pub unwell: Vec<u64>,
-    pub full: bool,
-}
-
-/// The looks that a run has in mind at most.
-const BASES: usize = 16;
 
 /// How long an action takes.
 pub fn duration(action: &Action) -> Duration {
@@ -162,6 +151,9 @@ impl ModelSite {
         if !cluster.reaches(node) {
             return Err(lost_peer(node));
         }
+        if self.defect == Some(Defect::ProxiesLeft) && self.goal.leaves {
+            return Ok(ProxyView::Current);
+        }
         let goal = given::goal(node, &host.roles);
         let inputs = NodeInputs::of_peer(goal, host.facts.clone(), nodes).unwrap();
         let values = self.values(&Layer::Proxy, &inputs, "");
@@ -170,6 +162,18 @@ impl ModelSite {
             LayerPlan::Differs(plan) => ProxyView::Stale(plan),
             LayerPlan::Unchanged(_) | LayerPlan::Refused(_) => ProxyView::Current,
         })
+    }
+
+    /// Why each of these API servers is not ready.
+    fn api_servers<'a>(
+        &self,
+        cluster: &Cluster,
+        names: impl Iterator<Item = &'a String>,
+        now: Instant,
+    ) -> BTreeMap<String, Option<String>> {
+        let assumed = self.defect == Some(Defect::ServersAssumed);
+        let complaint = |name: &String| cluster.api_server(name, now).filter(|_| !assumed);
+        names.map(|name| (name.clone(), complaint(name))).collect()
     }
 
     /// The members of etcd that the API server of another node uses.
@@ -213,23 +217,35 @@ impl ModelSite {
         endpoints: &[String],
         now: Instant,
     ) -> Result<Membership, ClientError> {
+        if self.defect == Some(Defect::ListFromBefore)
+            && let Some(lease) = cluster.lease.as_ref().filter(|lease| lease.holder == self.run)
+            && let Some(old) = self.readings.lock().unwrap().basis_before(lease.since)
+        {
+            return Ok(old.seen.clone());
+        }
         let mut known: Vec<String> = endpoints.iter().cloned().chain([client_url(address(1))]).collect();
         // Any of them may be the first to answer.
         let first = self.luck.first_of(known.len());
         known.rotate_left(first);
         let seen = cluster.etcd.observe_through(&known, self.defect != Some(Defect::StaleList))?;
-        let unwell = cluster.etcd.voters().filter(|voter| !cluster.etcd.is_well(voter)).map(|voter| voter.id);
-        let unwell = unwell.collect();
-        let seen = if self.defect == Some(Defect::GateDropped) { without_complaints(seen) } else { seen };
-        let mut bases = self.bases.lock().unwrap();
-        bases.insert(0, Basis { seen: seen.clone(), at: now, unwell, full: cluster.etcd.full.is_some() });
-        bases.truncate(BASES);
+        let seen = self.misread(cluster, seen);
+        self.readings.lock().unwrap().take_members(Basis::new(seen.clone(), cluster, now));
         Ok(seen)
     }
 
-    /// What was so when this list was observed.
-    pub fn basis(&self, seen: &Membership) -> Option<Basis> {
-        self.bases.lock().unwrap().iter().find(|basis| basis.seen == *seen).cloned()
+    /// The list of members as a defect has it.
+    fn misread(&self, cluster: &Cluster, list: Membership) -> Membership {
+        match self.defect {
+            Some(Defect::GateDropped) => without_complaints(list),
+            Some(Defect::RemovalGateDropped) if self.goal.leaves => without_complaints(list),
+            Some(Defect::LearnerOverlooked) => without_learners(list, &peer_url(self.address(cluster))),
+            _ => list,
+        }
+    }
+
+    /// That of its node on the control plane.
+    pub fn address(&self, cluster: &Cluster) -> IpAddr {
+        address(cluster.hosts[self.name()].number)
     }
 
     /// Everything takes its time, and a process may stand still or end meanwhile.
@@ -287,14 +303,6 @@ impl ModelSite {
         pending().await
     }
 
-    /// What must never happen, whatever goes wrong.
-    fn check(&self) {
-        let mut cluster = self.lock();
-        if cluster.etcd.members.iter().filter(|member| member.learner).count() > 1 {
-            cluster.violations.push("two learners at once".to_owned());
-        }
-    }
-
     fn observe(&self, look: &Look) -> Result<Observation, EffectError> {
         let now = Instant::now();
         match look {
@@ -347,7 +355,10 @@ impl ModelSite {
             Look::Container(pod) => Observation::Container(pod.clone(), cluster.container(name, pod, now)),
             Look::HostDifferences(..) => Observation::HostDifferences(cluster.hosts[name].left()),
             Look::Node => Observation::Node(cluster.nodes.get(name).cloned()),
-            Look::Peers => Observation::Peers(cluster.peers(name)),
+            Look::Peers => {
+                self.readings.lock().unwrap().take_nodes(name, &cluster);
+                Observation::Peers(cluster.peers(name))
+            }
             Look::Membership(endpoints) => {
                 let recorded = cluster.recorded_members();
                 let endpoints = if endpoints.is_empty() { &recorded } else { endpoints };
@@ -359,9 +370,10 @@ impl ModelSite {
                 Observation::Pods(expected.clone(), cluster.missing_pods(name, expected, now))
             }
             Look::PodsToDrain => Observation::PodsToDrain(cluster.pods_to_drain(name)),
-            Look::ApiServers(servers) => Observation::ApiServers(
-                servers.keys().map(|other| (other.clone(), cluster.api_server(other, now))).collect(),
-            ),
+            Look::ApiServers(servers) => {
+                self.readings.lock().unwrap().take_servers(servers.keys(), &cluster, now);
+                Observation::ApiServers(self.api_servers(&cluster, servers.keys(), now))
+            }
             Look::Api => Observation::Api(cluster.api(now).err()),
             Look::NewClusterMark => Observation::NewClusterMark(cluster.new_cluster),
             Look::PackageService => Observation::PackageService(None),
@@ -386,9 +398,20 @@ impl ModelSite {
 impl Site for ModelSite {
     async fn look(&self, look: &Look) -> Result<Observation, EffectError> {
         self.count(&look.sentence());
+        if let Look::Proxy(node, _) = look {
+            self.readings.lock().unwrap().ask_proxy(node);
+        }
         self.pass(self.luck.before(LOOK)).await;
         let seen = if self.luck.is_blind() { Err(self.blind(look)) } else { self.observe(look) };
+        let proxy = match (look, &seen) {
+            (Look::Proxy(node, _), Ok(_)) => Some((node, uses(&self.lock().hosts[node], self.name()))),
+            _ => None,
+        };
         self.answer().await;
+        // A run that does not wait for the answer knows nothing of it.
+        if let Some((node, uses)) = proxy {
+            self.readings.lock().unwrap().take_proxy(node, uses);
+        }
         seen
     }
 
@@ -399,6 +422,7 @@ impl Site for ModelSite {
         if !self.fit.load(Ordering::Relaxed) && !gives_up {
             self.lock().violations.push(format!("{} before preflight held", action.sentence()));
         }
+        self.check_decision(action);
         let fault = (self.faults.lock().unwrap())(action);
         match fault {
             Fault::KilledBefore => self.die().await,
@@ -423,7 +447,6 @@ impl Site for ModelSite {
         if of_etcd && (late.is_some() || fault != Fault::None || done.is_err()) {
             self.uncertain.store(true, Ordering::Relaxed);
         }
-        self.check();
         match fault {
             Fault::KilledMidway | Fault::KilledAfter => self.die().await,
             _ if late.is_some() => sleep(DEADLINE).await,
