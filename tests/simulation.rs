@@ -10,8 +10,12 @@
     reason = "all of it is test code; clippy knows only test functions"
 )]
 
+#[path = "simulation/defects.rs"]
+mod defects;
 #[path = "simulation/disturbance.rs"]
 mod disturbance;
+#[path = "simulation/new_configuration.rs"]
+mod new_configuration;
 #[path = "simulation/old_list.rs"]
 mod old_list;
 #[path = "simulation/play.rs"]

@@ -1,7 +1,7 @@
 //! Defects of what a run sends, stops and restarts are found.
 
-use super::new_configuration;
 use crate::is_found;
+use crate::new_configuration;
 use crate::support::defect::Defect;
 
 #[test]

@@ -1,8 +1,5 @@
 //! Plays many seeds, side by side.
 
-mod defects;
-mod new_configuration;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::Instant;

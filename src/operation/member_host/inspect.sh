@@ -1,6 +1,6 @@
 # Prints the image of the static pod of etcd that is here, the images that containerd has, where it answers, when the
-# member last wrote to its log, and whether it votes and has a leader. Data that a recovery has made and not put in its place yet counts, and so does a static pod
-# that one has kept: the next one puts them there.
+# member last wrote to its log, and whether it votes and has a leader. Data that a recovery has made and not put in its
+# place yet counts, and so does a static pod that one has kept: the next one puts them there.
 set -eu
 for pod in /etc/kubernetes/manifests/etcd.yaml /var/lib/etcd/stopped/etcd.yaml; do
     if test -e "$pod"; then
