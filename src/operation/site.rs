@@ -138,12 +138,14 @@ pub enum EffectError {
 
 impl EffectError {
     /// Whether another attempt may succeed without a person. An API server and etcd are away for moments while
-    /// members are added; a host that does not answer is an answer.
+    /// members are added, and a lease that was not renewed meanwhile can be taken again; a host that does not answer is
+    /// an answer.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::EtcdClient(ClientError::NoAnswer { .. }) | Self::EtcdAct(_) | Self::LeaseHeld { .. } => {
-                true
-            }
+            Self::EtcdClient(ClientError::NoAnswer { .. })
+            | Self::EtcdAct(_)
+            | Self::Lease(LeaseError::Expired { .. })
+            | Self::LeaseHeld { .. } => true,
             Self::Api(error)
             | Self::Manifest(ManifestApplyError::Api(error))
             | Self::Token(TokenError::Api(error)) => error.is_transient(),

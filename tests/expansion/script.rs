@@ -101,10 +101,7 @@ impl Stage {
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
             ["bootstrap"] => {
-                let faults = match outage(how) {
-                    Some((time, action)) => without_api(self.world.clone(), time, action),
-                    None => faults(how),
-                };
+                let faults = without_api(&self.world, how).unwrap_or_else(|| faults(how));
                 self.shown(Recipe::Bootstrap, "bootstrap", faults).await
             }
             ["deploy", name] => {
@@ -125,7 +122,7 @@ impl Stage {
                         let name = going.trim_end_matches(" goes off");
                         meanwhile(self.world.clone(), name, action, |host| host.on = false)
                     }
-                    _ => faults(how),
+                    _ => without_api(&self.world, how).unwrap_or_else(|| faults(how)),
                 };
                 self.shown(Recipe::Deploy, name, faults).await
             }
@@ -332,14 +329,15 @@ pub fn outage(how: &str) -> Option<(Duration, &str)> {
 }
 
 /// The API is away for so long from just before an action on.
-fn without_api(world: Shared, time: Duration, action: &str) -> Faults {
-    let mut action = Named::new(action);
-    Box::new(move |next| {
+fn without_api(world: &Shared, how: &str) -> Option<Faults> {
+    let (time, action) = outage(how)?;
+    let (world, mut action) = (world.clone(), Named::new(action));
+    Some(Box::new(move |next| {
         if action.is(next) {
             world.lock().unwrap().away_until = Some(Instant::now() + time);
         }
         Fault::None
-    })
+    }))
 }
 
 /// `killed before ACTION`, `killed during`, `killed after`, `failing before` and `losing the answer to` it: at its
@@ -379,7 +377,9 @@ fn happen(cluster: &mut Cluster, words: &[&str]) {
             let cidr = Cidr { address: address.parse().unwrap(), prefix: 24 };
             cluster.host(name).facts.addresses.insert("eth0".to_owned(), vec![cidr]);
         }
-        ["the", "disk", "of", name, "is", "slow"] => cluster.host(name).slowness = 20,
+        ["the", "disk", "of", name, "is", times, "times", "slower"] => {
+            cluster.host(name).slowness = times.parse().unwrap();
+        }
         ["the", "disk", "of", name, "is", "full"] => cluster.host(name).full = true,
         ["the", "disk", "of", name, "is", "not", "full"] => cluster.host(name).full = false,
         ["etcd", "on", name, "cannot", "start"] => cluster.host(name).etcd_works = false,

@@ -68,8 +68,8 @@ impl Play {
                 let cidr = Cidr { address: address.parse().unwrap(), prefix: 24 };
                 host.facts.addresses.insert("eth0".to_owned(), vec![cidr]);
             }),
-            ["the", "disk", "of", name, "is", "slow"] => {
-                self.stage.machine(name, |machine| machine.slowness = 20);
+            ["the", "disk", "of", name, "is", times, "times", "slower"] => {
+                self.stage.machine(name, |machine| machine.slowness = times.parse().unwrap());
             }
             ["the", "disk", "of", name, "is", "full"] => self.host(name, |host| {
                 let full = Failing { status: 1, output: "No space left on device".to_owned() };

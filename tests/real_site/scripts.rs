@@ -198,6 +198,13 @@ impl Play {
         Ok(())
     }
 
+    /// The API is away for so long from just before an action on.
+    fn without_api(&self, how: &str) -> Option<Faults> {
+        let (time, action) = outage(how)?;
+        let stage = self.stage.clone();
+        Some(meanwhile(action, move || stage.api.lock().rules.away_for(time)))
+    }
+
     /// The Node of a host, as an operator writes it.
     pub fn apply_node(&self, name: &str) {
         let (_, roles) = self.hosts.iter().find(|(host, _)| host == name).unwrap();
@@ -214,13 +221,7 @@ impl Play {
         let words: Vec<&str> = what.split_whitespace().collect();
         match words.as_slice() {
             ["bootstrap"] => {
-                let faults = match outage(how) {
-                    Some((time, action)) => {
-                        let stage = self.stage.clone();
-                        meanwhile(action, move || stage.api.lock().rules.away_for(time))
-                    }
-                    None => faults(how),
-                };
+                let faults = self.without_api(how).unwrap_or_else(|| faults(how));
                 return Ok(self.operate("bootstrap", true, faults, Cancel::never()).await);
             }
             ["deploy", name] => {
@@ -245,7 +246,7 @@ impl Play {
                         let session = self.stage.session(name).unwrap();
                         meanwhile(action, move || session.lock().on = false)
                     }
-                    _ => faults(how),
+                    _ => self.without_api(how).unwrap_or_else(|| faults(how)),
                 };
                 return Ok(self.operate(name, false, faults, Cancel::never()).await);
             }

@@ -53,7 +53,7 @@ impl ModelSite {
             Action::Apply(layer, plan) => {
                 let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
                 if layer.restarts_in_turn() && self.leased.load(Ordering::Relaxed) && !keeps {
-                    return Err(self.lost_lease(&cluster));
+                    return Err(self.lost_lease());
                 }
                 let changes: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();
                 let holds = cluster.lease.as_ref().is_some_and(|lease| lease.holder == self.run);

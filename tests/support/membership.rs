@@ -31,7 +31,7 @@ impl ModelSite {
         let now = Instant::now();
         let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
         if !keeps && self.defect != Some(Defect::LeaseNotChecked) {
-            return Err(self.lost_lease(cluster));
+            return Err(self.lost_lease());
         }
         let through = seen.voters().any(|voter| {
             let url = voter.peer_urls.first();
@@ -66,7 +66,7 @@ impl ModelSite {
         let now = Instant::now();
         let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
         if !keeps && self.defect != Some(Defect::LeaseNotChecked) {
-            return Err(self.lost_lease(cluster));
+            return Err(self.lost_lease());
         }
         cluster.etcd.move_leader(to).map_err(EffectError::EtcdAct)
     }
@@ -157,8 +157,8 @@ impl ModelSite {
         }
     }
 
-    pub fn lost_lease(&self, cluster: &Cluster) -> EffectError {
-        if cluster.lease.as_ref().is_none_or(|lease| lease.holder != self.run) {
+    pub fn lost_lease(&self) -> EffectError {
+        if !self.leased.load(Ordering::Relaxed) {
             return EffectError::NoLease;
         }
         let call = ApiCall { verb: "renew", object: "it".to_owned() };

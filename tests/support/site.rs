@@ -198,6 +198,10 @@ impl ModelSite {
     }
 
     /// One attempt to take it.
+    fn keeps_lease(&self) -> bool {
+        self.lock().lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, Instant::now()))
+    }
+
     pub fn take_lease(&self, cluster: &mut Cluster, now: Instant) -> LeaseView {
         if self.defect == Some(Defect::LeaseNotChecked) {
             return LeaseView::Ours;
@@ -321,9 +325,12 @@ impl ModelSite {
             | Look::Proxy(..)
             | Look::EtcdServers(_)
             | Look::JoinTokens
-            | Look::Lease
             | Look::Reachability
             | Look::PodGateway => {
+                self.api("get")?;
+            }
+            // As long as it is kept, its holder knows that without the API.
+            Look::Lease if !self.keeps_lease() => {
                 self.api("get")?;
             }
             _ => {}

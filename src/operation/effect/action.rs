@@ -285,10 +285,11 @@ impl Action {
                 ];
                 // Another run may have written a newer list of API servers before this one.
                 disturbed.extend((*layer == Layer::Proxy).then_some(LookKey::Peers));
-                // While etcd restarts, the lease may not be renewed.
                 if layer.initial_cluster().is_some() {
-                    disturbed.extend([LookKey::Membership, LookKey::OwnMember, LookKey::Lease]);
+                    disturbed.extend([LookKey::Membership, LookKey::OwnMember]);
                 }
+                // While etcd or an API server restarts, the lease may not be renewed.
+                disturbed.extend(layer.restarts_in_turn().then_some(LookKey::Lease));
                 disturbed
             }
             Self::CreateJoinToken | Self::DeleteJoinTokens => {
@@ -303,10 +304,10 @@ impl Action {
                 LookKey::ApiServers,
                 LookKey::AllEtcdServers,
             ],
-            Self::ReleaseLease => vec![LookKey::Membership, LookKey::Lease],
-            Self::ChangeMembership(..) | Self::WithdrawLearner(_) | Self::MoveLeader(..) => {
-                vec![LookKey::Membership]
-            }
+            Self::ReleaseLease
+            | Self::ChangeMembership(..)
+            | Self::WithdrawLearner(_)
+            | Self::MoveLeader(..) => vec![LookKey::Membership, LookKey::Lease],
             Self::Cordon | Self::Uncordon | Self::DeleteNode => vec![LookKey::Node],
             Self::EvictPods(_) => vec![LookKey::PodsToDrain],
             Self::ClearHost(..) | Self::ForgetHost => vec![LookKey::Survey, LookKey::HostDifferences],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::members_used::bereft;
-use super::membership::{lease, members};
+use super::membership::{is_leased, lease, members};
 use crate::etcd::removal::{LeavingMember, RemovalMove, next_removal};
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
@@ -69,7 +69,7 @@ pub(super) fn leave<O: NodeOperation>(scene: &Scene<'_, O>) -> Result<(), PhaseS
         RemovalMove::Blocked(obstacle) => {
             PhaseStatus::Blocked(Blocker::Removal(vec![RemovalRefusal::Etcd(obstacle)]))
         }
-        _ if !lease_held => lease(scene),
+        _ if !is_leased(scene) => lease(scene),
         RemovalMove::MoveLeader { to } => {
             PhaseStatus::Act(Action::MoveLeader(to, Arc::new(membership.clone())))
         }

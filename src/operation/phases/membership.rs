@@ -166,7 +166,7 @@ fn act_on<O: NodeOperation>(
         Move::Blocked(obstacle) => PhaseStatus::Blocked(Blocker::Etcd(obstacle)),
         Move::WaitForLearner { .. } if scene.etcd().lease.is_none() => PhaseStatus::Look(Look::Lease),
         Move::WaitForLearner { .. } => PhaseStatus::wait(wait(scene, &decided)),
-        _ if !lease_held => return Err(lease(scene)),
+        _ if !is_leased(scene) => return Err(lease(scene)),
         // The data is of a member that is not in the list any more, and cannot become one that is.
         Move::Change(MembershipChange::AddLearner { .. }) if survey.has_member() => {
             PhaseStatus::Act(Action::SetAsideMemberData)
@@ -242,7 +242,7 @@ pub(super) fn restarted<O: NodeOperation>(
         Err(PhaseStatus::Act(action)) => {
             let complaints = unhealthy_others(goal, membership);
             Err(match complaints.is_empty() {
-                true if scene.etcd_begun().lease => PhaseStatus::Act(action),
+                true if is_leased(scene) => PhaseStatus::Act(action),
                 true => lease(scene),
                 false => voters_first(scene, &Move::WaitForVoters { complaints }),
             })
@@ -257,6 +257,11 @@ pub(super) fn restarted<O: NodeOperation>(
 /// One line for each voter that keeps this one from restarting; none where it is the only voter.
 pub(super) fn unhealthy_others(goal: &MemberGoal, membership: &Membership) -> Vec<String> {
     if membership.voters().count() == 1 { Vec::new() } else { other_complaints(goal, membership) }
+}
+
+/// Whether this run has the lease, as far as it was seen since it last did something under it.
+pub(super) fn is_leased<O: NodeOperation>(scene: &Scene<'_, O>) -> bool {
+    scene.etcd_begun().lease && scene.etcd().lease.is_some()
 }
 
 /// What brings the lease nearer.
@@ -295,7 +300,7 @@ fn has_never_started(membership: &Membership, id: u64) -> bool {
 /// The static pod is on the host with these flags, on no other member's data; it is written under the lease.
 fn start<O: NodeOperation>(scene: &Scene<'_, O>, leftover: bool, layer: Layer) -> Result<(), PhaseStatus> {
     match applied(scene, layer) {
-        Err(_) if !scene.etcd_begun().lease => Err(lease(scene)),
+        Err(_) if !is_leased(scene) => Err(lease(scene)),
         Err(PhaseStatus::Act(_)) if leftover => Err(PhaseStatus::Act(Action::SetAsideMemberData)),
         other => other,
     }
