@@ -118,6 +118,9 @@ fn the_kernel_and_guards_answer() {
         guard("exit 7"),
         guard("-x; it's \"here\"\nexit 3"),
         guard("cat; echo noise; echo noise >&2; test ! -t 0"),
+        guard("set -e; cd /; false; :"),
+        guard("timeout 9 sh -c 'exit 124'"),
+        guard("{ echo 8 0; } >&3"),
     ];
     for shell in shells() {
         let answers = observed(shell, &probes);
@@ -130,7 +133,21 @@ fn the_kernel_and_guards_answer() {
         assert_eq!(answers[5], Answer::Guard(7));
         assert_eq!(answers[6], Answer::Guard(2), "an unclosed quote is a syntax error of the guard alone");
         assert_eq!(answers[7], Answer::Guard(0));
+        assert_eq!(answers[8], Answer::Guard(1), "nothing of one guard is left for the next one");
+        assert_eq!(answers[9], Answer::Guard(124), "its own, not that of the time limit");
+        assert_ne!(answers[10], Answer::Guard(0), "it writes to no other descriptor");
     }
+}
+
+#[test]
+fn of_guards_that_are_late_the_others_count() {
+    let probes = ["sleep 60", "true"].map(|script| Probe::Guard { script: script.into() });
+    let failed = Answer::Failed("the guard did not end within 30 s".into());
+    assert_eq!(
+        answered(&probes, &[("guards", "1 0\nended 124")]),
+        [failed, Answer::Guard(0)],
+        "timeout(1) ended their shell"
+    );
 }
 
 #[test]
