@@ -17,6 +17,8 @@ pub enum FailureClass {
     Api,
     /// Pods of the cluster's users.
     Workload,
+    /// Another operation, whose turn on etcd does not end.
+    OtherOperation,
     /// metalform itself.
     Own,
 }

@@ -137,6 +137,9 @@ impl OperationFailure {
                     ),
                 ]
             }
+            Self::Run { error, resumed, .. } if error.class() == Some(FailureClass::OtherOperation) => {
+                vec![resumed.after("`metalform operations list` shows what runs: wait for it or end it")]
+            }
             Self::Run { error, by_manifest: true, .. } if self.class() == ErrorClass::Ssh => {
                 vec![manifest_hint(error).to_owned()]
             }
@@ -155,7 +158,7 @@ impl From<FailureClass> for ErrorClass {
             FailureClass::Configuration => Self::Configuration,
             FailureClass::Ssh => Self::Ssh,
             FailureClass::Host => Self::Host,
-            FailureClass::Etcd => Self::Etcd,
+            FailureClass::Etcd | FailureClass::OtherOperation => Self::Etcd,
             FailureClass::Api | FailureClass::Workload => Self::Api,
             FailureClass::Own => Self::Bug,
         }
@@ -422,6 +425,26 @@ mod tests {
         let hints = failure.hints();
         assert!(hints[0].contains("--drain-timeout"), "{hints:?}");
         assert!(hints[1].contains("`metalform remove-node node-1 --offline`"), "{hints:?}");
+    }
+
+    #[test]
+    fn a_lease_that_another_operation_keeps_is_no_failure_of_a_member() {
+        let fault = RunFault::TimedOut {
+            phase: "etcd member".to_owned(),
+            condition: "the lease on etcd membership to be free".to_owned(),
+            class: FailureClass::OtherOperation,
+            elapsed: std::time::Duration::from_secs(900),
+            last_seen: "held by bootstrap/4711/node-2, renewed 3 s ago".to_owned(),
+        };
+        let failure = run("node-1", RunError::Fault(fault));
+        assert_eq!(failure.class(), ErrorClass::Etcd);
+        assert_eq!(
+            failure.hints(),
+            [
+                "`metalform operations list` shows what runs: wait for it or end it, then run the same command again; it \
+                 resumes"
+            ]
+        );
     }
 
     #[test]

@@ -271,7 +271,7 @@ pub(super) fn lease<O: NodeOperation>(scene: &Scene<'_, O>) -> PhaseStatus {
         Some(LeaseView::Free | LeaseView::Ours) => PhaseStatus::Act(Action::TakeLease),
         Some(LeaseView::Held { holder, renewed }) => PhaseStatus::wait(Condition {
             sentence: "the lease on etcd membership to be free".to_owned(),
-            class: FailureClass::Etcd,
+            class: FailureClass::OtherOperation,
             last_seen: format!("held by {holder}, renewed {} s ago", renewed.as_secs()),
             limit: QUEUE_LIMIT,
             looks: vec![LookKey::Lease],
