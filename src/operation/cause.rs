@@ -1,16 +1,18 @@
-//! What on a host a condition depends on.
+//! What a condition depends on.
 
 use serde::{Deserialize, Serialize};
 
 use super::effect::Look;
 
-/// Something on the host that a condition depends on.
+/// Something that a condition depends on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     /// A systemd unit.
     Unit(String),
     /// The container of a static pod.
     Container(String),
+    /// The lease on etcd membership, while this run has it: one that is lost is taken again.
+    Lease,
 }
 
 impl Cause {
@@ -29,6 +31,7 @@ impl Cause {
         match self {
             Self::Unit(name) => Look::Unit(name.clone()),
             Self::Container(name) => Look::Container(name.clone()),
+            Self::Lease => Look::Lease,
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct Condition {
     pub limit: Duration,
     /// What to look at again.
     pub looks: Vec<LookKey>,
-    /// What on the host makes it come about, and is looked at too.
+    /// What it depends on, and is looked at too.
     pub causes: Vec<Cause>,
     /// Why it will never come about, if the causes show that.
     pub hopeless: Option<String>,

@@ -120,6 +120,7 @@ impl<G: AsRef<NodeGoal>> World<G, NodeRunBegun> for NodeWorld {
 
 impl Begun for NodeRunBegun {
     fn attempt(&mut self, action: &Action) {
+        self.host.attempt(action);
         self.node.attempt(action);
         self.etcd.attempt(action);
     }

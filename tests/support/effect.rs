@@ -53,6 +53,10 @@ impl ModelSite {
             Action::Apply(layer, plan) => {
                 let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
                 if layer.restarts_in_turn() && self.leased.load(Ordering::Relaxed) && !keeps {
+                    // What was sent to the host already is done there all the same.
+                    if self.luck.late().is_some() {
+                        cluster.host(&name).apply(plan, None, now);
+                    }
                     return Err(self.lost_lease());
                 }
                 let changes: Vec<String> = plan.changes().into_iter().map(|change| change.id).collect();

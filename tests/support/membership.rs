@@ -9,6 +9,7 @@ use metalform::etcd::membership::MembershipChange;
 use metalform::kube_api::client::{ApiCall, ApiError};
 use metalform::kube_api::lease::{LeaseError, LeaseSubject};
 use metalform::operation::goal::peer_url;
+use metalform::operation::observed::lease::LeaseView;
 use metalform::operation::site::EffectError;
 use tokio::time::Instant;
 
@@ -139,11 +140,31 @@ impl ModelSite {
         (peer_url, endpoints): (&str, &[String]),
         late: Option<Duration>,
     ) -> Result<usize, EffectError> {
+        self.retake_lease(cluster)?;
         let observed = self.membership(cluster, endpoints, Instant::now())?;
         let ours = |member: &&Member| member.is_learner && member.peer_urls.iter().any(|url| url == peer_url);
         let Some(member) = observed.members.iter().find(ours) else { return Ok(0) };
         let change = MembershipChange::Remove { id: member.id, why: String::new() };
         self.change_membership(cluster, &change, &observed, late).map(|()| 1)
+    }
+
+    /// The lease is kept, or was taken again where it was lost.
+    fn retake_lease(&self, cluster: &mut Cluster) -> Result<(), EffectError> {
+        let now = Instant::now();
+        if cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now)) {
+            return Ok(());
+        }
+        cluster.api(now).map_err(|reason| {
+            let call = ApiCall { verb: "get", object: "it".to_owned() };
+            EffectError::Api(ApiError::Unreachable { call, reason })
+        })?;
+        match self.take_lease(cluster, now) {
+            LeaseView::Held { holder, .. } => Err(EffectError::LeaseHeld { holder }),
+            _ => {
+                self.leased.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+        }
     }
 
     /// A run that lets go of the lease leaves no learner of its own, if nothing went wrong with its requests.

@@ -15,12 +15,14 @@ impl ClusterSite {
 
     /// The own one until it is lost; from then on it is free, unless another process has taken it.
     pub(super) async fn lease_view(&self) -> Result<Observation, EffectError> {
-        if self.lease.lock().await.as_ref().is_some_and(|lease| lease.check().is_ok()) {
+        if self.keeps_lease().await {
             return Ok(Observation::Lease(LeaseView::Ours));
         }
         let now = (self.workspace.now)();
         let state =
             lease::state(&self.client().await?, LeaseSubject::EtcdMembership, &self.identity(), now).await?;
+        // A lost one would stop what needs none.
+        self.lease.lock().await.take_if(|lease| !lease.is_releasing());
         Ok(Observation::Lease(match state {
             LeaseState::Free | LeaseState::Ours => LeaseView::Free,
             LeaseState::HeldBy(holder) => self.held_by(&holder),
@@ -30,6 +32,23 @@ impl ClusterSite {
     fn held_by(&self, holder: &LeaseHolder) -> LeaseView {
         let age = (self.workspace.now)().duration_since(holder.renewed);
         LeaseView::Held { holder: holder.name.clone(), renewed: age.try_into().unwrap_or_default() }
+    }
+
+    async fn keeps_lease(&self) -> bool {
+        self.lease.lock().await.as_ref().is_some_and(|lease| lease.check().is_ok())
+    }
+
+    /// The lease is kept, or was taken again where it was lost.
+    pub(super) async fn retake_lease(&self) -> Result<(), EffectError> {
+        if self.keeps_lease().await {
+            return Ok(());
+        }
+        match self.take_lease().await?.observed.pop() {
+            Some(Observation::Lease(LeaseView::Held { holder, .. })) => {
+                Err(EffectError::LeaseHeld { holder })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// One attempt. Where another process holds it, its name is what was observed.
@@ -42,7 +61,10 @@ impl ClusterSite {
                 *self.lease.lock().await = Some(lease);
                 LeaseView::Ours
             }
-            LeaseAttempt::HeldBy(holder) => self.held_by(&holder),
+            LeaseAttempt::HeldBy(holder) => {
+                *self.lease.lock().await = None;
+                self.held_by(&holder)
+            }
         };
         Ok(Returned { changed: 0, observed: vec![Observation::Lease(view)] })
     }

@@ -72,6 +72,7 @@ impl ClusterSite {
 
     pub(super) async fn withdraw_learner(&self, learner: &OwnLearner) -> Result<Returned, EffectError> {
         let access = self.etcd(learner.endpoints.iter().cloned())?;
+        self.retake_lease().await?;
         let held = self.lease.lock().await;
         let lease = held.as_ref().ok_or(EffectError::NoLease)?;
         let removed = lease.run(withdraw(&access, &learner.peer_url)).await??;

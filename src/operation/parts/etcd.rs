@@ -28,6 +28,8 @@ pub struct EtcdPart {
 pub struct EtcdBegun {
     /// Whether this run holds the lease.
     pub lease: bool,
+    /// Whether it has taken the lease and not released it: it may be lost.
+    pub took_lease: bool,
     /// The node's own learner, while it is in the list.
     pub learner: Option<LearnerWatch>,
     /// The learner of another node, while there is one.
@@ -60,6 +62,11 @@ impl EtcdPart {
             }
             Observation::Lease(lease) => {
                 begun.lease = *lease == LeaseView::Ours;
+                begun.took_lease |= begun.lease;
+                // Its run is there, and may have waited for longer than this one has.
+                if let (LeaseView::Held { .. }, Some(learner)) = (lease, &mut begun.other_learner) {
+                    learner.since = now;
+                }
                 self.lease = Some(lease.clone());
             }
             _ => {}
@@ -79,7 +86,7 @@ impl EtcdPart {
     /// Takes an action as done. `name` is that of the node, and of its member.
     pub fn predict(&mut self, begun: &mut EtcdBegun, action: &Action, name: &str) {
         match action {
-            Action::TakeLease => begun.lease = true,
+            Action::TakeLease => (begun.lease, begun.took_lease) = (true, true),
             Action::ChangeMembership(MembershipChange::AddLearner { peer_url }, _) => {
                 if let Some(membership) = &mut self.membership {
                     membership.members.push(unstarted(peer_url));
@@ -173,7 +180,7 @@ impl EtcdBegun {
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
         match action {
-            Action::ReleaseLease => self.lease = false,
+            Action::ReleaseLease => (self.lease, self.took_lease) = (false, false),
             Action::ChangeMembership(MembershipChange::Remove { why, .. }, _) => {
                 self.learner_removed = Some(why.clone());
                 self.own_learner = None;
@@ -184,9 +191,9 @@ impl EtcdBegun {
     }
 
     /// What must not remain, in this order: a learner without a run keeps every other node from joining, and only the
-    /// holder of the lease may remove it; other operations wait for the lease.
+    /// holder of the lease may remove it; other operations wait for the lease. One that was lost is taken again for it.
     pub fn let_go(&self) -> Vec<Action> {
-        if !self.lease {
+        if !self.took_lease {
             return Vec::new();
         }
         let learner = self.own_learner.clone().map(Action::WithdrawLearner);
@@ -229,12 +236,32 @@ mod tests {
     }
 
     #[test]
+    fn a_learner_is_not_abandoned_while_a_run_holds_the_lease() {
+        let mut begun = EtcdBegun::default();
+        let put = |begun: &mut EtcdBegun, observation: Observation, seconds| {
+            let now = Duration::from_secs(seconds);
+            EtcdPart::default().put(begun, &observation, Some(&peer_url("n")), now);
+            begun.other_learner.as_ref().map(|learner| learner.since.as_secs())
+        };
+        let list = || Observation::Membership(membership(vec![leading(voter(1, "a")), learner(9, "m")]));
+        let held = LeaseView::Held { holder: "a/1/m".to_owned(), renewed: Duration::from_secs(3) };
+        assert_eq!(put(&mut begun, list(), 10), Some(10));
+        assert_eq!(put(&mut begun, Observation::Lease(held), 200), Some(200));
+        assert_eq!(put(&mut begun, Observation::Lease(LeaseView::Free), 230), Some(200));
+        assert_eq!(put(&mut begun, list(), 240), Some(200));
+    }
+
+    #[test]
     fn a_run_takes_its_learner_out_before_it_releases_the_lease() {
         let first = || leading(voter(1, "a"));
         let release = Action::ReleaseLease.sentence();
         let mut begun = EtcdBegun::default();
         assert_eq!(sentences(&begun), [""; 0]);
-        begun.lease = true;
+        let lease = |begun: &mut EtcdBegun, view| {
+            let observation = Observation::Lease(view);
+            EtcdPart::default().put(begun, &observation, Some(&peer_url("n")), Duration::ZERO);
+        };
+        lease(&mut begun, LeaseView::Ours);
         assert_eq!(sentences(&begun), std::slice::from_ref(&release), "nothing was added yet");
 
         let add = MembershipChange::AddLearner { peer_url: peer_url("n") };
@@ -251,9 +278,13 @@ mod tests {
 
         seen(&mut begun, vec![first(), learner(9, "n")]);
         assert_eq!(sentences(&begun), both, "resumed from an earlier run");
-        begun.lease = false;
-        assert_eq!(sentences(&begun), [""; 0], "without the lease nothing is removed");
-        begun.lease = true;
+        lease(&mut begun, LeaseView::Free);
+        assert_eq!(sentences(&begun), both, "the lease was lost");
+        let mut resumed = EtcdBegun { own_learner: begun.own_learner.clone(), ..EtcdBegun::default() };
+        assert_eq!(sentences(&resumed), [""; 0], "without the lease nothing is removed");
+        lease(&mut resumed, LeaseView::Ours);
+        resumed.remember(&Action::ReleaseLease);
+        assert_eq!(sentences(&resumed), [""; 0], "it was released");
         begun.remember(&Action::WithdrawLearner(OwnLearner {
             peer_url: peer_url("n"),
             endpoints: Vec::new(),

@@ -152,6 +152,7 @@ impl HostPart {
             .filter_map(|cause| match cause {
                 Cause::Unit(name) => self.units.get(name)?.complaint(name),
                 Cause::Container(name) => self.containers.get(name)?.complaint(name),
+                Cause::Lease => None,
             })
             .collect()
     }
@@ -161,11 +162,21 @@ impl HostPart {
         causes.iter().find_map(|cause| match cause {
             Cause::Unit(name) => self.units.get(name)?.hopeless(name),
             Cause::Container(name) => self.containers.get(name)?.hopeless(name),
+            Cause::Lease => None,
         })
     }
 }
 
 impl HostBegun {
+    /// Takes in that an action is about to be done: the host may finish what this run has given up.
+    pub fn attempt(&mut self, action: &Action) {
+        if let Action::Apply(layer, _) = action
+            && layer.initial_cluster().is_some()
+        {
+            self.changed.entry(layer.clone()).or_default();
+        }
+    }
+
     /// Takes in that an action was done.
     pub fn remember(&mut self, action: &Action) {
         self.touched |= action.target() == Target::Host;

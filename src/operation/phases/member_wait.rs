@@ -40,7 +40,7 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
         }
         condition
     };
-    match waiting {
+    let condition = match waiting {
         // Another learner's wait is another wait.
         Move::WaitForStart { reason, id } => on_the_host(condition(
             format!("etcd on {name} to start as member {}", member_id(*id)),
@@ -59,6 +59,7 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
         ),
         // Whether the run that added it still exists, its lease shows.
         Move::WaitForLearner { learner } => Condition {
+            class: FailureClass::OtherOperation,
             looks: vec![LookKey::Membership, LookKey::Lease],
             ..condition("no other learner in etcd".to_owned(), format!("{learner} is one"), QUEUE_LIMIT)
         },
@@ -72,7 +73,17 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
             describe(waiting),
             Duration::from_secs(60),
         ),
+    };
+    learning(scene, condition)
+}
+
+/// Others would take a learner whose run has lost the lease for one that nobody waits for.
+fn learning<O: NodeOperation>(scene: &Scene<'_, O>, mut condition: Condition) -> Condition {
+    let begun = scene.etcd_begun();
+    if begun.learner.is_some() && begun.lease {
+        condition.causes.push(Cause::Lease);
     }
+    condition
 }
 
 /// Why a member is not a healthy voter, for people.
