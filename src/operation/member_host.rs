@@ -27,7 +27,8 @@ const STOP_LIMIT: Duration = Duration::from_secs(300);
 const CONTINUE_LIMIT: Duration = Duration::from_secs(1800);
 
 const INSPECT: &str = include_str!("member_host/inspect.sh");
-const STOP: &str = include_str!("cluster_site/stop_pods.sh");
+const STOP: &str =
+    concat!(include_str!("cluster_site/pod_processes.sh"), include_str!("cluster_site/stop_pods.sh"));
 const API_SERVER: &str = "kube-apiserver";
 const CONTROL_PLANE: &str = "kube-apiserver kube-controller-manager kube-scheduler";
 const EXPECT_API_SERVER: &str = include_str!("member_host/expect_api_server.sh");

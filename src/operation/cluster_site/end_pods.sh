@@ -1,16 +1,4 @@
-# Ends the processes of pods by their cgroups: containers outlive containerd, and without it nothing else knows them.
-# The kubelet's cgroups are kubepods.slice with cgroup v2, else kubepods below each controller.
-cgroups=/sys/fs/cgroup
-pod_cgroups=$cgroups/kubepods.slice
-test -e "$cgroups/cgroup.controllers" || pod_cgroups=$(echo "$cgroups"/*/kubepods)
-
-# Without 0, a process that this host does not see: kill(1) takes it for the caller's group.
-processes_of_pods() {
-    find $pod_cgroups -name cgroup.procs -exec cat {} + 2>/dev/null |
-        awk '$1 && !seen[$1]++'
-}
-
-# Fails where one does not end.
+# After pod_processes.sh. Fails where a process of a pod does not end.
 end_pods() {
     tries=100
     while left=$(processes_of_pods) && test -n "$left"; do

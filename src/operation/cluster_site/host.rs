@@ -90,6 +90,7 @@ impl ClusterSite {
 
     pub(super) async fn set_aside_member_data(&self) -> Result<Returned, EffectError> {
         let script = concat!(
+            include_str!("pod_processes.sh"),
             include_str!("stop_pods.sh"),
             include_str!("set_aside_member_data.sh"),
             include_str!("forget_kept_manifests.sh")
@@ -100,6 +101,7 @@ impl ClusterSite {
     /// Looks once more whether there is data: with etcd stopped, none can come any more.
     pub(super) async fn remove_member_manifest(&self) -> Result<Returned, EffectError> {
         let script = concat!(
+            include_str!("pod_processes.sh"),
             include_str!("stop_pods.sh"),
             include_str!("remove_member_manifest.sh"),
             include_str!("forget_kept_manifests.sh")

@@ -14,12 +14,14 @@ use crate::operation::site::EffectError;
 const API_LIMIT: Duration = Duration::from_secs(10);
 const STOP_NODE: &str = concat!(
     include_str!("recorded.sh"),
+    include_str!("pod_processes.sh"),
     include_str!("end_pods.sh"),
     include_str!("stop_node.sh"),
     include_str!("forget_kept_manifests.sh"),
     include_str!("forget_packet_rules.sh")
 );
-const STOP_CONTROL_PLANE: &str = concat!(include_str!("end_pods.sh"), include_str!("stop_control_plane.sh"));
+const STOP_CONTROL_PLANE: &str =
+    concat!(include_str!("pod_processes.sh"), include_str!("stop_control_plane.sh"));
 
 impl ClusterSite {
     pub(super) async fn stop_control_plane(&self) -> Result<Returned, EffectError> {
@@ -154,7 +156,11 @@ mod tests {
 
     #[test]
     fn pods_end_without_containerd_and_nothing_else_does() {
-        let script = concat!(include_str!("end_pods.sh"), include_str!("stop_node.sh"));
+        let script = concat!(
+            include_str!("pod_processes.sh"),
+            include_str!("end_pods.sh"),
+            include_str!("stop_node.sh")
+        );
         let v1 = "cpu/kubepods/burstable/pod1/container";
         let v2 = "kubepods.slice/kubepods-burstable.slice/container.scope";
         let kills = |pod: &str| {
@@ -197,6 +203,51 @@ mod tests {
             assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (1, expected.to_owned()), "{shell}");
             std::fs::remove_dir_all(host.0.path().join("sys/fs/cgroup/kubepods.slice")).unwrap();
             assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (0, String::new()), "{shell}");
+        }
+    }
+
+    /// Whatever containerd lists as its tasks: it leaves out one whose shim does not answer.
+    #[test]
+    fn a_static_pod_has_ended_when_its_processes_have() {
+        const STOP_PODS: &str = concat!(include_str!("pod_processes.sh"), include_str!("stop_pods.sh"));
+        let systemctl = "case $* in *containerd*) echo active ;; show*) echo inactive ;; *) exit 1 ;; esac";
+        let lists = "case $* in *'containers list'*kube-system*etcd | *'containers list'*kube-system*kube-apiserver) \
+                     echo c0ffee ;; *'containers list'*) ;; *) exit 9 ;; esac";
+        let stays = "kill() { echo \"$@\" >>killed; }\nsleep() { :; }";
+        for (shell, pod) in shells().into_iter().flat_map(|shell| {
+            let v2 = "kubepods.slice/kubepods-pod1.slice/cri-containerd-c0ffee.scope";
+            [(shell, "cpu/kubepods/burstable/pod1/c0ffee"), (shell, v2)]
+        }) {
+            let ends = format!(
+                "kill() {{ echo \"$@\" >>killed; : >sys/fs/cgroup/{pod}/cgroup.procs; }}\nsleep() {{ :; }}"
+            );
+            for (script, signal, name) in
+                [(STOP_PODS, "-KILL", "etcd"), (super::STOP_CONTROL_PLANE, "-TERM", "the control plane")]
+            {
+                let status = |functions: &str, ctr: &str| {
+                    let host = Cut::new(pod);
+                    program(host.0.path(), "systemctl", systemctl);
+                    program(host.0.path(), "ctr", ctr);
+                    let (status, stderr) = host.run(shell, functions, script);
+                    let killed = std::fs::read_to_string(host.0.path().join("killed")).unwrap_or_default();
+                    (status, stderr, killed)
+                };
+                let once = format!("{signal} 4242\n");
+                assert_eq!(status(&ends, lists), (0, String::new(), once.clone()), "{shell}: {name}");
+                let other = "echo decaf";
+                assert_eq!(status(&ends, other), (0, String::new(), String::new()), "{shell}: {name}");
+                let (failed, _, killed) = status(&ends, "exit 7");
+                assert_eq!((failed, killed.as_str()), (7, ""), "{shell}: {name}");
+                let (failed, stderr, killed) = status(stays, lists);
+                assert_eq!(
+                    (failed, stderr),
+                    (1, format!("{name} does not end: processes 4242\n")),
+                    "{shell}"
+                );
+                // A second signal would cut the end of an API server short.
+                let signals = if signal == "-TERM" { 1 } else { 100 };
+                assert_eq!(killed, once.repeat(signals), "{shell}: {name}");
+            }
         }
     }
 }

@@ -97,6 +97,7 @@ impl ClusterSite {
         let script = concat!(
             include_str!("recorded.sh"),
             include_str!("installed_packages.sh"),
+            include_str!("pod_processes.sh"),
             include_str!("end_pods.sh"),
             include_str!("end_containers.sh"),
             include_str!("brought_packages.sh"),

@@ -1,16 +1,7 @@
-# After end_pods.sh: removes the static pods of the control plane, and waits until the kubelet has ended their
+# After pod_processes.sh: removes the static pods of the control plane, and waits until the kubelet has ended their
 # containers. Without a kubelet they are ended here. Without containerd, it is not known whether one runs.
 set -e
 pods='kube-apiserver kube-controller-manager kube-scheduler'
-running() {
-    for pod in $pods; do
-        for container in $(ctr --namespace k8s.io containers list --quiet "labels.\"io.kubernetes.container.name\"==$pod"); do
-            if ctr --namespace k8s.io tasks list | grep -q "^$container .*RUNNING"; then
-                echo "$container"
-            fi
-        done
-    done
-}
 for pod in $pods; do
     rm -f "/etc/kubernetes/manifests/$pod.yaml"
 done
@@ -22,15 +13,18 @@ if test "$state" != active; then
     exit 1
 fi
 tries=600
-while left=$(running) && test -n "$left"; do
+asked=
+while :; do
+    left=$(for pod in $pods; do processes_of_static_pod "$pod" || exit; done)
+    test -n "$left" || break
     if test "$tries" = 0; then
-        echo "the control plane does not end: containers $left" >&2
+        echo 'the control plane does not end: processes' $left >&2
         exit 1
     fi
-    if ! systemctl --quiet is-active kubelet.service; then
-        for container in $left; do
-            ctr --namespace k8s.io tasks kill --signal SIGTERM "$container" || true
-        done
+    # Once: at a second signal an API server ends before it has withdrawn its address.
+    if test -z "$asked" && ! systemctl --quiet is-active kubelet.service; then
+        kill -TERM $left 2>/dev/null || true
+        asked=yes
     fi
     tries=$((tries - 1))
     sleep 0.1

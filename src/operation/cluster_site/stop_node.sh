@@ -1,4 +1,4 @@
-# After end_pods.sh: stops the kubelet and everything that it has started, for good: its certificate goes too, so that
+# After pod_processes.sh and end_pods.sh: stops the kubelet and everything that it has started, for good: its certificate goes too, so that
 # this host cannot come back as a node of the cluster by itself. The data of an etcd member is kept beside the data
 # directory.
 set -e
