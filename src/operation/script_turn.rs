@@ -13,10 +13,15 @@ pub(super) fn host_record_turn() -> String {
 /// A run that is killed does not end its script: without turns, that of the next run would work on the same files at the
 /// same time. Waits for up to 100 s, and then ends where nobody reads its output any more: the script of a run that was
 /// killed while it waited must not begin after that of the next. The lock is released when the shell ends; what may
-/// outlive it must not inherit descriptor 9.
+/// outlive it must not inherit descriptor 9. Signals are traps: without, dash ends at one without the script's own trap on
+/// EXIT, which starts the kubelet again.
 fn script_turn(lock: &str, work: &str) -> String {
     format!(
-        "mkdir -p /run/metalform\n\
+        "trap 'exit 129' HUP\n\
+         trap 'exit 130' INT\n\
+         trap 'exit 141' PIPE\n\
+         trap 'exit 143' TERM\n\
+         mkdir -p /run/metalform\n\
          exec 9>/run/metalform/{lock}.lock\n\
          if ! flock -n 9; then\n\
          if ! flock -w 100 9; then\n\
@@ -65,10 +70,13 @@ pub(in crate::operation) mod tests {
         let path = root.path().to_str().unwrap();
         let lock = File::create(root.path().join("etcd-data.lock")).unwrap();
         let inode = lock.metadata().unwrap().ino();
-        let script = format!("{}: >{path}/begun\n", member_data_turn().replace("/run/metalform", path));
+        let turn = member_data_turn().replace("/run/metalform", path);
+        let script = format!("trap ': >{path}/left' EXIT\n{turn}: >{path}/begun\n");
         for shell in shells() {
             for read in [true, false] {
-                drop(fs::remove_file(root.path().join("begun")));
+                for file in ["begun", "left"] {
+                    drop(fs::remove_file(root.path().join(file)));
+                }
                 lock.lock().unwrap();
                 let mut child = start(shell, &script);
                 let deadline = Instant::now() + Duration::from_secs(30);
@@ -82,6 +90,7 @@ pub(in crate::operation) mod tests {
                 let status = child.wait().unwrap();
                 drop(reader);
                 assert_eq!(root.path().join("begun").exists(), read, "{shell}: {status}");
+                assert!(root.path().join("left").exists(), "{shell}: {status}: its own trap did not run");
             }
         }
     }
