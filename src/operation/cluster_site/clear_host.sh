@@ -2,7 +2,7 @@
 # recorded. $directories, $files, $sysctls, $units, $users: names, separated by spaces.
 present=$(for directory in $directories; do ! test -d "$directory" || test -L "$directory" || echo "$directory"; done)
 for directory in $present; do
-    find "$directory" -mindepth 1 -maxdepth 1
+    find "$directory" -mindepth 1 -maxdepth 1 ! -exec mountpoint -q {} \; -print
 done | unrecorded path | xargs -r -d '\n' rm -rf --one-file-system --
 printf '%s\n' $present | recorded path | while read -r directory _ mode owner _; do
     chmod "$mode" "$directory"

@@ -1,6 +1,5 @@
-# After end_pods.sh, once the packages of the states are gone: ends containers, and removes their mounts and routes.
-# $networks: names, separated by spaces.
-
+# After pod_processes.sh and end_pods.sh, once the packages of the states are gone: ends containers, and removes their
+# mounts and routes. $networks: names, separated by spaces.
 end_pods || exit 1
 # Supervisors of containers outlive containerd.
 for process in /proc/[0-9]*; do
@@ -8,8 +7,9 @@ for process in /proc/[0-9]*; do
     containerd-shim*) kill -KILL "${process#/proc/}" ;;
     esac
 done
+# Network namespaces of others are mounted beside those of pods.
 mounted() {
-    awk '$2 ~ "^/(run/containerd|run/netns|var/lib/kubelet|var/lib/containerd)/" { print $2 }' /proc/mounts | sort -r
+    awk '$2 ~ "^/(run/containerd/|run/netns/cni-|var/lib/kubelet/|var/lib/containerd/)" { print $2 }' /proc/mounts | sort -r
 }
 for place in $(mounted); do
     umount "$place" || umount --lazy "$place"

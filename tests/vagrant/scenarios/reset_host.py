@@ -31,6 +31,7 @@ WORKER, MEMBER = "spare-1", "spare-2"
 FILE = "/root/scenario-node.yaml"
 POD = "scenario-reset"
 _OWN_TABLE = "table ip nat { chain postrouting { type nat hook postrouting priority srcnat; masquerade; }; }"
+_SHARE = "/var/lib/metalform/etcd-snapshots"
 _state = State()
 
 
@@ -81,9 +82,16 @@ def killed_half_way():
 
 @check("it can be deployed, and what its removal leaves is what was there")
 def worker():
+    # An administrator's own, in places of a node.
+    shell(WORKER, f"ip netns add own; mkdir -p {_SHARE}; mount -t tmpfs own {_SHARE}; echo own > {_SHARE}/file")
+    before = host_state(WORKER)
     _metalform(SUCCESS, "deploy-node", WORKER)
     expect(ready(WORKER), "it is not Ready")
     _metalform(SUCCESS, "remove-node", WORKER)
+    expect_same(WORKER, before)
+    expect_equal("a file of an administrator's", shell(WORKER, f"cat {_SHARE}/file"), "own\n")
+    shell(WORKER, "ip netns exec own true; ip netns delete own; umount /run/netns; rmdir /run/netns")
+    shell(WORKER, f"umount {_SHARE}; rmdir {_SHARE}")
     expect_same(WORKER, _state["worker"])
 
 
