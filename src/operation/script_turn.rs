@@ -13,8 +13,8 @@ pub(super) fn host_record_turn() -> String {
 /// A run that is killed does not end its script: without turns, that of the next run would work on the same files at the
 /// same time. Waits for up to 100 s, and then ends where nobody reads its output any more: the script of a run that was
 /// killed while it waited must not begin after that of the next. The lock is released when the shell ends; what may
-/// outlive it must not inherit descriptor 9. Signals are traps: without, dash ends at one without the script's own trap on
-/// EXIT, which starts the kubelet again.
+/// outlive it must not inherit descriptor 9. Signals are trapped: dash would end at one without running the script's own
+/// trap on EXIT, which starts the kubelet again.
 fn script_turn(lock: &str, work: &str) -> String {
     format!(
         "trap 'exit 129' HUP\n\

@@ -1,5 +1,5 @@
-# Removes the record of what was there before. What is mounted there stays, and so does the largest token of
-# the jobs on a host of the pool (engine/fence.sh): without it, a program of an earlier job would change the host again.
+# Removes the record of what was there before. What is mounted there stays, and so does the largest token of the jobs on a
+# host of the pool (engine/fence.sh): without it, a program of an earlier job would change the host again.
 cd /
 test -d /var/lib/metalform || exit 0
 # Whether something is mounted there or below: an administrator's disk, or a share that other hosts use too.

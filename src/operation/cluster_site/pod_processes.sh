@@ -1,5 +1,5 @@
-# The processes of pods by their cgroups: containers outlive containerd, without it nothing else knows them, and its list of
-# tasks lacks one whose shim does not answer in time. The kubelet's cgroups are kubepods.slice with cgroup v2, else
+# The processes of pods by their cgroups: containers outlive containerd, without it nothing else knows them, and its list
+# of tasks lacks one whose shim does not answer in time. The kubelet's cgroups are kubepods.slice with cgroup v2, else
 # kubepods below each controller.
 cgroups=/sys/fs/cgroup
 pod_cgroups=$cgroups/kubepods.slice

@@ -1,6 +1,6 @@
-# After pod_processes.sh and end_pods.sh: stops the kubelet and everything that it has started, for good: its certificate goes too, so that
-# this host cannot come back as a node of the cluster by itself. The data of an etcd member is kept beside the data
-# directory.
+# After pod_processes.sh and end_pods.sh: stops the kubelet and everything that it has started, for good: its
+# certificate goes too, so that this host cannot come back as a node of the cluster by itself. The data of an etcd member
+# is kept beside the data directory.
 set -e
 # A reset goes on from here, also of a host that has no record: what it is known by goes with the states.
 for source in /etc/apt/sources.list.d/metalform.sources /etc/yum.repos.d/metalform.repo; do

@@ -1,6 +1,7 @@
-# After pod_processes.sh: ends the containers of these static pods at once: of $pods, without it of etcd. The kubelet is stopped for as long as this
-# script runs. A process that has its files open would go on as the member that it was: the kubelet leaves a static pod
-# alone whose manifest goes and comes back as it was; and it ends no pod before it has asked the API once.
+# After pod_processes.sh: ends the containers of these static pods at once: of $pods, without it of etcd. The kubelet is
+# stopped for as long as this script runs. A process that has its files open would go on as the member that it was: the
+# kubelet leaves a static pod alone whose manifest goes and comes back as it was; and it ends no pod before it has asked
+# the API once.
 set -e
 case $(systemctl show --property=ActiveState --value kubelet.service) in
 inactive | failed) ;;
