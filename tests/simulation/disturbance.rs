@@ -105,20 +105,21 @@ impl Disturbance {
         }
         let has_data = |host: &Host, id: u64| host.etcd_data == Some(id);
         let voters: Vec<&SimulatedMember> = cluster.etcd.voters().collect();
-        let kept: Vec<&str> = voters
-            .iter()
-            .filter(|voter| {
-                voter.name != name
-                    && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
-            })
-            .map(|voter| voter.name.as_str())
-            .collect();
+        let keeps = |voter: &&&SimulatedMember| {
+            voter.name != name && cluster.hosts.get(&voter.name).is_some_and(|host| has_data(host, voter.id))
+        };
+        let kept: Vec<&SimulatedMember> = voters.iter().filter(keeps).copied().collect();
         let votes = voters.iter().any(|voter| voter.name == name);
-        // A recovery stops API servers whose Nodes it cannot yet change. An API server whose own member has lost its
-        // data does not serve either, while its Node still records it as ready.
-        let serves = |other: &&str| {
-            cluster.nodes.get(*other).is_some_and(|node| node.annotations.contains_key(API_SERVER))
-                && cluster.hosts.get(*other).is_some_and(|host| host.things.contains_key(APISERVER))
+        // A recovery stops API servers whose Nodes it cannot yet change, and leaves others with the member that went on
+        // alone. An API server whose own member has lost its data does not serve either, while its Node still records
+        // it as ready.
+        let lists = |servers: &String| {
+            kept.iter().any(|voter| servers.contains(&voter.peer_url.replace(":2380", ":2379")))
+        };
+        let serves = |voter: &&SimulatedMember| {
+            let (node, host) = (cluster.nodes.get(&voter.name), cluster.hosts.get(&voter.name));
+            node.is_some_and(|node| node.annotations.contains_key(API_SERVER))
+                && host.is_some_and(|host| host.things.get(APISERVER).is_some_and(lists))
         };
         let most = kept.len() > voters.len() / 2;
         !votes && !first || most && kept.iter().any(serves)
