@@ -319,9 +319,10 @@ mod tests {
         for shell in shells() {
             let root = tempfile::tempdir().unwrap();
             let directory = root.path().to_str().unwrap();
-            let (data, manifest) = (root.path().join("member"), root.path().join("etcd.yaml"));
+            let [data, recovery, manifest] =
+                ["member", "recovery", "etcd.yaml"].map(|name| root.path().join(name));
             // A directory cannot be removed as a file: the script ends there.
-            for path in [&data, &manifest] {
+            for path in [&data, &recovery, &manifest] {
                 std::fs::create_dir(path).unwrap();
             }
             let script = ["/var/lib/etcd", "/etc/kubernetes/manifests"]
@@ -330,6 +331,7 @@ mod tests {
             let output = run(shell, &Program { script, payload: Vec::new() });
             assert_ne!(output.status, 0, "{shell}");
             assert!(!data.exists() && manifest.exists(), "{shell}");
+            assert!(!recovery.exists(), "{shell}: it would be taken for the data later");
         }
     }
 

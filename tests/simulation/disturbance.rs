@@ -113,9 +113,7 @@ impl Disturbance {
         // A recovery stops API servers whose Nodes it cannot yet change, and leaves others with the member that went on
         // alone. An API server whose own member has lost its data does not serve either, while its Node still records
         // it as ready.
-        let lists = |servers: &String| {
-            kept.iter().any(|voter| servers.contains(&voter.peer_url.replace(":2380", ":2379")))
-        };
+        let lists = |servers: &String| kept.iter().any(|voter| servers.contains(&voter.client_url()));
         let serves = |voter: &&SimulatedMember| {
             let (node, host) = (cluster.nodes.get(&voter.name), cluster.hosts.get(&voter.name));
             node.is_some_and(|node| node.annotations.contains_key(API_SERVER))

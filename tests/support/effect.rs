@@ -51,7 +51,7 @@ impl ModelSite {
         let mut observed = Vec::new();
         match action {
             Action::Apply(layer, plan) => {
-                let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+                let keeps = self.keeps_lease(&cluster, now);
                 if layer.restarts_in_turn() && self.leased.load(Ordering::Relaxed) && !keeps {
                     // What was sent to the host already is done there all the same.
                     if self.luck.late().is_some() {

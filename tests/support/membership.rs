@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::defect::Defect;
 use super::etcd::unconfirmed;
 use super::readings::Basis;
-use super::site::ModelSite;
+use super::site::{ModelSite, reached};
 
 impl ModelSite {
     /// Sends it, if this run holds the lease as far as it knows. A request that is late arrives when nobody waits for
@@ -30,7 +30,7 @@ impl ModelSite {
         late: Option<Duration>,
     ) -> Result<(), EffectError> {
         let now = Instant::now();
-        let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+        let keeps = self.keeps_lease(cluster, now);
         if !keeps && self.defect != Some(Defect::LeaseNotChecked) {
             return Err(self.lost_lease());
         }
@@ -65,7 +65,7 @@ impl ModelSite {
     /// The leader hands over, under the lease.
     pub fn move_leader(&self, cluster: &mut Cluster, to: u64) -> Result<(), EffectError> {
         let now = Instant::now();
-        let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+        let keeps = self.keeps_lease(cluster, now);
         if !keeps && self.defect != Some(Defect::LeaseNotChecked) {
             return Err(self.lost_lease());
         }
@@ -151,13 +151,10 @@ impl ModelSite {
     /// The lease is kept, or was taken again where it was lost.
     fn retake_lease(&self, cluster: &mut Cluster) -> Result<(), EffectError> {
         let now = Instant::now();
-        if cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now)) {
+        if self.keeps_lease(cluster, now) {
             return Ok(());
         }
-        cluster.api(now).map_err(|reason| {
-            let call = ApiCall { verb: "get", object: "it".to_owned() };
-            EffectError::Api(ApiError::Unreachable { call, reason })
-        })?;
+        reached(cluster, "get")?;
         match self.take_lease(cluster, now) {
             LeaseView::Held { holder, .. } => Err(EffectError::LeaseHeld { holder }),
             _ => {
@@ -171,7 +168,7 @@ impl ModelSite {
     pub fn check_leaving(&self, cluster: &mut Cluster, now: Instant) {
         let url = peer_url(self.address(cluster));
         let learner = cluster.etcd.members.iter().any(|member| member.learner && member.peer_url == url);
-        let keeps = cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now));
+        let keeps = self.keeps_lease(cluster, now);
         let certain = self.added.load(Ordering::Relaxed) && !self.uncertain.load(Ordering::Relaxed);
         if learner && certain && (keeps || self.defect == Some(Defect::LeaseNotChecked)) {
             cluster.violations.push(format!("{} leaves its learner", self.run));

@@ -70,6 +70,14 @@ pub struct ModelSite {
     pub readings: Mutex<Readings>,
 }
 
+/// Whether an API server answers now.
+pub fn reached(cluster: &Cluster, verb: &'static str) -> Result<(), EffectError> {
+    cluster.api(Instant::now()).map_err(|reason| {
+        let call = ApiCall { verb, object: "it".to_owned() };
+        EffectError::Api(ApiError::Unreachable { call, reason })
+    })
+}
+
 /// How long an action takes.
 pub fn duration(action: &Action) -> Duration {
     Duration::from_millis(match action {
@@ -113,11 +121,7 @@ impl ModelSite {
     }
 
     pub fn api(&self, verb: &'static str) -> Result<(), EffectError> {
-        let answer = self.lock().api(Instant::now());
-        answer.map_err(|reason| {
-            let call = ApiCall { verb, object: "it".to_owned() };
-            EffectError::Api(ApiError::Unreachable { call, reason })
-        })
+        reached(&self.lock(), verb)
     }
 
     /// A change of objects of the API, which are written to etcd.
@@ -197,11 +201,12 @@ impl ModelSite {
         }
     }
 
-    /// One attempt to take it.
-    fn keeps_lease(&self) -> bool {
-        self.lock().lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, Instant::now()))
+    /// Whether this run may act under it, as it knows itself.
+    pub fn keeps_lease(&self, cluster: &Cluster, now: Instant) -> bool {
+        cluster.lease.as_ref().is_some_and(|lease| lease.is_kept(&self.run, now))
     }
 
+    /// One attempt to take it.
     pub fn take_lease(&self, cluster: &mut Cluster, now: Instant) -> LeaseView {
         if self.defect == Some(Defect::LeaseNotChecked) {
             return LeaseView::Ours;
@@ -330,7 +335,7 @@ impl ModelSite {
                 self.api("get")?;
             }
             // As long as it is kept, its holder knows that without the API.
-            Look::Lease if !self.keeps_lease() => {
+            Look::Lease if !self.keeps_lease(&self.lock(), now) => {
                 self.api("get")?;
             }
             _ => {}

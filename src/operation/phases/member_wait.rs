@@ -40,7 +40,7 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
         }
         condition
     };
-    let condition = match waiting {
+    let mut condition = match waiting {
         // Another learner's wait is another wait.
         Move::WaitForStart { reason, id } => on_the_host(condition(
             format!("etcd on {name} to start as member {}", member_id(*id)),
@@ -74,13 +74,8 @@ pub(super) fn wait<O: NodeOperation>(scene: &Scene<'_, O>, waiting: &Move) -> Co
             Duration::from_secs(60),
         ),
     };
-    learning(scene, condition)
-}
-
-/// Others would take a learner whose run has lost the lease for one that nobody waits for.
-fn learning<O: NodeOperation>(scene: &Scene<'_, O>, mut condition: Condition) -> Condition {
-    let begun = scene.etcd_begun();
-    if begun.learner.is_some() && begun.lease {
+    // Others would take a learner whose run has lost the lease for one that nobody waits for.
+    if is_learner && scene.etcd_begun().lease {
         condition.causes.push(Cause::Lease);
     }
     condition
