@@ -15,6 +15,7 @@ use crate::operation::cause::Cause;
 use crate::operation::class::FailureClass;
 use crate::operation::condition::Condition;
 use crate::operation::contract::{Begun, Phase, PhaseEntry, PhaseStatus, Scene, World};
+use crate::operation::deploy::NodeRunBegun;
 use crate::operation::effect::{Action, Look, LookKey, Observation};
 use crate::operation::host_access::{HostPlan, SharedDesired};
 use crate::operation::layer::Layer;
@@ -380,17 +381,28 @@ impl Desired for Empty {
     }
 }
 
+fn applied(layer: Layer) -> Action {
+    let desired: SharedDesired = Arc::new(Empty);
+    let plan = HostPlan(Looked { desired, facts: None, observed: Observed::default() });
+    Action::Apply(layer, Arc::new(plan))
+}
+
+/// The host may finish it although its run has dropped it: with the lease, or with the connection.
+#[test]
+fn a_member_is_begun_when_its_start_is_sent() {
+    let initial_cluster = "node=https://192.0.2.1:2380".to_owned();
+    let start = |first_start| {
+        let layer = Layer::EtcdMember { initial_cluster: initial_cluster.clone(), first_start };
+        let mut begun = NodeRunBegun::default();
+        begun.attempt(&applied(layer));
+        (begun.host.began_member(), begun.host.restarted_member())
+    };
+    assert_eq!((start(true), start(false)), ((true, false), (false, true)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_layer_that_makes_progress_for_hours_is_left_to_the_limits_of_the_engine() {
-    let outcome = alone(
-        |at| {
-            let desired: SharedDesired = Arc::new(Empty);
-            let plan = HostPlan(Looked { desired, facts: None, observed: Observed::default() });
-            once(at, Action::Apply(Layer::Base, Arc::new(plan)))
-        },
-        &[],
-    )
-    .await;
+    let outcome = alone(|at| once(at, applied(Layer::Base)), &[]).await;
     assert_eq!((outcome.result.map(|summary| summary.changed).ok(), outcome.elapsed), (Some(1), 7200));
 }
 
