@@ -27,6 +27,8 @@ const KUBELET_CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.p
 pub(super) const APISERVER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-apiserver.yaml";
 const CONTROLLER_MANAGER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-controller-manager.yaml";
 const SCHEDULER_MANIFEST: &str = "/etc/kubernetes/manifests/kube-scheduler.yaml";
+/// There from when `stop_control_plane.sh` removes these manifests until their processes have ended.
+pub(super) const CONTROL_PLANE_ENDS: &str = "/run/metalform/control-plane-ends";
 const MASTER_KEY: &str = "/etc/kubernetes/pki/sa.key";
 const MEMBER_KEY: &str = "/etc/kubernetes/pki/etcd/peer.key";
 const MIRROR_UNIT: &str = "/etc/systemd/system/metalform-mirror.service";
@@ -63,7 +65,7 @@ pub struct Survey {
     pub networks: PresentNetworks,
     /// Whether there is data of an etcd member that has started: its write-ahead log.
     pub etcd_data: bool,
-    /// Whether the static pod of an API server, a controller manager or a scheduler is on the host.
+    /// Whether the static pod of an API server, a controller manager or a scheduler is on the host, or has not ended.
     pub control_plane: bool,
     /// Whether the keys of an API server are on the host.
     pub master_files: bool,
@@ -119,7 +121,7 @@ pub fn probes() -> BTreeSet<Probe> {
         guard_openssl(),
         guard_cloud_init(),
     ]);
-    probes.extend([SCHEDULER_MANIFEST, MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
+    probes.extend([SCHEDULER_MANIFEST, CONTROL_PLANE_ENDS, MASTER_KEY, MEMBER_KEY, MIRROR_UNIT].map(path));
     probes.extend(MARKS.map(path));
     probes.extend(CONFLICTING_PACKAGES.iter().chain(&C_LIBRARY).map(|name| package(name)));
     probes.extend(CONFLICTING_SERVICES.iter().map(|name| Probe::Unit { name: (*name).to_owned() }));
@@ -207,7 +209,10 @@ pub fn read(observed: &Observed) -> Survey {
         versions: versions.collect(),
         networks: PresentNetworks::of(apiserver.as_deref(), controller_manager.as_deref()),
         etcd_data: held(guard_etcd_data()),
-        control_plane: apiserver.is_some() || controller_manager.is_some() || exists(SCHEDULER_MANIFEST),
+        control_plane: apiserver.is_some()
+            || controller_manager.is_some()
+            || exists(SCHEDULER_MANIFEST)
+            || exists(CONTROL_PLANE_ENDS),
         master_files: exists(MASTER_KEY),
         member_files: exists(MEMBER_KEY),
         mirror_files: exists(MIRROR_UNIT),
@@ -248,6 +253,16 @@ mod tests {
         assert_eq!(survey.networks.pods, network("10.233.0.0/16"));
         assert_eq!(survey.networks.services, network("10.96.0.0/12"));
         assert!(survey.control_plane);
+    }
+
+    #[test]
+    fn a_control_plane_that_has_not_ended_is_there_without_its_manifests() {
+        let ends = path(CONTROL_PLANE_ENDS);
+        assert!(probes().contains(&ends));
+        for (state, there) in [(PathState::Other, true), (PathState::Absent, false)] {
+            let survey = read(&Observed([(ends.clone(), Answer::Path(state))].into()));
+            assert_eq!(survey.control_plane, there);
+        }
     }
 
     #[test]

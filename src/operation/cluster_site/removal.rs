@@ -52,6 +52,7 @@ mod tests {
     use std::path::Path;
 
     use crate::engine::shells::{run, shells};
+    use crate::operation::survey::CONTROL_PLANE_ENDS;
     use crate::transport::Program;
 
     /// As iptables-nft prints it. The first table is not its own.
@@ -142,10 +143,23 @@ mod tests {
             Self(host)
         }
 
+        /// Whether a survey finds a control plane whose manifests are gone.
+        fn control_plane_ends(&self) -> bool {
+            self.0.path().join(CONTROL_PLANE_ENDS.trim_start_matches('/')).exists()
+        }
+
         /// The status, and what was written to standard error.
         fn run(&self, shell: &str, functions: &str, script: &str) -> (i32, String) {
             let root = self.0.path().display();
-            let script = ["/sys/fs/cgroup", "/etc/kubernetes", "/etc/apt", "/etc/yum.repos.d", "/var/lib"]
+            let places = [
+                "/sys/fs/cgroup",
+                "/etc/kubernetes",
+                "/etc/apt",
+                "/etc/yum.repos.d",
+                "/var/lib",
+                "/run/metalform",
+            ];
+            let script = places
                 .iter()
                 .fold(script.to_owned(), |script, place| script.replace(place, &format!("{root}{place}")));
             let script = format!("cd {root}\nPATH={root}:$PATH\n{functions}\n{script}");
@@ -201,8 +215,10 @@ mod tests {
             let expected = "containerd.service is activating, and processes of pods run: repair containerd, or reboot \
                             the host\n";
             assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (1, expected.to_owned()), "{shell}");
+            assert!(host.control_plane_ends(), "{shell}: the next run tries again");
             std::fs::remove_dir_all(host.0.path().join("sys/fs/cgroup/kubepods.slice")).unwrap();
             assert_eq!(host.run(shell, "", super::STOP_CONTROL_PLANE), (0, String::new()), "{shell}");
+            assert!(!host.control_plane_ends(), "{shell}");
         }
     }
 
@@ -230,6 +246,8 @@ mod tests {
                     program(host.0.path(), "ctr", ctr);
                     let (status, stderr) = host.run(shell, functions, script);
                     let killed = std::fs::read_to_string(host.0.path().join("killed")).unwrap_or_default();
+                    let ends = signal == "-TERM" && status != 0;
+                    assert_eq!(host.control_plane_ends(), ends, "{shell}: {name}");
                     (status, stderr, killed)
                 };
                 let once = format!("{signal} 4242\n");
