@@ -14,6 +14,7 @@ pub mod membership;
 pub mod quorum;
 pub mod reconnection;
 pub mod recovery;
+pub mod recovery_change;
 pub mod recovery_order;
 pub mod removal;
 pub mod snapshot;

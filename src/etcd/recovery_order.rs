@@ -14,10 +14,11 @@ pub struct RecoveryOrder<N> {
 /// A step of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryStep<N> {
-    /// Verify that etcd still has no quorum: it may have come back while the plan was read, and was written to since.
-    VerifyLost,
     /// Verify that none of these has come back while the plan was read: nothing stops its member.
     VerifySilent(Vec<N>),
+    /// Verify that the same would be planned now: while the plan was read, quorum may have come back, and was written to
+    /// since; and from here on something is stopped, for a member that must still be there.
+    VerifyPlan,
     /// Read the snapshot: its file may be gone since it was verified, and from here on something is stopped.
     ReadSnapshot,
     /// Stop all of these, side by side: no two members agree behind the one that continues.
@@ -33,6 +34,21 @@ pub enum RecoveryStep<N> {
     AwaitEtcd(N),
     /// Wait for an API server that has this member.
     AwaitApi(N),
+}
+
+impl<N> RecoveryStep<N> {
+    /// As the title of a phase.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::VerifySilent(_) => "Silent hosts verified",
+            Self::VerifyPlan => "Plan verified",
+            Self::ReadSnapshot => "Snapshot read",
+            Self::Stop { .. } => "Others stopped",
+            Self::Continue(_) => "Only member",
+            Self::AwaitEtcd(_) => "etcd answers",
+            Self::AwaitApi(_) => "API answers",
+        }
+    }
 }
 
 /// What is stopped on a node.
@@ -56,21 +72,17 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let api_servers = (!masters.contains(survivor)).then(|| survivor.clone());
     let others = stopped.iter().map(|(node, _)| node.clone());
     let deployed = std::iter::once(survivor.clone()).chain(others).collect();
-    let last = match plan.source {
-        RecoverySource::Member => RecoveryStep::VerifyLost,
-        RecoverySource::Snapshot => RecoveryStep::ReadSnapshot,
-    };
     let silent = plan.unreachable.iter().map(|member| member.node.clone()).collect();
-    let steps = [
-        // It waits for hosts that do not answer: what may change meanwhile comes after it.
-        RecoveryStep::VerifySilent(silent),
-        last,
+    let snapshot = (plan.source == RecoverySource::Snapshot).then_some(RecoveryStep::ReadSnapshot);
+    // It waits for hosts that do not answer: what may change meanwhile comes after it.
+    let verified = [RecoveryStep::VerifySilent(silent), RecoveryStep::VerifyPlan];
+    let done = [
         RecoveryStep::Stop { others: stopped, api_servers },
         RecoveryStep::Continue(survivor.clone()),
         RecoveryStep::AwaitEtcd(survivor.clone()),
         RecoveryStep::AwaitApi(survivor.clone()),
     ];
-    RecoveryOrder { deployed, steps: steps.into() }
+    RecoveryOrder { deployed, steps: verified.into_iter().chain(snapshot).chain(done).collect() }
 }
 
 #[cfg(test)]
@@ -97,7 +109,7 @@ mod tests {
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
         let mut steps = vec![
             RecoveryStep::VerifySilent(vec!["d"]),
-            RecoveryStep::VerifyLost,
+            RecoveryStep::VerifyPlan,
             RecoveryStep::Stop { others, api_servers: None },
             RecoveryStep::Continue("b"),
             RecoveryStep::AwaitEtcd("b"),
@@ -105,8 +117,7 @@ mod tests {
         ];
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
-        // A snapshot takes the place of what works, too; but not beside what cannot be stopped.
-        steps[1] = RecoveryStep::ReadSnapshot;
+        steps.insert(2, RecoveryStep::ReadSnapshot);
         let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
         assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
     }
@@ -115,6 +126,6 @@ mod tests {
     fn where_the_one_that_continues_has_no_api_server_those_of_others_get_its_etcd() {
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member)];
         let stop = RecoveryStep::Stop { others, api_servers: Some("b") };
-        assert_eq!(order(&plan(), &["a"]).steps.get(2), Some(&stop));
+        assert!(order(&plan(), &["a"]).steps.contains(&stop));
     }
 }

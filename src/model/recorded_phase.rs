@@ -75,7 +75,10 @@ pub fn recorded_phases<'a>(events: impl IntoIterator<Item = &'a Event>) -> Vec<R
                 if let Some(last) =
                     phases.iter_mut().rfind(|phase| phase.outcome == PhaseOutcome::NotCompleted)
                 {
-                    last.cause = format!("waited for {condition}: {last_seen}");
+                    last.cause = match last_seen.as_str() {
+                        "" => format!("waited for {condition}"),
+                        seen => format!("waited for {condition}: {seen}"),
+                    };
                 }
             }
             _ => {}

@@ -8,7 +8,7 @@ use futures::future::join_all;
 
 use super::deploy::DeployReport;
 use super::etcd_recover_error::EtcdRecoverError;
-use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host};
+use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host, phase};
 use crate::engine::cancel::Cancel;
 use crate::etcd::member::{Member, Membership};
 use crate::etcd::reconnection::{Listed, MemberNode, Reconnection, ReconnectionObstacle, reconnection};
@@ -110,22 +110,33 @@ impl PreparedReconnection {
         let nodes = [api_servers.as_slice(), &joining].concat();
         let locked = run.lock(&nodes, &workspace, cancel).await?;
         let url = still_needed(&run, &member, &workspace).await?;
-        let connected = join_all(api_servers.iter().map(async |node| {
-            let remote = host(&workspace, run.spec(node)?, cancel);
-            acted(&workspace, node, &format!("restart the API server with the etcd member of {member}"));
-            remote.connect_api_server(&url).await.map_err(|error| EtcdRecoverError::host(node, error))
-        }))
-        .await;
-        // One is enough for all of them to be deployed.
-        if connected.iter().all(Result::is_err) {
-            connected.into_iter().collect::<Result<(), EtcdRecoverError>>()?;
-        } else {
-            connected.iter().filter_map(|one| one.as_ref().err()).for_each(|error| tracing::warn!("{error}"));
-        }
-        api_answers(&workspace, &member, LIMIT).await.map_err(EtcdRecoverError::Unserved)?;
+        let connected = connect((&run, &member, &url), &api_servers, &workspace, cancel);
+        phase(&workspace, (&member, "API servers connected"), connected).await?;
+        let answers = api_answers(&workspace, &member, LIMIT);
+        phase(&workspace, (&member, "API answers"), answers).await.map_err(EtcdRecoverError::Unserved)?;
         drop(locked);
         run.deploy(nodes, true, workspace, cancel).await
     }
+}
+
+/// One API server is enough for all of them to be deployed.
+async fn connect(
+    (run, member, url): (&RecoveryRun, &HostName, &str),
+    api_servers: &[HostName],
+    workspace: &Workspace,
+    cancel: &Cancel,
+) -> Result<(), EtcdRecoverError> {
+    let connected = join_all(api_servers.iter().map(async |node| {
+        let remote = host(workspace, run.spec(node)?, cancel);
+        acted(workspace, node, &format!("restart the API server with the etcd member of {member}"));
+        remote.connect_api_server(url).await.map_err(|error| EtcdRecoverError::host(node, error))
+    }))
+    .await;
+    if connected.iter().all(Result::is_err) {
+        return connected.into_iter().collect();
+    }
+    connected.iter().filter_map(|one| one.as_ref().err()).for_each(|error| tracing::warn!("{error}"));
+    Ok(())
 }
 
 /// The client URL of the member with which API servers continue. The plan may be old: someone has read it.

@@ -20,7 +20,7 @@ use super::deploy::DeployReport;
 use super::etcd_members::{self, EtcdMembersError};
 use super::etcd_reconnect::{self, PreparedReconnection, patience};
 use super::etcd_recover_error::EtcdRecoverError;
-use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host, waiting};
+use super::etcd_recovery_run::{RecoveryRun, acted, api_answers, host, phase, waiting};
 use super::recorded_nodes;
 use super::snapshot_file::{self, SnapshotFile, SnapshotFileError};
 use crate::engine::cancel::Cancel;
@@ -28,6 +28,7 @@ use crate::engine::wait::{WaitStatus, wait_for};
 use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::Membership;
 use crate::etcd::recovery::{self, DiskState, MemberOnDisk, RecoveryObstacle, RecoveryPlan};
+use crate::etcd::recovery_change::{RecoveryChange, unchanged};
 use crate::etcd::recovery_order::{RecoveryStep, Stopped, order};
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -65,6 +66,8 @@ pub struct PreparedRecovery {
     pub snapshot: Option<SnapshotFile>,
     /// etcd as it works now, if it does.
     pub working: Option<Membership>,
+    /// The node whose member was asked for.
+    named: Option<HostName>,
     run: RecoveryRun,
 }
 
@@ -128,12 +131,24 @@ pub async fn prepare(
         None => inspect_lost(workspace, &run, cancel).await?,
         Some(_) => inspect(workspace, &run, cancel).await?,
     };
-    let named = named.map(HostName::as_str);
-    let plan = match &snapshot {
-        None => recovery::plan(&members, named)?,
-        Some(_) => recovery::plan_restore(&members, named.unwrap_or(workspace.subject.name.as_str()))?,
+    let named = match &snapshot {
+        None => request.member.clone(),
+        Some(_) => Some(request.member.clone().unwrap_or_else(|| workspace.subject.name.clone())),
     };
-    Ok(Prepared::Recovery(PreparedRecovery { plan, snapshot, working, run }))
+    let plan = planned(&members, named.as_ref(), snapshot.is_some())?;
+    Ok(Prepared::Recovery(PreparedRecovery { plan, snapshot, working, named, run }))
+}
+
+/// A snapshot is for the node that is named.
+fn planned(
+    members: &[MemberOnDisk<HostName>],
+    named: Option<&HostName>,
+    restores: bool,
+) -> Result<RecoveryPlan<HostName>, RecoveryObstacle> {
+    match named.map(HostName::as_str) {
+        Some(node) if restores => recovery::plan_restore(members, node),
+        named => recovery::plan(members, named),
+    }
 }
 
 /// etcd as it works now, if it does.
@@ -195,7 +210,7 @@ impl PreparedRecovery {
     /// Carries it out.
     ///
     /// # Errors
-    /// When etcd has its quorum again (but for a snapshot), when a host answers again, and at the first step that fails. Data
+    /// When etcd has its quorum again (but for a snapshot), when it would be another plan, and at the first step that fails. Data
     /// that was replaced stays on its host. Failures of nodes that join again are in the report.
     pub async fn carry_out(
         self,
@@ -217,33 +232,51 @@ impl PreparedRecovery {
         let locked = self.run.lock(&order.deployed, &workspace, cancel).await?;
         let mut snapshot = Vec::new();
         for step in &order.steps {
-            match step {
-                RecoveryStep::VerifyLost => {
-                    if let Some(membership) = working(&workspace, &self.run).await? {
-                        return Err(EtcdRecoverError::works(&membership));
-                    }
-                    recovery::quorum_is_lost(&inspect(&workspace, &self.run, cancel).await?)?;
-                }
-                RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, &workspace, cancel).await?,
-                RecoveryStep::Stop { others, api_servers } => {
-                    let url = api_servers.as_ref().map(|_| client_url(address));
-                    self.stop((others, url.as_deref()), &workspace, cancel).await?;
-                }
-                RecoveryStep::ReadSnapshot => snapshot = self.read_snapshot()?,
-                RecoveryStep::Continue(node) => {
-                    self.go_on((node, &member), take(&mut snapshot), &workspace, cancel).await?;
-                }
-                RecoveryStep::AwaitEtcd(node) => {
-                    etcd_answers(&workspace, node, client_url(address)).await?;
-                }
-                RecoveryStep::AwaitApi(node) => {
-                    let answers = api_answers(&workspace, node, LIMIT).await;
-                    answers.map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Api, error })?;
-                }
-            }
+            let url = client_url(address);
+            let done = self.step(step, (&member, url, &mut snapshot), &workspace, cancel);
+            phase(&workspace, (&survivor.name, step.title()), done).await?;
         }
         drop(locked);
         self.run.deploy(order.deployed, false, workspace, cancel).await
+    }
+
+    /// `url` is that of the member that etcd continues with.
+    async fn step(
+        &self,
+        step: &RecoveryStep<HostName>,
+        (member, url, snapshot): (&SoleMember, String, &mut Vec<u8>),
+        workspace: &Workspace,
+        cancel: &Cancel,
+    ) -> Result<(), EtcdRecoverError> {
+        match step {
+            RecoveryStep::VerifyPlan => self.verify_plan(workspace, cancel).await,
+            RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, workspace, cancel).await,
+            RecoveryStep::Stop { others, api_servers } => {
+                let url = api_servers.as_ref().map(|_| url.as_str());
+                self.stop((others, url), workspace, cancel).await
+            }
+            RecoveryStep::ReadSnapshot => {
+                *snapshot = self.read_snapshot()?;
+                Ok(())
+            }
+            RecoveryStep::Continue(node) => {
+                self.go_on((node, member), take(snapshot), workspace, cancel).await
+            }
+            RecoveryStep::AwaitEtcd(node) => etcd_answers(workspace, node, url).await,
+            RecoveryStep::AwaitApi(node) => {
+                let answers = api_answers(workspace, node, LIMIT).await;
+                answers.map_err(|error| EtcdRecoverError::Silent { class: ErrorClass::Api, error })
+            }
+        }
+    }
+
+    async fn verify_plan(&self, workspace: &Workspace, cancel: &Cancel) -> Result<(), EtcdRecoverError> {
+        let restores = self.snapshot.is_some();
+        if !restores && let Some(membership) = working(workspace, &self.run).await? {
+            return Err(EtcdRecoverError::works(&membership));
+        }
+        let members = inspect(workspace, &self.run, cancel).await?;
+        Ok(unchanged(&self.plan, &planned(&members, self.named.as_ref(), restores)?)?)
     }
 
     async fn verify_silent(
@@ -257,7 +290,7 @@ impl PreparedRecovery {
             match look(self.run.spec(node)?, &access, workspace, cancel).await {
                 DiskState::Unreachable { .. } => Ok(()),
                 DiskState::Running { .. } | DiskState::Reached { .. } => {
-                    Err(EtcdRecoverError::CameBack(node.clone()))
+                    Err(RecoveryChange::CameBack(node.to_string()).into())
                 }
             }
         }))

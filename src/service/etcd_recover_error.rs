@@ -9,6 +9,7 @@ use crate::engine::wait::WaitError;
 use crate::etcd::member::Membership;
 use crate::etcd::reconnection::ReconnectionObstacle;
 use crate::etcd::recovery::RecoveryObstacle;
+use crate::etcd::recovery_change::RecoveryChange;
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
 use crate::model::resumption::ResumedBy;
@@ -35,9 +36,9 @@ pub enum EtcdRecoverError {
         /// Voters.
         voters: usize,
     },
-    /// Its host was silent when the plan was made.
-    #[error("{0} answers now, and did not when the plan was made")]
-    CameBack(HostName),
+    /// It would be another plan now.
+    #[error(transparent)]
+    Changed(#[from] RecoveryChange),
     /// Its member was healthy when the plan was made.
     #[error("the etcd member of {0} is no healthy voter now, and was one when the plan was made")]
     Sick(HostName),
@@ -112,7 +113,7 @@ impl CommandError for EtcdRecoverError {
             Self::Members(error) => error.class(),
             Self::Snapshot(error) => error.class(),
             Self::Works { .. }
-            | Self::CameBack(_)
+            | Self::Changed(_)
             | Self::Sick(_)
             | Self::Served
             | Self::Obstacle(_)
@@ -152,10 +153,9 @@ impl CommandError for EtcdRecoverError {
                 ];
             }
             Self::Served => return vec!["nothing was changed".to_owned(), MEMBERS.to_owned()],
-            Self::CameBack(_) => {
-                "nothing was changed; run the same command again, for a plan that includes it"
+            Self::Changed(_) | Self::Sick(_) => {
+                "nothing was changed; run the same command again, for a new plan"
             }
-            Self::Sick(_) => "nothing was changed; run the same command again, for a new plan",
             Self::Unconnected { obstacle: ReconnectionObstacle::NotHealthy(_), .. } => {
                 "nothing was changed; name the node of a healthy voter (`metalform etcd health` shows them), or omit --member"
             }

@@ -6,6 +6,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::cluster_nodes;
 use super::deploy::{DeployReport, DeployRequest, Foreseen, deploy_selected};
 use super::etcd_members::{self, EtcdMembersError};
@@ -143,6 +145,19 @@ pub(super) async fn api_answers(
         }
     })
     .await
+}
+
+/// A phase of the recovery in its record: that of the node whose member etcd continues with.
+pub(super) async fn phase<T, E>(
+    workspace: &Workspace,
+    (host, title): (&HostName, &str),
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let (host, phase, began) = (host.clone(), title.to_owned(), Instant::now());
+    (workspace.report)(Event::PhaseBegun { host: host.clone(), phase: phase.clone() });
+    let done = work.await;
+    (workspace.report)(Event::PhaseEnded { host, phase, elapsed: began.elapsed(), holds: done.is_ok() });
+    done
 }
 
 pub(super) fn acted(workspace: &Workspace, host: &HostName, action: &str) {

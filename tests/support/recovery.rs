@@ -8,6 +8,7 @@ use metalform::etcd::reconnection::{Listed, MemberNode, Reconnection, reconnecti
 use metalform::etcd::recovery::{
     DiskState, EtcdPod, LogPosition, MemberCopy, MemberOnDisk, RecoveryObstacle, RecoveryPlan, plan,
 };
+use metalform::etcd::recovery_change::unchanged;
 use metalform::etcd::recovery_order::{RecoveryStep, Stopped, order};
 use metalform::model::role::Role;
 use metalform::operation::goal::client_url;
@@ -191,15 +192,19 @@ impl<'a> Recovery<'a> {
             Some(Defect::OthersLater) => order.steps.swap(2, 3),
             Some(Defect::QuorumBack) => order
                 .steps
-                .retain(|step| !matches!(step, RecoveryStep::VerifyLost | RecoveryStep::VerifySilent(_))),
+                .retain(|step| !matches!(step, RecoveryStep::VerifyPlan | RecoveryStep::VerifySilent(_))),
             _ => {}
         }
         for step in &order.steps {
             let done = match step {
-                RecoveryStep::VerifyLost if self.cluster().etcd.observe().is_ok() => {
-                    return RecoveryEnd::Works;
-                }
-                RecoveryStep::VerifyLost | RecoveryStep::ReadSnapshot => Ok(()),
+                RecoveryStep::VerifyPlan => match self.prepare() {
+                    Ok(Prepared::Recovery(now)) => unchanged(plan, &now).map_err(|change| change.to_string()),
+                    Ok(Prepared::Reconnection(_)) => return RecoveryEnd::Works,
+                    // A new plan says whether it stays so.
+                    Err(RecoveryEnd::Refused(obstacle)) => Err(obstacle.to_string()),
+                    Err(end) => return end,
+                },
+                RecoveryStep::ReadSnapshot => Ok(()),
                 RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes),
                 RecoveryStep::Stop { others, api_servers } => self.stop(others, api_servers.as_deref()).await,
                 RecoveryStep::Continue(node) => self.go_on(plan, node).await,
