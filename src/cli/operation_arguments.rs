@@ -76,7 +76,9 @@ impl OperationArguments {
     /// # Errors
     /// The first part of the workspace that is missing or wrong.
     pub async fn open_unrecorded(&self, invocation: &Invocation) -> Result<Arc<Workspace>, Failure> {
-        workspace::open(invocation, &self.ssh).await
+        let mut origin = self.origin(invocation);
+        origin.ssh.dry_run = true;
+        workspace::open_from(invocation, origin).await
     }
 
     /// How the operation is run.

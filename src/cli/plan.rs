@@ -61,10 +61,12 @@ impl PlanArgs {
 /// When states or hosts cannot be read, or a host could not be compared with its states; the plans of the other hosts
 /// were shown then.
 pub async fn run(
-    states: StatesRequest,
+    mut states: StatesRequest,
     output: PlanOutput<'_>,
     invocation: &Invocation,
 ) -> Result<ExitCode, Failure> {
+    // A plan that is saved is for the machines that have these host keys.
+    states.hosts.ssh.dry_run = output.out.is_none();
     let save_from = match output.out {
         Some(_) => Some(
             std::env::current_dir()

@@ -6,14 +6,15 @@ use super::command_error::{CommandError, ErrorClass};
 use super::host_turn::HostTurn;
 use super::node_change::ReadNode;
 use super::operation_failure::OperationFailure;
-use crate::engine::cancel::Cancel;
+use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::model::event::{Event, HostOutcome, NodeFailure, OperationKind};
 use crate::model::name::HostName;
 use crate::model::resumption::ResumedBy;
 use crate::operation::cluster_site::{ClusterSite, Workspace};
 use crate::operation::contract::Operation;
 use crate::operation::dry_run::{Preview, dry_run};
-use crate::operation::run::{Run, RunContext, RunSummary};
+use crate::operation::run::{Run, RunContext, RunError, RunSummary};
+use crate::workspace::host_lock::HostLock;
 
 /// The outcome of an operation on one node.
 #[derive(Debug)]
@@ -129,46 +130,71 @@ pub(super) async fn operate<O: Operation>(
     RunOptions { dry_run: dry, lock_wait, resumed }: RunOptions,
     cancel: &Cancel,
 ) -> NodeReport {
-    let (work, ended) = if dry {
-        match dry_run::<O>(goal, &site.dry()).await {
-            Ok(preview) => (NodeWork::Planned(preview), None),
-            Err(error) => (NodeWork::none(dry), Some(error)),
-        }
-    } else {
-        let _lock = match HostTurn::new(workspace, &name, lock_wait).take(cancel).await {
-            Ok(lock) => lock,
-            Err(error) => {
-                let failure = Some(OperationFailure::Locked { error, resumed });
-                return NodeReport { name, work: NodeWork::none(dry), failure };
-            }
-        };
-        let change = match &source {
-            GoalSource::Node(read) => read.change(&workspace.layout).await,
-            GoalSource::Manifest | GoalSource::Machine => None,
-        };
-        if let Some(what) = change {
-            let failure = Some(OperationFailure::Changed { node: name.clone(), what, resumed });
-            return NodeReport { name, work: NodeWork::none(dry), failure };
-        }
-        let report = &workspace.report;
-        report(Event::NodeBegun { host: name.clone(), operation: O::KIND });
-        let context =
-            RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
-        let mut run = Run::<O>::new(goal, &site, context);
-        while !run.turn().await {}
-        let summary = run.summary();
-        (NodeWork::Done(summary), run.end().err())
-    };
-    let failure = ended.map(|error| OperationFailure::Run {
+    let failed = |error: RunError| OperationFailure::Run {
         node: name.clone(),
         error,
         without_host: O::WITHOUT_HOST,
         by_manifest: matches!(source, GoalSource::Manifest),
         resumed,
-    });
-    let node = NodeReport { name, work, failure };
+    };
+    let (work, failure) = if dry {
+        let site = site.dry();
+        let planned = tokio::select! {
+            biased;
+            () = cancel.reached(CancelLevel::AfterResource) => Err(RunError::Interrupted),
+            planned = dry_run::<O>(goal, &site) => planned,
+        };
+        match planned {
+            Ok(preview) => (NodeWork::Planned(preview), None),
+            Err(error) => (NodeWork::none(dry), Some(failed(error))),
+        }
+    } else {
+        match turn(&name, &source, workspace, (lock_wait, resumed), cancel).await {
+            Ok(_lock) => {
+                let report = &workspace.report;
+                report(Event::NodeBegun { host: name.clone(), operation: O::KIND });
+                let context =
+                    RunContext { host: name.clone(), report: &|event| report(event), cancel: cancel.clone() };
+                let mut run = Run::<O>::new(goal, &site, context);
+                while !run.turn().await {}
+                (NodeWork::Done(run.summary()), run.end().err().map(failed))
+            }
+            Err(Refusal::Interrupted) => (NodeWork::none(dry), Some(failed(RunError::Interrupted))),
+            Err(Refusal::Failed(failure)) => (NodeWork::none(dry), Some(failure)),
+        }
+    };
+    let node = NodeReport { name: name.clone(), work, failure };
     if !dry {
         (workspace.report)(node.ended(O::KIND));
     }
     node
+}
+
+/// Why an operation does not begin.
+enum Refusal {
+    Interrupted,
+    Failed(OperationFailure),
+}
+
+/// The turn of an operation on a node that is still as it was read.
+async fn turn(
+    name: &HostName,
+    source: &GoalSource,
+    workspace: &Workspace,
+    (lock_wait, resumed): (Duration, ResumedBy),
+    cancel: &Cancel,
+) -> Result<HostLock, Refusal> {
+    let taken = HostTurn::new(workspace, name, lock_wait).take(cancel).await;
+    if cancel.level() != CancelLevel::Continue {
+        return Err(Refusal::Interrupted);
+    }
+    let lock = taken.map_err(|error| Refusal::Failed(OperationFailure::Locked { error, resumed }))?;
+    let change = match source {
+        GoalSource::Node(read) => read.change(&workspace.layout).await,
+        GoalSource::Manifest | GoalSource::Machine => None,
+    };
+    match change {
+        None => Ok(lock),
+        Some(what) => Err(Refusal::Failed(OperationFailure::Changed { node: name.clone(), what, resumed })),
+    }
 }

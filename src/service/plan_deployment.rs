@@ -10,7 +10,7 @@ use super::foreseen_deployment::ForeseenDeployment;
 use super::operation_report::RunOptions;
 use super::saved_file::SavedFileError;
 use super::workspace_origin::WorkspaceOrigin;
-use crate::engine::cancel::Cancel;
+use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::saved_plan::key::{Key, SALT};
 use crate::operation::cluster_site::Workspace;
 
@@ -48,7 +48,7 @@ impl CommandError for PlanDeploymentError {
     }
 }
 
-/// Predicts a deployment. Changes nothing. The plan is `None` where no node has one. Paths of `origin`, which the workspace
+/// Predicts a deployment. Changes nothing. The plan is `None` where no node has one, and at an interruption. Paths of `origin`, which the workspace
 /// was opened from, must be absolute.
 ///
 /// # Errors
@@ -66,7 +66,8 @@ pub async fn plan_deployment(
     let salt: [u8; SALT] = rand::random();
     let report = deploy_selected(selected, &Foreseen::new(), &request, workspace, cancel).await;
     let foreseen = ForeseenDeployment::of(names, &specs, &report, &Key::new(&salt));
-    let file = match foreseen.nodes.is_empty() {
+    let interrupted = cancel.level() != CancelLevel::Continue;
+    let file = match interrupted || foreseen.nodes.is_empty() {
         true => None,
         false => Some(DeploymentFile::new(salt, made, &request, origin, foreseen)?),
     };

@@ -14,7 +14,7 @@ use super::file_text::{self, FileTextError};
 use super::node_change::ReadNode;
 use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::workspace::goal;
-use crate::engine::cancel::{Cancel, CancelLevel};
+use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::document::{Booleans, Document, Problems};
 use crate::model::error_chain::error_chain;
@@ -151,9 +151,6 @@ pub async fn reset(
     let specs = specs(&request.hosts, &workspace).await?;
     let at = Instant::now();
     for spec in specs {
-        if cancel.level() != CancelLevel::Continue && !reports.is_empty() {
-            break;
-        }
         let name = spec.name.clone();
         let goal = RemoveGoal {
             node: NodeGoal { leaves: true, ..goal(&workspace, &spec) },
