@@ -15,6 +15,7 @@ use super::ssh_arguments::SshArguments;
 use super::workspace;
 use crate::engine::cancel::{Cancel, CancelLevel};
 use crate::engine::fleet;
+use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::report::operation_report::text as report;
 use crate::report::recovery_plan::text;
@@ -99,10 +100,12 @@ impl RecoveryRun {
         let lock_wait = Duration::from_secs(self.wait);
         let request = RecoverRequest { snapshot, member, limit: self.limit, lock_wait };
         let prepared = prepare(&request, &workspace, &invocation.cancel).await?;
-        print(&text(&prepared))?;
+        let plan = text(&prepared);
+        print(&plan)?;
         if self.dry_run {
             return Ok(ExitCode::SUCCESS);
         }
+        (workspace.report)(Event::PlanMade { lines: plan.lines().map(str::to_owned).collect() });
         if !self.yes_i_have_read_the_plan {
             confirm(&prepared, &invocation.cancel).await?;
         }

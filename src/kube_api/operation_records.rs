@@ -23,7 +23,7 @@ use crate::model::operation_summary::OperationSummary;
 pub const BYTES: usize = 256 << 10;
 /// Bytes of its user and command line.
 const FIELD: usize = 8 << 10;
-/// Bytes of its phases, of its errors and of its hints; the log has the rest.
+/// Bytes of its plan, of its phases, of its errors and of its hints; the log has the rest.
 const SECTION: usize = 48 << 10;
 /// Bytes of everything else: keys, times, status.
 const REST: usize = 1 << 10;
@@ -130,6 +130,7 @@ fn data(operation: &OperationSummary) -> BTreeMap<String, String> {
         ("ended", shown(operation.ended.as_ref().map(|ended| ended as &dyn Display))),
         ("status", shown(Some(&operation.status))),
         ("exit", shown(operation.exit.as_ref().map(|exit| exit as &dyn Display))),
+        ("plan", Some(within(&operation.plan, SECTION))),
         ("phases", Some(within(&phases, SECTION))),
         ("errors", Some(within(&operation.errors, SECTION))),
         ("hints", Some(within(&operation.hints, SECTION))),
@@ -156,6 +157,7 @@ fn summary(data: &BTreeMap<String, String>) -> Option<OperationSummary> {
         command: text("command")?.to_owned(),
         status: OperationStatus::ALL.into_iter().find(|status| Some(status.as_str()) == text("status"))?,
         exit: text("exit").and_then(|exit| exit.parse().ok()),
+        plan: lines("plan"),
         // A line in place of phases that were left out is none.
         phases: lines("phases").iter().filter_map(|line| serde_json::from_str(line).ok()).collect(),
         errors: lines("errors"),
@@ -213,6 +215,7 @@ mod tests {
             command: "metalform deploy-node node-1".to_owned(),
             status: OperationStatus::Failed,
             exit: Some(4),
+            plan: owned("node-1: etcd, master"),
             phases: vec![RecordedPhase {
                 host: "node-1".parse().unwrap(),
                 phase: "Node joined".to_owned(),
@@ -237,6 +240,7 @@ mod tests {
         id: 20270115T080000Z-4711
         log: "08:00:01 node-1:   apply base system\n08:00:21 the end\n"
         phases: "{\"host\":\"node-1\",\"phase\":\"Node joined\",\"outcome\":\"failed\",\"seconds\":12.34,\"cause\":\"waited for the kubelet: kubelet.service is failed\"}\n"
+        plan: "node-1: etcd, master\n"
         started: "2027-01-15T08:00:00Z"
         status: failed
         user: ada
@@ -255,6 +259,7 @@ mod tests {
         let long = OperationSummary {
             command: "é".repeat(100_000),
             phases: vec![operation().phases[0].clone(); 5_000],
+            plan: many("plan"),
             errors: many("error"),
             hints: vec!["x".repeat(1 << 20)],
             log: many("line"),

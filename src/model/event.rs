@@ -19,6 +19,11 @@ pub enum Event {
     },
     /// The run was interrupted: no further host and no further resource is started.
     StopAsked,
+    /// The command has decided what it is going to do, and has changed nothing yet.
+    PlanMade {
+        /// For people.
+        lines: Vec<String>,
+    },
     /// A host of a fleet is being connected to.
     HostBegun {
         /// The host.
@@ -227,7 +232,7 @@ impl Event {
     /// The host of the event; `None` for events of the whole run.
     pub fn host(&self) -> Option<&HostName> {
         match self {
-            Self::RunBegun { .. } | Self::StopAsked => None,
+            Self::RunBegun { .. } | Self::StopAsked | Self::PlanMade { .. } => None,
             Self::HostBegun { host }
             | Self::HostEnded { host, .. }
             | Self::NodeBegun { host, .. }

@@ -25,6 +25,8 @@ pub struct OperationSummary {
     pub status: OperationStatus,
     /// Its exit code, once it has ended.
     pub exit: Option<u8>,
+    /// What it was going to do, in lines; none where it ended before that was decided.
+    pub plan: Vec<String>,
     /// By host, in the order in which they began.
     pub phases: Vec<RecordedPhase>,
     /// One line for each thing that failed.
@@ -61,6 +63,7 @@ mod tests {
             command: "metalform expand".to_owned(),
             status,
             exit: None,
+            plan: Vec::new(),
             phases: Vec::new(),
             errors: Vec::new(),
             hints: Vec::new(),

@@ -5,22 +5,19 @@ use crate::service::membership_steps::MembershipStep;
 /// A line for each step; empty where there is none.
 pub fn text(steps: &[MembershipStep]) -> String {
     let Some(first) = steps.first() else { return String::new() };
-    let mut text = format!(
-        "etcd voters, one change at a time: {}, quorum {}\n",
-        first.voters_before, first.quorum_before
-    );
+    let joins = steps.iter().filter(|step| step.voters_after > step.voters_before).count();
+    // A slow host holds no other up.
+    let order = if joins > 1 { ", in this order unless another host is ready first" } else { "" };
+    let (voters, quorum) = (first.voters_before, first.quorum_before);
+    let mut text = format!("etcd voters, one change at a time{order}: {voters}, quorum {quorum}\n");
     for step in steps {
-        let verb = if step.voters_after > step.voters_before { "joins" } else { "leaves" };
         let even = match step.voters_after {
             after if after > 0 && after % 2 == 0 => {
                 format!(", no more failures tolerated than with {}", after - 1)
             }
             _ => String::new(),
         };
-        text.push_str(&format!(
-            "  {} {verb}: {} -> {}, quorum {} -> {}{even}\n",
-            step.node, step.voters_before, step.voters_after, step.quorum_before, step.quorum_after
-        ));
+        text.push_str(&format!("  {step}{even}\n"));
     }
     text
 }
@@ -40,7 +37,7 @@ mod tests {
         };
         assert_eq!(text(&[]), "");
         insta::assert_snapshot!(text(&[step("b", 1, 2, 1, 2), step("c", 2, 3, 2, 2)]), @"
-        etcd voters, one change at a time: 1, quorum 1
+        etcd voters, one change at a time, in this order unless another host is ready first: 1, quorum 1
           b joins: 1 -> 2, quorum 1 -> 2, no more failures tolerated than with 1
           c joins: 2 -> 3, quorum 2 -> 2
         ");

@@ -62,10 +62,18 @@ pub fn summary(record: &OperationRecord) -> OperationSummary {
         command: begun.command_line(),
         status: record.status(),
         exit: ended.map(|ended| ended.exit),
+        plan: record.events.iter().flat_map(|(_, event)| planned(event)).cloned().collect(),
         phases: recorded_phases(record.events.iter().map(|(_, event)| event)),
         errors: ended.map(|ended| ended.errors.clone()).unwrap_or_default(),
         hints: ended.map(|ended| ended.hints.clone()).unwrap_or_default(),
         log: record.events.iter().filter_map(|(time, event)| log_line(*time, event)).collect(),
+    }
+}
+
+fn planned(event: &Event) -> &[String] {
+    match event {
+        Event::PlanMade { lines } => lines,
+        _ => &[],
     }
 }
 
@@ -106,6 +114,7 @@ pub fn text(operation: &OperationSummary) -> String {
     let exit = operation.exit.filter(|exit| *exit > 0);
     let exit = exit.map_or_else(String::new, |exit| format!(", exit code {exit}"));
     field("Status", &format!("{}{exit}", operation.status));
+    text.push_str(&section("Plan", operation.plan.iter().map(|line| printable(line))));
     text.push_str(&phases(&operation.phases));
     for (title, lines) in [("Errors", &operation.errors), ("Hints", &operation.hints)] {
         text.push_str(&section(title, lines.iter().map(|line| printable(line))));
@@ -181,6 +190,7 @@ mod tests {
                 version: "1.0.0".to_owned(),
             },
             events: vec![
+                (at(0), Event::PlanMade { lines: vec!["node-1: etcd, master".to_owned()] }),
                 (at(0), begun("Base system")),
                 (at(1), Event::Acted { host: host(), action: "apply base system".to_owned() }),
                 (at(9), ended("Base system", 9, true)),
@@ -207,6 +217,9 @@ mod tests {
         Started:  2027-01-15T08:00:00Z
         Ended:    2027-01-15T08:00:21Z, after 21.00 s
         Status:   failed, exit code 4
+
+        Plan:
+          node-1: etcd, master
 
         node-1:
           Base system     9.00 s  holds

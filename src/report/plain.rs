@@ -18,6 +18,7 @@ pub enum Detail {
 pub fn line(event: &Event, detail: Detail) -> Option<String> {
     match event {
         Event::RunBegun { .. }
+        | Event::PlanMade { .. }
         | Event::HostBegun { .. }
         | Event::NodeBegun { .. }
         | Event::NodeEnded { .. }

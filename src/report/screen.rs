@@ -35,8 +35,11 @@ impl Screen {
     /// Updates the state with an event at this time.
     pub fn take_in(&mut self, event: &Event, now: Duration) {
         match event {
-            // Their phases and actions are shown.
-            Event::NodeBegun { .. } | Event::NodeEnded { .. } | Event::Reached { .. } => {}
+            // The command prints it itself, or its phases and actions are shown.
+            Event::PlanMade { .. }
+            | Event::NodeBegun { .. }
+            | Event::NodeEnded { .. }
+            | Event::Reached { .. } => {}
             Event::RunBegun { hosts } => self.total = Some(*hosts),
             Event::StopAsked => self.stopping = true,
             Event::HostBegun { host } => self.doing(host, "connecting", now),

@@ -21,6 +21,7 @@ use super::voter_lists;
 use super::workspace::goal;
 use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
+use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
@@ -72,6 +73,9 @@ pub async fn deploy(
     cancel: &Cancel,
 ) -> Result<DeployReport, ClusterNodesError> {
     let selected = selected(request, &workspace).await?;
+    if !request.run.dry_run {
+        (workspace.report)(Event::PlanMade { lines: selected.lines() });
+    }
     Ok(deploy_selected(selected, &Foreseen::new(), request, workspace, cancel).await)
 }
 

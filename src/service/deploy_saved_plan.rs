@@ -16,6 +16,7 @@ use super::operation_report::{NodeReport, NodeWork, RunOptions};
 use super::running_cluster;
 use super::saved_file::{SavedFile, SavedFileError};
 use crate::engine::cancel::Cancel;
+use crate::model::event::Event;
 use crate::model::resumption::{PlanMaker, ResumedBy};
 use crate::operation::cluster_site::Workspace;
 
@@ -103,6 +104,7 @@ pub async fn deploy_saved_plan(
         NodeSelection::All => PlanMaker::Expand,
         NodeSelection::Named(_) => PlanMaker::DeployNode,
     };
+    (workspace.report)(Event::PlanMade { lines: now.lines() });
     // From here on, what was done of it is drift to the same plan.
     request.run.resumed = ResumedBy::NewPlan(maker);
     Ok(deploy_selected(selected, &foreseen(predicted), &request, workspace, cancel).await)

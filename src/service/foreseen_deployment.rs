@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::deploy::DeployReport;
-use super::foreseen_node::ForeseenNode;
+use super::foreseen_node::{ForeseenAction, ForeseenNode};
 use super::membership_steps::MembershipStep;
 use super::operation_report::NodeWork;
 use crate::engine::saved_plan::key::Key;
@@ -36,5 +36,18 @@ impl ForeseenDeployment {
             }
         }
         Self { selected, nodes, steps: report.changes.steps.clone() }
+    }
+
+    /// What is to be done, for the record of the operation.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let of_node = |(name, node): (&HostName, &ForeseenNode)| {
+            let actions = node.phases.iter().flat_map(|phase| &phase.actions);
+            let line = |action: &ForeseenAction| match action.changes.len() {
+                0 => format!("{name}: {}", action.action),
+                resources => format!("{name}: {} ({resources} changes)", action.action),
+            };
+            actions.map(line).collect::<Vec<_>>()
+        };
+        self.nodes.iter().flat_map(of_node).chain(self.steps.iter().map(ToString::to_string)).collect()
     }
 }

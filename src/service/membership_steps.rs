@@ -1,6 +1,8 @@
 //! How the voters of etcd change over a plan for several nodes: each node plans for itself, and the changes come one at a
 //! time.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::operation_report::{NodeReport, NodeWork};
@@ -23,6 +25,17 @@ pub struct MembershipStep {
     pub quorum_before: usize,
     /// How many must agree after it.
     pub quorum_after: usize,
+}
+
+impl fmt::Display for MembershipStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.voters_after > self.voters_before { "joins" } else { "leaves" };
+        let Self { node, voters_before, voters_after, quorum_before, quorum_after } = self;
+        write!(
+            f,
+            "{node} {verb}: {voters_before} -> {voters_after}, quorum {quorum_before} -> {quorum_after}"
+        )
+    }
 }
 
 /// The steps of these plans, in the order of the nodes' names, members that leave for good last; a real run has the same

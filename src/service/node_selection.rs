@@ -32,6 +32,20 @@ pub struct SelectedNodes {
     pub left_out: BTreeSet<HostName>,
 }
 
+impl SelectedNodes {
+    /// What becomes of each, for the record of the operation.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let deployed = self.specs.iter().map(|spec| format!("{}: {}", spec.name, roles(spec)));
+        let wrong = self.wrong.iter().map(|(name, _)| format!("{name}: nothing, its manifest is wrong"));
+        deployed.chain(wrong).collect()
+    }
+}
+
+/// The roles of a node, by their names.
+pub(super) fn roles(spec: &NodeSpec) -> String {
+    spec.roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 impl NodeSelection {
     /// Reads the selected Nodes.
     ///

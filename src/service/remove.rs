@@ -10,13 +10,15 @@ use super::cluster_nodes::{self, ClusterNodesError};
 use super::etcd_members;
 use super::expiry_warning::warn_of_expiry;
 use super::node_change::ReadNode;
+use super::node_selection::roles;
 use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::recorded_nodes;
 use super::voter_lists;
 use super::workspace::goal;
-use crate::engine::cancel::{Cancel, CancelLevel};
+use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::etcd::member::Membership;
+use crate::model::event::Event;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::operation::cluster_site::{ClusterSite, Ports, Workspace};
@@ -62,11 +64,12 @@ pub async fn remove(
         let observed = etcd_members::members(&workspace.layout).await.ok();
         specs.sort_by_cached_key(|spec| rank(spec, observed.as_ref()));
     }
+    if !request.run.dry_run {
+        let line = |spec: &NodeSpec| format!("{}: leaves the cluster ({})", spec.name, roles(spec));
+        (workspace.report)(Event::PlanMade { lines: specs.iter().map(line).collect() });
+    }
     let mut reports = Vec::new();
     for spec in specs {
-        if cancel.level() != CancelLevel::Continue && !reports.is_empty() {
-            break;
-        }
         reports.push(remove_one(workspace.clone(), (spec, at), request, cancel).await);
     }
     if !request.run.dry_run {

@@ -34,7 +34,7 @@ def dry_run():
     done = _expand(SUCCESS, "--dry-run")
     lines = [line.strip() for line in done.stdout.splitlines()]
     expected = [
-        "etcd voters, one change at a time: 3, quorum 2",
+        "etcd voters, one change at a time, in this order unless another host is ready first: 3, quorum 2",
         f"{MASTER} joins: 3 -> 4, quorum 2 -> 3, no more failures tolerated than with 3",
         f"{ETCD} joins: 4 -> 5, quorum 3 -> 3",
     ]
