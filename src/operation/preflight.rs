@@ -200,7 +200,7 @@ fn system(goal: &NodeGoal, (facts, received): (&Facts, i64), survey: &Survey) ->
                 skew.abs(),
                 if skew > 0 { "ahead of" } else { "behind" }
             ),
-            "synchronise both (chrony, systemd-timesyncd)",
+            "synchronise both (chrony, or `timedatectl set-ntp true` for systemd-timesyncd)",
         ));
     }
     // A host that is ours already runs; its next deployment adds the mirrors' name again.

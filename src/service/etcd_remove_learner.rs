@@ -74,7 +74,7 @@ impl CommandError for EtcdRemoveLearnerError {
         match self {
             Self::Members(error) => error.hints(),
             Self::Held { .. } => vec![
-                "`metalform operations follow` shows it; the lease of a run that was killed is free 30 s after its last renewal"
+                "`metalform operations list` shows what runs; the lease of a run that was killed is free 30 s after its last renewal"
                     .to_owned(),
             ],
             Self::NoLearner | Self::Api(_) | Self::Lease(_) | Self::Wait(_) => {

@@ -2,7 +2,7 @@
 
 use super::command_error::{CommandError, CommandFailure, ErrorClass};
 use super::etcd_members::DEFRAGMENT;
-use super::remedies::retry;
+use super::remedies::{remedy, retry};
 use crate::etcd::member::AlarmKind;
 use crate::etcd::membership::Obstacle;
 use crate::model::error_chain::error_chain;
@@ -143,10 +143,11 @@ impl OperationFailure {
             Self::Run { error, by_manifest: true, .. } if self.class() == ErrorClass::Ssh => {
                 vec![manifest_hint(error).to_owned()]
             }
-            Self::Run { node, without_host, resumed, .. } => {
+            Self::Run { node, error, without_host, resumed, .. } => {
                 let gone = without_host.filter(|_| self.class() == ErrorClass::Ssh);
                 let gone = gone.map(|option| format!("if the host is gone for good, add {option}"));
-                run_hint(self.class(), node, *resumed).into_iter().chain(gone).collect()
+                let hints = run_hint(self.class(), node, *resumed).into_iter();
+                hints.chain(file_remedy(error, *resumed)).chain(gone).collect()
             }
         }
     }
@@ -175,6 +176,15 @@ fn run_hint(class: ErrorClass, node: &HostName, resumed: ResumedBy) -> Option<St
         }
         ErrorClass::Interrupted => Some(resumed.instruction()),
         ErrorClass::Configuration | ErrorClass::Refused | ErrorClass::Bug => None,
+    }
+}
+
+/// Of a file of this machine.
+fn file_remedy(error: &RunError, resumed: ResumedBy) -> Option<String> {
+    let RunError::Effect { source, .. } = error else { return None };
+    match &**source {
+        EffectError::File(error) => Some(remedy(&error.to_string(), resumed)),
+        _ => None,
     }
 }
 
@@ -303,6 +313,7 @@ mod tests {
     use crate::engine::host::HostError;
     use crate::model::resumption::PlanMaker;
     use crate::operation::preflight::PreflightFailure;
+    use crate::workspace::atomic_file::FileError;
 
     fn run(node: &str, error: RunError) -> OperationFailure {
         run_resumed(node, error, ResumedBy::SameCommand)
@@ -445,6 +456,16 @@ mod tests {
                  resumes"
             ]
         );
+    }
+
+    #[test]
+    fn a_full_disk_of_this_machine_is_named_with_its_remedy() {
+        let reason = std::io::Error::from_raw_os_error(28);
+        let file = FileError { path: "/var/lib/metalform/nodes.json".into(), reason };
+        let source = Box::new(EffectError::File(file));
+        let error = RunError::Effect { phase: "Trust".to_owned(), what: "create the CAs".to_owned(), source };
+        let hints = run("node-1", error).hints();
+        assert!(matches!(&*hints, [only] if only.starts_with("free space on that file system")), "{hints:?}");
     }
 
     #[test]

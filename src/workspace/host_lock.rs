@@ -53,15 +53,18 @@ impl HostLockError {
     /// What to do about it, for an operation that is resumed so.
     pub fn hint(&self, resumed: ResumedBy) -> Option<String> {
         let Self::Held { record, .. } = self else { return None };
-        let follow = match record {
-            Some(id) => format!("`metalform operations follow {id}`"),
-            None => "`metalform operations follow`".to_owned(),
+        let shown = match record {
+            Some(id) => format!("`metalform operations follow {id}` shows it"),
+            // Controllers of Machines have no record.
+            None => "`metalform operations list` shows it; where it is of a Machine, `journalctl -u \
+                     metalform-machine-controller`"
+                .to_owned(),
         };
         let next = match resumed {
             ResumedBy::SameCommand => "run the same command again, or add --wait SECONDS".to_owned(),
             _ => resumed.instruction(),
         };
-        Some(format!("{follow} shows it; when it has ended, {next}"))
+        Some(format!("{shown}; when it has ended, {next}"))
     }
 }
 
@@ -156,6 +159,8 @@ mod tests {
         let holder =
             format!("node-1: another operation is running on this host: process {}, ", std::process::id());
         assert_eq!(refused(), format!("{holder}since 2027-01-15T08:00:00Z"));
+        let hint = refusal().hint(ResumedBy::SameCommand).unwrap();
+        assert!(hint.contains("journalctl -u metalform-machine-controller"), "{hint}");
         let begun = OperationBegun {
             id: format!("20270115T075900Z-{}", std::process::id()),
             time: NOW,

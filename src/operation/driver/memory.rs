@@ -136,11 +136,6 @@ impl<B> Memory<B> {
         self.ending.get_or_insert(Ending::Interrupted);
     }
 
-    /// Effects in flight belong to a process that is gone: nothing is known of their results.
-    pub fn lose_flight(&mut self) {
-        self.flight.clear();
-    }
-
     /// A phase by its title.
     pub fn phase(&self, title: &str) -> Option<&PhaseMemory> {
         self.phases.get(title)

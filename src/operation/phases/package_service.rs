@@ -28,7 +28,7 @@ impl<O: BootstrapNodeOperation> Phase<O> for PackageService {
             Some(complaint) => {
                 let condition = Condition {
                     sentence: "metalform serve to accept connections".to_owned(),
-                    class: FailureClass::Own,
+                    class: FailureClass::Host,
                     last_seen: complaint.clone(),
                     limit: Duration::from_secs(30),
                     looks: vec![LookKey::PackageService],
