@@ -22,6 +22,8 @@ mod old_list;
 mod play;
 #[path = "simulation/quorum_lost.rs"]
 mod quorum_lost;
+#[path = "simulation/role_changes.rs"]
+mod role_changes;
 #[path = "simulation/seeds.rs"]
 mod seeds;
 #[expect(dead_code, reason = "tests/expansion.rs and tests/real_site.rs use the rest")]

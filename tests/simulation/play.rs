@@ -137,6 +137,9 @@ impl Play {
         }
         self.repair();
         self.converge().await?;
+        if self.dice.one_in(3) {
+            self.change_roles().await?;
+        }
         if self.dice.one_in(2) {
             self.shrink().await?;
         }

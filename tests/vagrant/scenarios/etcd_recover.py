@@ -3,7 +3,7 @@
 import json
 import random
 
-from checks import State, check, expect, expect_equal, until
+from checks import Failed, State, check, expect, expect_equal, until
 from cluster import BOOTSTRAP, NODES, address, get, kubectl, metalform, ready, shell, succeed, with_role
 from control_plane_node import members
 from deployment import Deployment
@@ -24,7 +24,8 @@ cp -p "$1.crt" /root/scenario-recover.crt && cp -p "$1.key" /root/scenario-recov
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=metalform -keyout "$1.key" -out "$1.crt" 2>/dev/null
 """
 _RESTORE_CERTIFICATE = 'mv /root/scenario-recover.crt "$1.crt" && mv /root/scenario-recover.key "$1.key"'
-_state = State(acknowledged=0)
+# The last value that was confirmed, and the last that was sent.
+_state = State(acknowledged=0, sent=0)
 
 
 def set_up():
@@ -141,15 +142,37 @@ ACTIONS = [
     "apply etcd member",
     "promote etcd learner",
 ]
+RESTORATION = {
+    "stops etcd": "stop etcd and the control plane",
+    "makes a member of the snapshot": "make an etcd member of the snapshot",
+}
 
 
 @check("recover is killed at: {}; it is completed by the same command, or by the one to which that leads", each=sample("kills", ACTIONS, 1))
 def killed(action):
     _destroy_all_but_the_first()
-    with Deployment(None, "recover", CONFIRMED, verb="etcd") as running:
+    _kill(action, "recover", CONFIRMED)
+    _acknowledge_if_served()
+    _complete()
+
+
+@check("restore is killed while it {}; the same command completes it", each=sample("restorations", RESTORATION, 1))
+def restoration_killed(action):
+    _acknowledge()
+    shell(BOOTSTRAP, f"rm -f {SNAPSHOT}")
+    _metalform(SUCCESS, "snapshot", SNAPSHOT)
+    for node in _state["etcd"]:
+        _destroy(node)
+    _kill(RESTORATION[action], "restore", SNAPSHOT, CONFIRMED)
+    done = metalform("etcd", "restore", SNAPSHOT, CONFIRMED, timeout=PATIENCE)
+    expect_equal(f"exit code\n{done.stdout[-2000:]}{done.stderr[-2000:]}", done.returncode, SUCCESS)
+    _expect_as_before()
+
+
+def _kill(action, *words):
+    with Deployment(None, *words, verb="etcd") as running:
         running.until_line(action, PATIENCE, pause=0.01)
         running.kill_within(0.4, random.Random(f"{SEED} {action}"))
-    _complete()
 
 
 @check("recover is killed at random, five times over ({})", each=sample("instants", range(1, 7), 0))
@@ -165,6 +188,7 @@ def killed_at_random(number):
                 continue
         if running.returncode == SUCCESS:
             break
+        _acknowledge_if_served()
         _expect_refused(running)
         verb, options = "expand", []
     _complete()
@@ -200,9 +224,20 @@ def nothing_to_do():
 
 def _acknowledge():
     """A write that only what etcd has at this moment contains."""
-    _state["acknowledged"] += 1
-    change = json.dumps({"data": {"acknowledged": str(_state["acknowledged"])}})
+    _state["sent"] += 1
+    change = json.dumps({"data": {"acknowledged": str(_state["sent"])}})
     kubectl("patch", "configmap", BEFORE, "--namespace=default", "--type=merge", f"--patch={change}")
+    _state["acknowledged"] = _state["sent"]
+
+
+def _acknowledge_if_served():
+    """A write between a recovery that was killed and the next run, which must not lose it."""
+    try:
+        kubectl("get", "--raw=/readyz", "--request-timeout=2s")
+        _acknowledge()
+        print(f"# {_state['acknowledged']} was acknowledged after the kill", flush=True)
+    except Failed as failed:
+        print(f"# nothing was acknowledged after the kill: {failed}", flush=True)
 
 
 def _destroy(node):
@@ -225,7 +260,7 @@ def _expect_as_before():
     found = {each["metadata"]["name"] for each in get("configmaps", "--namespace=default")["items"]}
     expect_equal("what was acknowledged before, and what came after the snapshot", found & {BEFORE, AFTER}, {BEFORE})
     last = get("configmap", BEFORE, "--namespace=default")["data"]["acknowledged"]
-    expect_equal("the last write before that", last, str(_state["acknowledged"]))
+    expect(_state["acknowledged"] <= int(last) <= _state["sent"], f"the last write is {last}: {_state}")
     until("every node is Ready", 120, lambda: all(ready(node) for node in NODES))
     until("the API takes writes", 30, _writes)
 

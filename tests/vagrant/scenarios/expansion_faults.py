@@ -79,15 +79,19 @@ EXPANSION = [
 REPLACEMENT = [
     "remove etcd member",
     "apply base system",
+    "apply etcd prerequisites",
     "apply joined",
     "take the lease",
     "add .* as a learner",
     "apply etcd member",
+    "apply control plane files",
     "promote etcd learner",
     "release the lease",
     "apply control plane$",
     "record that the API server is ready",
     "update the addresses of API servers and mirrors",
+    "start a pod on the node",
+    "delete that pod",
 ]
 _INSTANTS = random.Random(f"{SEED} expansion_faults")
 _state = State(kills=0, api_gap=API_GAP)
