@@ -7,12 +7,17 @@ use std::time::Duration;
 use crate::model::error_chain::error_chain;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tokio::time::timeout;
 
 use crate::engine::wait::WaitStatus;
 use crate::pki::tls_provider::install_tls_provider;
 
 /// Deadline of one TCP and TLS connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a command waits for what it reads before it begins anything, retries included: while API servers restart one
+/// after the other, one of them answers in this time.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +116,17 @@ impl ApiError {
     }
 }
 
+/// What a command reads before it begins anything.
+///
+/// # Errors
+/// That of the request; that there was no answer in a minute.
+pub async fn in_time<T>(
+    (verb, object): (&'static str, &str),
+    request: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, ApiError> {
+    timeout(PATIENCE, request).await.unwrap_or_else(|_| Err(ApiError::silent(verb, object)))
+}
+
 /// As [`connect`], for a caller that decides itself when to ask again: the client retries no answer with 429, 503 or 504.
 ///
 /// # Errors
@@ -153,6 +169,15 @@ impl<T> From<ApiError> for WaitStatus<T> {
 mod tests {
     use super::*;
     use kube::core::Status;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_that_hangs_does_not_hold_a_command_up_for_ever() {
+        let began = tokio::time::Instant::now();
+        let error = in_time(("list", "nodes"), std::future::pending::<Result<(), _>>()).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot list nodes: the API server does not answer: no answer in time");
+        assert_eq!(began.elapsed(), PATIENCE);
+        assert!(in_time(("list", "nodes"), async { Ok(()) }).await.is_ok());
+    }
 
     #[test]
     fn errors_are_classified_by_status_code() {

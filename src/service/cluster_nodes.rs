@@ -93,7 +93,7 @@ impl CommandError for ClusterNodesError {
 /// When the API cannot be used.
 pub async fn list(layout: &Layout) -> Result<Vec<Node>, ClusterNodesError> {
     let client = client::connect(&layout.admin_conf()).await.map_err(ClusterNodesError::Api)?;
-    nodes::list(&client).await.map_err(ClusterNodesError::Api)
+    client::in_time(("list", "nodes"), nodes::list(&client)).await.map_err(ClusterNodesError::Api)
 }
 
 /// What the manifests of these Nodes specify.
@@ -125,7 +125,9 @@ pub async fn named(layout: &Layout, names: &[HostName]) -> Result<Vec<NodeSpec>,
     let mut found = Vec::new();
     let mut missing = Vec::new();
     for name in names {
-        match nodes::get(&client, name).await.map_err(ClusterNodesError::Api)? {
+        let object = format!("node/{name}");
+        let read = client::in_time(("get", &object), nodes::get(&client, name));
+        match read.await.map_err(ClusterNodesError::Api)? {
             Some(node) => found.push(node),
             None => missing.push(name.clone()),
         }

@@ -27,7 +27,8 @@ struct RunningCluster {
 /// Everything that differs; when the API cannot be used.
 pub(super) async fn check(workspace: &Workspace) -> Result<(), ClusterNodesError> {
     let client = client::connect(&workspace.layout.admin_conf()).await.map_err(ClusterNodesError::Api)?;
-    let running = read(&client).await.map_err(ClusterNodesError::Api)?;
+    let read = client::in_time(("get", "service/default/kubernetes"), read(&client));
+    let running = read.await.map_err(ClusterNodesError::Api)?;
     let present = present_networks(&workspace.layout);
     let mut found = changed_networks(&workspace.configuration.networks, &present, &running);
     let bundle = &workspace.bundles.first().kubernetes;
