@@ -62,6 +62,8 @@ mod pinned_tls;
 mod pod_bridge;
 #[path = "real_site/pool_jobs.rs"]
 mod pool_jobs;
+#[path = "real_site/refusals.rs"]
+mod refusals;
 #[expect(dead_code, reason = "the model plays the scripts in tests/expansion.rs")]
 #[path = "expansion/script.rs"]
 mod script;

@@ -13,6 +13,7 @@ use metalform::bundle::program_needs::ProgramNeeds;
 use metalform::engine::share::Share;
 use metalform::model::bootstrap_configuration::BootstrapConfiguration;
 use metalform::model::document::Document;
+use metalform::model::event::Event;
 use metalform::model::facts::Facts;
 use metalform::model::node::NodeSpec;
 use metalform::operation::cluster_site::{
@@ -36,7 +37,7 @@ use serde_json::json;
 
 use crate::scripts::CONFIGURATION;
 
-fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     "2026-11-21T09:00:00Z".parse().unwrap()
 }
 
@@ -54,7 +55,7 @@ fn subject() -> Subject {
     }
 }
 
-fn workspace(root: &Path) -> Arc<Workspace> {
+pub fn workspace(root: &Path, report: Arc<dyn Fn(Event) + Send + Sync>) -> Arc<Workspace> {
     let document = Document { file: "bootstrap.yaml", text: CONFIGURATION };
     let digest = json!("0".repeat(64));
     let bundle = json!({
@@ -76,7 +77,7 @@ fn workspace(root: &Path) -> Arc<Workspace> {
         metalform_needs: ProgramNeeds { architecture: "amd64", c_library: None },
         pool: Arc::new(ConnectionPool::new(SshClient::new(root.join("known_hosts")), None)),
         now,
-        report: Arc::new(|_| {}),
+        report,
     })
 }
 
@@ -90,7 +91,7 @@ fn site(root: &Path) -> (NodeGoal, ClusterSite) {
         },
     });
     let spec = NodeSpec::from_node(&serde_json::from_value(node).unwrap()).unwrap();
-    let workspace = workspace(root);
+    let workspace = workspace(root, Arc::new(|_| {}));
     let goal = NodeGoal {
         name: spec.name.clone(),
         roles: spec.roles.clone(),
