@@ -1,4 +1,5 @@
-//! A client of the Kubernetes API: nodes and their Events, pods, join tokens, manifests, records of operations and one Lease.
+//! A client of the Kubernetes API: nodes and their Events, pods and their eviction, join tokens, Secrets, manifests, records
+//! of operations and Leases.
 //!
 //! Errors ([`client::ApiError`]) contain the request that failed.
 

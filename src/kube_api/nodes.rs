@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, Taint};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Map, Value, json};
@@ -117,6 +117,17 @@ pub async fn set_addresses(
 /// The addresses of a Node's status, in order.
 pub fn addresses_of(node: &Node) -> &[NodeAddress] {
     node.status.as_ref().and_then(|status| status.addresses.as_deref()).unwrap_or_default()
+}
+
+/// The condition Ready of a Node; `None` where its kubelet has never reported.
+pub fn ready_condition(node: &Node) -> Option<&NodeCondition> {
+    let conditions = node.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == "Ready")
+}
+
+/// Whether the condition Ready is True.
+pub fn is_ready(node: &Node) -> bool {
+    ready_condition(node).is_some_and(|ready| ready.status == "True")
 }
 
 /// Whether a Node has a taint with this key.

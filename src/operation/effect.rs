@@ -1,5 +1,6 @@
 //! What an operation can look at and do. An effect carries everything that it needs, does one thing, and has one
-//! sentence, a deadline and a class; who performs it decides nothing.
+//! sentence, a deadline and a class; who performs it decides nothing. But for keys, images and objects of the first node:
+//! what is missing of them by then is created, as another run may have done some of it.
 
 mod action;
 mod look;

@@ -141,15 +141,10 @@ async fn node_status(
     machine: &MachineReference,
 ) -> Result<ClaimantStatus, MachineApiError> {
     let nodes = nodes::list(client).await?;
-    let ready = nodes.iter().any(|node| is_node_of(node, host, machine) && is_ready(node));
+    let ready = nodes.iter().any(|node| is_node_of(node, host, machine) && nodes::is_ready(node));
     Ok(if ready { ClaimantStatus::NodeReady } else { ClaimantStatus::Gone })
 }
 
 fn is_node_of(node: &Node, host: &HostName, machine: &MachineReference) -> bool {
     node.name_any() == host.as_str() || node.labels().get(MACHINE_UID) == Some(&machine.uid)
-}
-
-fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.iter().filter_map(|status| status.conditions.as_ref()).flatten();
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -5,6 +5,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::cluster_nodes::{self, ClusterNodesError};
+use crate::kube_api::nodes::ready_condition;
 use crate::model::api_contract::{CONTROL_PLANE_IP, WORKLOAD_PLANE_IP};
 use crate::model::node::role_name;
 use crate::workspace::layout::Layout;
@@ -62,9 +63,7 @@ pub async fn list(layout: &Layout) -> Result<Vec<ListedNode>, ClusterNodesError>
 fn listed(node: &Node) -> ListedNode {
     let status = node.status.as_ref();
     let info = status.and_then(|status| status.node_info.as_ref());
-    let ready = status
-        .and_then(|status| status.conditions.as_ref())
-        .and_then(|all| all.iter().find(|one| one.type_ == "Ready"));
+    let ready = ready_condition(node);
     let annotation = |key: &str| node.annotations().get(key).cloned();
     ListedNode {
         name: node.name_any(),

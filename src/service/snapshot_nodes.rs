@@ -10,6 +10,7 @@ use super::hosts::hostname;
 use super::snapshot_host::SnapshotHost;
 use super::ssh_options::{SshEnvironment, SshOptions, SshOptionsError};
 use super::workspace::WorkspaceError;
+use crate::kube_api::nodes::is_ready;
 use crate::model::name::HostName;
 use crate::model::node::NodeSpec;
 use crate::model::role::Role;
@@ -98,11 +99,6 @@ fn in_preference(nodes: &[Node], local: &HostName) -> (Vec<NodeSpec>, Vec<String
 fn has_joined(node: &Node) -> bool {
     let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
     info.is_some_and(|info| !info.machine_id.is_empty())
-}
-
-fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
 }
 
 #[cfg(test)]

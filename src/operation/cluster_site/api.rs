@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, Pod};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
@@ -178,14 +178,14 @@ impl ClusterSite {
 }
 
 fn view(node: &Node) -> NodeView {
-    let (status, condition) = (node.status.as_ref(), ready_condition(node));
+    let (status, condition) = (node.status.as_ref(), nodes::ready_condition(node));
     NodeView {
         pod_cidr: node.spec.as_ref().and_then(|spec| spec.pod_cidr.clone()),
         machine_id: machine_id(node),
         addresses: nodes::addresses_of(node).to_vec(),
         uninitialized: nodes::is_tainted(node, UNINITIALIZED_TAINT),
         unschedulable: node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default(),
-        ready: is_ready(condition),
+        ready: nodes::is_ready(node),
         ready_message: condition.and_then(|condition| condition.message.clone()).unwrap_or_default(),
         has_capacity: status
             .and_then(|status| status.capacity.as_ref())
@@ -205,19 +205,10 @@ fn peer(node: &Node) -> Peer {
         machine_id: machine_id(node),
         control_plane_ip: address(CONTROL_PLANE_IP),
         api_server: node.annotations().contains_key(API_SERVER),
-        ready: is_ready(ready_condition(node)),
+        ready: nodes::is_ready(node),
         same_machine: false,
         run: RunState::default(),
     }
-}
-
-fn ready_condition(node: &Node) -> Option<&NodeCondition> {
-    let conditions = node.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|condition| condition.type_ == "Ready")
-}
-
-fn is_ready(condition: Option<&NodeCondition>) -> bool {
-    condition.is_some_and(|condition| condition.status == "True")
 }
 
 fn machine_id(node: &Node) -> String {
