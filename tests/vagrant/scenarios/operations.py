@@ -22,7 +22,7 @@ def tear_down():
     forget(NODE)
 
 
-@check("a failed operation shows its command, phases, errors, hints and log")
+@check("a failed operation shows its command, plan, phases, errors, hints and log")
 def failed():
     lab("power-off", NODE)
     done = metalform("deploy-node", NODE)
@@ -32,7 +32,7 @@ def failed():
     error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
     hint = next(line for line in done.stderr.splitlines() if line.startswith("hint: "))
     told = (error.removeprefix("error: "), hint.removeprefix("hint: "))
-    for part in (f"metalform deploy-node {NODE}", "failed, exit code 3", "Reachable", "Errors:", "Hints:", "Log:", *told):
+    for part in (f"metalform deploy-node {NODE}", "failed, exit code 3", f"Plan:\n  {NODE}: node", "Reachable", "Errors:", "Hints:", "Log:", *told):
         expect(part in shown, f"{part!r} is not in:\n{shown}")
 
 
@@ -42,6 +42,7 @@ def failed_in_cluster():
     data = _in_cluster()[newest["id"]]
     expect_equal("status in the cluster", (data["status"], data["exit"]), ("failed", str(SSH)))
     expect_equal("errors in the cluster", data["errors"].splitlines(), newest["errors"])
+    expect_equal("plan in the cluster", data["plan"], f"{NODE}: node\n")
     events = _events("Warning")
     expect("DeploymentFailed" in events, events)
     expect(f"metalform operations show {newest['id']}" in _described(), _described())
