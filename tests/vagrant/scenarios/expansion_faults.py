@@ -274,17 +274,30 @@ def master_is_off():
     _run("remove-node", NODE)
 
 
+# A copy of a directory on a file system of its own, without room, in its place.
+_FILL = """
+copy=$(mktemp -d)
+mount -t tmpfs -o size=$(($(du -sk "$1" | cut -f1) + 4096))k tmpfs "$copy"
+cp -a "$1/." "$copy"
+mount --bind "$copy" "$1"
+umount "$copy"
+rmdir "$copy"
+head -c 1000000000 /dev/zero >"$1/filling" 2>/dev/null || true
+"""
+
+
 def disk_is_full():
-    """That of the records on the bootstrap node: the operation is not recorded, and succeeds."""
+    """That of all that metalform keeps on the bootstrap node: the operation is not recorded, and succeeds."""
     introduce(WORKER)
-    records = "/var/lib/metalform/operations"
-    shell(BOOTSTRAP, 'mount -t tmpfs -o size=4k tmpfs "$1" && head -c 100000 /dev/zero > "$1/filling" 2>/dev/null || true', records)
+    kept = "/var/lib/metalform"
+    shell(BOOTSTRAP, _FILL, kept)
     try:
         done = metalform("deploy-node", WORKER, timeout=PATIENCE)
     finally:
-        shell(BOOTSTRAP, 'umount "$1"', records)
+        shell(BOOTSTRAP, 'umount "$1"', kept)
     expect_equal(f"exit code\n{done.stdout}{done.stderr}", done.returncode, SUCCESS)
-    expect("No space left on device" in done.stderr, done.stderr)
+    for lost in ("operations", "nodes.json"):
+        expect(re.search(f"{kept}/{lost}.*: No space left on device", done.stderr), f"{lost} is not named:\n{done.stderr}")
 
 
 def two_at_once():
