@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::cluster_changes::ClusterChanges;
 use super::command_error::{CommandError, ErrorClass};
 use super::image_collection;
+use super::node_selection::roles;
 use super::operation_report::{GoalSource, NodeReport, RunOptions, operate};
 use super::recorded_nodes::{self, RecordedNodesError};
 use super::workspace;
@@ -17,6 +18,7 @@ use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::api_contract::{METALK8S_VERSION, VERSION};
 use crate::model::error_chain::error_chain;
+use crate::model::event::Event;
 use crate::model::node::{NodeSpec, Taint, role_name};
 use crate::model::role::Role;
 use crate::model::ssh_target::{HostKeyPolicy, SshTarget};
@@ -99,6 +101,7 @@ pub async fn bootstrap(
     verify(&workspace)?;
     let known = recorded_nodes::find(&workspace.layout, &workspace.subject.name).await?;
     let spec = spec(&workspace, known.as_ref());
+    let line = format!("{}: {}", spec.name, roles(&spec));
     let node = workspace::goal(&workspace, &spec);
     let images = workspace.bundles.all().flat_map(|bundle| bundle.manifest.images.keys());
     let goal = BootstrapGoal {
@@ -110,6 +113,7 @@ pub async fn bootstrap(
     let name = node.name.clone();
     let site = ClusterSite::new(workspace.clone(), node, spec, ports);
     if !run.dry_run {
+        (workspace.report)(Event::PlanMade { lines: vec![line] });
         image_collection::record(&workspace.layout, &workspace.bundles)?;
     }
     let node = (name, GoalSource::Machine);

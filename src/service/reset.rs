@@ -18,6 +18,7 @@ use crate::engine::cancel::Cancel;
 use crate::engine::share::{Share, UPLOADS};
 use crate::model::document::{Booleans, Document, Problems};
 use crate::model::error_chain::error_chain;
+use crate::model::event::Event;
 use crate::model::facts::Facts;
 use crate::model::name::HostName;
 use crate::model::node::{NodeManifest, NodeProblems, NodeSpec};
@@ -150,6 +151,10 @@ pub async fn reset(
     let mut reports = Vec::new();
     let specs = specs(&request.hosts, &workspace).await?;
     let at = Instant::now();
+    if !request.run.dry_run {
+        let line = |spec: &NodeSpec| format!("{}: its host becomes what it was", spec.name);
+        (workspace.report)(Event::PlanMade { lines: specs.iter().map(line).collect() });
+    }
     for spec in specs {
         let name = spec.name.clone();
         let goal = RemoveGoal {

@@ -39,7 +39,10 @@ async fn each_has_the_exit_code_of_its_reason_and_ends_as_an_event() {
         reports.pop().unwrap()
     };
     let ended = || match &events.lock().unwrap().split_off(0)[..] {
-        [Event::NodeEnded { operation: OperationKind::Reset, failure: Some(failure), .. }] => failure.clone(),
+        [
+            Event::PlanMade { .. },
+            Event::NodeEnded { operation: OperationKind::Reset, failure: Some(failure), .. },
+        ] => failure.clone(),
         other => panic!("{other:?}"),
     };
 
