@@ -88,8 +88,6 @@ REPLACEMENT = [
     "promote etcd learner",
     "release the lease",
     "apply control plane$",
-    "record that the API server is ready",
-    "update the addresses of API servers and mirrors",
     "start a pod on the node",
     "delete that pod",
 ]
