@@ -7,7 +7,7 @@ use super::recovery::{MemberOnDisk, RecoveryPlan, RecoverySource};
 /// What has changed since a plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryChange {
-    /// It cannot be stopped any more, or is what etcd was to continue with.
+    /// Its member cannot be stopped any more, or is the one that etcd was to continue with.
     #[error("{0} does not answer now, and did when the plan was made")]
     Silent(String),
     /// Nothing would stop its member.

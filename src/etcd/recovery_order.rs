@@ -19,7 +19,7 @@ pub enum RecoveryStep<N> {
     /// Verify that the same would be planned now: while the plan was read, quorum may have come back, and was written to
     /// since; and from here on something is stopped, for a member that must still be there.
     VerifyPlan,
-    /// Read the snapshot: its file may be gone since it was verified, and from here on something is stopped.
+    /// Read the snapshot: its file may be gone since it was verified.
     ReadSnapshot,
     /// Stop all of these, side by side: no two members agree behind the one that continues.
     Stop {

@@ -210,8 +210,8 @@ impl PreparedRecovery {
     /// Carries it out.
     ///
     /// # Errors
-    /// When etcd has its quorum again (but for a snapshot), when it would be another plan, and at the first step that fails. Data
-    /// that was replaced stays on its host. Failures of nodes that join again are in the report.
+    /// When etcd has its quorum again (but for a snapshot), when it would be another plan, and at the first step that
+    /// fails. Data that was replaced stays on its host. Failures of nodes that join again are in the report.
     pub async fn carry_out(
         self,
         workspace: Arc<Workspace>,
