@@ -11,6 +11,8 @@ mod command_lines;
 mod engine;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/host_keys.rs"]
+mod host_keys;
 #[path = "cli/interrupts.rs"]
 mod interrupts;
 #[path = "cli/sandbox.rs"]
