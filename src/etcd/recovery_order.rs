@@ -14,10 +14,9 @@ pub struct RecoveryOrder<N> {
 /// A step of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryStep<N> {
-    /// Verify that none of these has come back while the plan was read: nothing stops its member.
-    VerifySilent(Vec<N>),
     /// Verify that the same would be planned now: while the plan was read, quorum may have come back, and was written to
-    /// since; and from here on something is stopped, for a member that must still be there.
+    /// since; or a host that was silent, whose member nothing stops. From here on something is stopped, for a member that
+    /// must still be there.
     VerifyPlan,
     /// Read the snapshot: its file may be gone since it was verified.
     ReadSnapshot,
@@ -40,7 +39,6 @@ impl<N> RecoveryStep<N> {
     /// As the title of a phase.
     pub fn title(&self) -> &'static str {
         match self {
-            Self::VerifySilent(_) => "Silent hosts verified",
             Self::VerifyPlan => "Plan verified",
             Self::ReadSnapshot => "Snapshot read",
             Self::Stop { .. } => "Others stopped",
@@ -72,17 +70,17 @@ pub fn order<N: Clone + PartialEq>(plan: &RecoveryPlan<N>, masters: &[N]) -> Rec
     let api_servers = (!masters.contains(survivor)).then(|| survivor.clone());
     let others = stopped.iter().map(|(node, _)| node.clone());
     let deployed = std::iter::once(survivor.clone()).chain(others).collect();
-    let silent = plan.unreachable.iter().map(|member| member.node.clone()).collect();
     let snapshot = (plan.source == RecoverySource::Snapshot).then_some(RecoveryStep::ReadSnapshot);
-    // It waits for hosts that do not answer: what may change meanwhile comes after it.
-    let verified = [RecoveryStep::VerifySilent(silent), RecoveryStep::VerifyPlan];
     let done = [
         RecoveryStep::Stop { others: stopped, api_servers },
         RecoveryStep::Continue(survivor.clone()),
         RecoveryStep::AwaitEtcd(survivor.clone()),
         RecoveryStep::AwaitApi(survivor.clone()),
     ];
-    RecoveryOrder { deployed, steps: verified.into_iter().chain(snapshot).chain(done).collect() }
+    RecoveryOrder {
+        deployed,
+        steps: [RecoveryStep::VerifyPlan].into_iter().chain(snapshot).chain(done).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +106,6 @@ mod tests {
         let order = super::order(&plan(), &["a", "b", "d", "master"]);
         let others = vec![("a", Stopped::Member), ("c", Stopped::Member), ("master", Stopped::ControlPlane)];
         let mut steps = vec![
-            RecoveryStep::VerifySilent(vec!["d"]),
             RecoveryStep::VerifyPlan,
             RecoveryStep::Stop { others, api_servers: None },
             RecoveryStep::Continue("b"),
@@ -117,7 +114,7 @@ mod tests {
         ];
         assert_eq!(order.steps, steps);
         assert_eq!(order.deployed, ["b", "a", "c", "master"]);
-        steps.insert(2, RecoveryStep::ReadSnapshot);
+        steps.insert(1, RecoveryStep::ReadSnapshot);
         let plan = RecoveryPlan { source: RecoverySource::Snapshot, ..plan() };
         assert_eq!(super::order(&plan, &["a", "b", "d", "master"]).steps, steps);
     }

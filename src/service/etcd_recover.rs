@@ -28,7 +28,7 @@ use crate::engine::wait::{WaitStatus, wait_for};
 use crate::etcd::client::EtcdAccess;
 use crate::etcd::member::Membership;
 use crate::etcd::recovery::{self, DiskState, MemberOnDisk, RecoveryObstacle, RecoveryPlan};
-use crate::etcd::recovery_change::{RecoveryChange, unchanged};
+use crate::etcd::recovery_change::unchanged;
 use crate::etcd::recovery_order::{RecoveryStep, Stopped, order};
 use crate::model::error_chain::error_chain;
 use crate::model::name::HostName;
@@ -250,7 +250,6 @@ impl PreparedRecovery {
     ) -> Result<(), EtcdRecoverError> {
         match step {
             RecoveryStep::VerifyPlan => self.verify_plan(workspace, cancel).await,
-            RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes, workspace, cancel).await,
             RecoveryStep::Stop { others, api_servers } => {
                 let url = api_servers.as_ref().map(|_| url.as_str());
                 self.stop((others, url), workspace, cancel).await
@@ -277,25 +276,6 @@ impl PreparedRecovery {
         }
         let members = inspect(workspace, &self.run, cancel).await?;
         Ok(unchanged(&self.plan, &planned(&members, self.named.as_ref(), restores)?)?)
-    }
-
-    async fn verify_silent(
-        &self,
-        nodes: &[HostName],
-        workspace: &Workspace,
-        cancel: &Cancel,
-    ) -> Result<(), EtcdRecoverError> {
-        let access = self.run.access(workspace)?;
-        let looked = join_all(nodes.iter().map(async |node| {
-            match look(self.run.spec(node)?, &access, workspace, cancel).await {
-                DiskState::Unreachable { .. } => Ok(()),
-                DiskState::Running { .. } | DiskState::Reached { .. } => {
-                    Err(RecoveryChange::CameBack(node.to_string()).into())
-                }
-            }
-        }))
-        .await;
-        looked.into_iter().collect()
     }
 
     async fn stop(

@@ -189,10 +189,12 @@ impl<'a> Recovery<'a> {
         let masters = self.having(&self.cluster(), Role::Master).map(str::to_owned).collect::<Vec<_>>();
         let mut order = order(plan, &masters);
         match self.defect {
-            Some(Defect::OthersLater) => order.steps.swap(2, 3),
-            Some(Defect::QuorumBack) => order
-                .steps
-                .retain(|step| !matches!(step, RecoveryStep::VerifyPlan | RecoveryStep::VerifySilent(_))),
+            Some(Defect::OthersLater) => {
+                let stop =
+                    order.steps.iter().position(|step| matches!(step, RecoveryStep::Stop { .. })).unwrap();
+                order.steps.swap(stop, stop + 1);
+            }
+            Some(Defect::QuorumBack) => order.steps.retain(|step| !matches!(step, RecoveryStep::VerifyPlan)),
             _ => {}
         }
         for step in &order.steps {
@@ -205,7 +207,6 @@ impl<'a> Recovery<'a> {
                     Err(end) => return end,
                 },
                 RecoveryStep::ReadSnapshot => Ok(()),
-                RecoveryStep::VerifySilent(nodes) => self.verify_silent(nodes),
                 RecoveryStep::Stop { others, api_servers } => self.stop(others, api_servers.as_deref()).await,
                 RecoveryStep::Continue(node) => self.go_on(plan, node).await,
                 RecoveryStep::AwaitEtcd(node) => {
@@ -227,15 +228,6 @@ impl<'a> Recovery<'a> {
             }
         }
         RecoveryEnd::Recovered(order.deployed)
-    }
-
-    fn verify_silent(&self, nodes: &[String]) -> Result<(), String> {
-        let cluster = self.cluster();
-        let is_silent = |node: &str| matches!(self.inspect(&cluster, node), DiskState::Unreachable { .. });
-        match nodes.iter().find(|node| !is_silent(node)) {
-            Some(node) => Err(format!("{node} answers again")),
-            None => Ok(()),
-        }
     }
 
     /// Side by side, as far as it matters: each of them may be done or not when the run ends.
