@@ -5,18 +5,16 @@ use std::fmt;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, EvictParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, EvictParams, PostParams};
 use kube::core::Status;
 use kube::{Client, ResourceExt};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
+use super::pod_removal::{MIRROR, delete_same, is_of_daemon_set};
 use super::pods::of_node;
 use crate::model::api_contract::MANAGED_BY;
 use crate::model::name::HostName;
-
-/// Annotation of the mirror of a static pod (kubernetes.io/docs/reference/labels-annotations-taints).
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// The name of a pod. Displays as `NAMESPACE/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +42,13 @@ pub struct DrainPod {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvictionRefusal(Box<Status>);
 
+impl PodName {
+    /// That of a pod.
+    pub fn of(pod: &Pod) -> Self {
+        Self { namespace: pod.namespace().unwrap_or_default(), name: pod.name_any() }
+    }
+}
+
 impl EvictionRefusal {
     /// The error that it is for a pod whose eviction was allowed in a dry run; `None` for a budget, which changes at any
     /// time.
@@ -62,7 +67,7 @@ impl EvictionRefusal {
 pub async fn pods_to_drain(client: &Client, node: &HostName) -> Result<Vec<DrainPod>, ApiError> {
     let pods = of_node(client, node).await?;
     let leaving = pods.iter().filter(|pod| must_leave(pod)).map(|pod| async {
-        let name = PodName { namespace: pod.namespace().unwrap_or_default(), name: pod.name_any() };
+        let name = PodName::of(pod);
         let terminating = pod.metadata.deletion_timestamp.is_some();
         let refusal = if terminating { None } else { request(client, &name, true).await? };
         let blocked = refusal.map(|refusal| refusal.to_string());
@@ -96,31 +101,6 @@ pub async fn delete(client: &Client, pod: &PodName, node: &HostName) -> Result<(
     delete_same(&api, &found, DeleteParams::default()).await
 }
 
-/// Removes the pods of a node from the API, where its kubelet and all containers have ended for good: until a controller
-/// notices, 40 s later, those of DaemonSets are ready, and Services send requests to them. Not those of static pods.
-///
-/// # Errors
-/// When the API does not answer or refuses.
-pub async fn remove_ended(client: &Client, node: &HostName) -> Result<(), ApiError> {
-    let pods = of_node(client, node).await?;
-    let ended = pods.iter().filter(|pod| !pod.annotations().contains_key(MIRROR)).map(async |pod| {
-        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
-        delete_same(&api, pod, DeleteParams::default().grace_period(0)).await
-    });
-    join_all(ended).await.into_iter().collect()
-}
-
-/// One that is gone, or has been created again, is not deleted.
-async fn delete_same(api: &Api<Pod>, pod: &Pod, how: DeleteParams) -> Result<(), ApiError> {
-    let same = Preconditions { uid: pod.uid(), resource_version: None };
-    let object = || format!("pod/{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
-    let deleted = api.delete(&pod.name_any(), &how.preconditions(same)).await;
-    match deleted.map_err(|error| ApiError::new("delete", object(), error)) {
-        Ok(_) | Err(ApiError::NotFound { .. } | ApiError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
 async fn request(client: &Client, pod: &PodName, dry_run: bool) -> Result<Option<EvictionRefusal>, ApiError> {
     let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace);
     let post_options = PostParams { dry_run, ..PostParams::default() };
@@ -152,9 +132,8 @@ fn is_managed(pod: &Pod) -> bool {
 
 fn must_leave(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    let of_daemon_set = pod.owner_references().iter().any(|owner| owner.kind == "DaemonSet");
     let is_mirror = pod.annotations().contains_key(MIRROR);
-    !of_daemon_set && !is_mirror && !matches!(phase, Some("Succeeded" | "Failed"))
+    !is_of_daemon_set(pod) && !is_mirror && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
 impl fmt::Display for EvictionRefusal {

@@ -15,8 +15,10 @@ mod node_manifest;
 pub mod node_policy;
 pub mod nodes;
 pub mod operation_records;
+pub mod pod_removal;
 pub mod pods;
 pub mod secrets;
+pub mod service_endpoints;
 pub mod token_access;
 pub mod tokens;
 

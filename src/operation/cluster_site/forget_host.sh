@@ -4,7 +4,7 @@ cd /
 test -d /var/lib/metalform || exit 0
 # Whether something is mounted there or below: an administrator's disk, or a share that other hosts use too.
 has_mount() { awk -v place="$1" 'index($2 "/", place "/") == 1 { found = 1 } END { exit !found }' /proc/mounts; }
-# By the record, and without one by the mark of stop_node.sh, a reset that was interrupted resumes: they are the last.
+# By the record, and without one by the mark of stop_kubelet.sh, a reset that was interrupted resumes: they are the last.
 # The mark does not outlive the record, without which more would be removed; and a part of that is no record.
 find /var/lib/metalform -mindepth 1 -maxdepth 1 ! -name fence ! -name before ! -name resetting |
     while read -r place; do

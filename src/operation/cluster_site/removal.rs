@@ -2,21 +2,26 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
-
 use super::ClusterSite;
-use crate::kube_api::eviction;
+use crate::engine::wait::{WaitStatus, wait_for};
+use crate::kube_api::eviction::PodName;
+use crate::kube_api::{pod_removal, service_endpoints};
 use crate::model::error_chain::error_chain;
+use crate::operation::class::FailureClass;
 use crate::operation::effect::Returned;
-use crate::operation::site::EffectError;
+use crate::operation::site::{EffectError, in_time};
 
 /// How long the API may take to remove pods.
-const API_LIMIT: Duration = Duration::from_secs(10);
-const STOP_NODE: &str = concat!(
+const LIMIT: (Duration, FailureClass) = (Duration::from_secs(10), FailureClass::Api);
+/// How long the controller manager may take to remove pods from EndpointSlices: another one takes over 17 s after the end of
+/// the one that leads.
+const ENDPOINTS_LIMIT: Duration = Duration::from_secs(30);
+const STOP_KUBELET: &str = include_str!("stop_kubelet.sh");
+const STOP_CONTAINERS: &str = concat!(
     include_str!("recorded.sh"),
     include_str!("pod_processes.sh"),
     include_str!("end_pods.sh"),
-    include_str!("stop_node.sh"),
+    include_str!("stop_containers.sh"),
     include_str!("forget_kept_manifests.sh"),
     include_str!("forget_packet_rules.sh")
 );
@@ -28,21 +33,51 @@ impl ClusterSite {
         self.run("static_pod:kube-apiserver", STOP_CONTROL_PLANE).await
     }
 
+    /// Containers end once no Service sends requests to them. What the API does not do of this the controllers of the cluster
+    /// do later.
     pub(super) async fn stop_node(&self) -> Result<Returned, EffectError> {
-        let returned = self.run("service:kubelet", STOP_NODE).await?;
-        let removed = async {
-            eviction::remove_ended(&self.client().await?, &self.goal.name).await?;
-            Ok::<(), EffectError>(())
+        self.run("service:kubelet", STOP_KUBELET).await?;
+        let withdrawn = self.withdraw_from_services().await;
+        let returned = self.run("service:containerd", STOP_CONTAINERS).await?;
+        let removed = match withdrawn {
+            Ok(()) => self.remove_ended_pods().await,
+            failed => failed,
         };
-        // Where it fails, a controller of the cluster does it later.
-        let failure = match timeout(API_LIMIT, removed).await {
-            Ok(removed) => removed.err().map(|error| error_chain(&error)),
-            Err(_) => Some(format!("no answer in {} s", API_LIMIT.as_secs())),
-        };
-        if let Some(failure) = failure {
+        if let Err(failure) = removed {
+            let failure = error_chain(&failure);
             tracing::warn!(node = %self.goal.name, "could not remove its pods from the API: {failure}");
         }
         Ok(returned)
+    }
+
+    async fn withdraw_from_services(&self) -> Result<(), EffectError> {
+        let node = &self.goal.name;
+        let removed = async {
+            let client = self.client().await?;
+            let pods = pod_removal::remove_of_daemon_sets(&client, node).await?;
+            Ok((client, pods))
+        };
+        let (client, pods) = in_time(LIMIT, removed).await?;
+        let condition = format!("the controller manager to remove the pods of {node} from EndpointSlices");
+        let waited = wait_for(condition, ENDPOINTS_LIMIT, async || {
+            match service_endpoints::serving(&client, &pods).await {
+                Ok(serving) if serving.is_empty() => WaitStatus::Holds(()),
+                Ok(serving) => {
+                    WaitStatus::NotYet(serving.iter().map(PodName::to_string).collect::<Vec<_>>().join(", "))
+                }
+                // The API server that answered may have stopped since.
+                Err(error) => WaitStatus::NotYet(error_chain(&error)),
+            }
+        });
+        if let Err(late) = waited.await {
+            tracing::warn!(%node, "Services may send requests to pods that end: {late}");
+        }
+        Ok(())
+    }
+
+    async fn remove_ended_pods(&self) -> Result<(), EffectError> {
+        in_time(LIMIT, async { Ok(pod_removal::remove_ended(&self.client().await?, &self.goal.name).await?) })
+            .await
     }
 }
 
@@ -171,9 +206,10 @@ mod tests {
     #[test]
     fn pods_end_without_containerd_and_nothing_else_does() {
         let script = concat!(
+            include_str!("stop_kubelet.sh"),
             include_str!("pod_processes.sh"),
             include_str!("end_pods.sh"),
-            include_str!("stop_node.sh")
+            include_str!("stop_containers.sh")
         );
         let v1 = "cpu/kubepods/burstable/pod1/container";
         let v2 = "kubepods.slice/kubepods-burstable.slice/container.scope";

@@ -150,7 +150,10 @@ impl ScriptedHost {
             return true;
         }
         if script.contains("systemctl disable --no-reload \"$@\"") {
-            return self.stop_node();
+            return self.stop_kubelet();
+        }
+        if script.contains("containers do not end") {
+            return self.stop_containers();
         }
         if script.contains("mv -T /var/lib/etcd/member \"/var/lib/etcd/removed-") {
             self.tree.remove("/etc/kubernetes/manifests/etcd.yaml");
@@ -189,7 +192,7 @@ impl ScriptedHost {
 }
 
 impl ScriptedHost {
-    fn stop_node(&mut self) -> bool {
+    fn stop_kubelet(&mut self) -> bool {
         if self.tree.glob(RECORD).is_empty() {
             self.tree.write(RESETTING, "".into(), of_root(0o644), self.clock);
         }
@@ -207,6 +210,10 @@ impl ScriptedHost {
         for path in self.tree.below("/var/lib/kubelet/pki") {
             self.tree.remove(&path);
         }
+        true
+    }
+
+    fn stop_containers(&mut self) -> bool {
         if self.tree.is_directory("/var/lib/etcd/member") {
             let aside = format!("/var/lib/etcd/removed-{}", self.clock);
             self.tree.rename("/var/lib/etcd/member", &aside);

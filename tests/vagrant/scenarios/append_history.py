@@ -69,7 +69,10 @@ def _out_of_time(placed):
     return found
 
 
-def gap(history, ended):
-    """The longest time without a confirmed append, from the first one to `ended` (microseconds); in seconds."""
-    times = [*sorted(one.ended for one in history if one.what == APPENDED), ended]
-    return max(after - before for before, after in zip(times, times[1:])) / 1e6
+def gap(history, what, ended):
+    """The longest time without an operation that ended so, from the first one to `ended` (microseconds): its seconds, and when
+    it began.
+    """
+    times = [*sorted(one.ended for one in history if one.what in what), ended]
+    longest, began = max((after - before, before) for before, after in zip(times, times[1:]))
+    return longest / 1e6, began

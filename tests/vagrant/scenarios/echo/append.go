@@ -45,8 +45,9 @@ func appendUntilEnded(name, directory string, urls []string) {
 	check(err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
+	// Each request asks for the address again, and goes whichever way is there now.
 	api := client{token: strings.TrimSpace(string(token)), urls: urls}
-	api.http = http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	api.http = http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	for number := 0; len(ended) == 0; number++ {
@@ -54,6 +55,7 @@ func appendUntilEnded(name, directory string, urls []string) {
 		began := time.Now()
 		seen, err := api.read()
 		if err != nil {
+			failed(name, err)
 			api.next()
 			time.Sleep(pause)
 			continue
@@ -64,6 +66,7 @@ func appendUntilEnded(name, directory string, urls []string) {
 		seen.Data = map[string]string{"list": strings.Join(append(entries, entry), " ")}
 		switch done, err := api.write(seen); {
 		case err != nil:
+			failed(name, err)
 			record("unknown", entry, 0, began)
 			api.next()
 		case done:
@@ -119,10 +122,9 @@ func (api *client) request(method string, body []byte) (int, []byte, error) {
 	return answer.StatusCode, content, err
 }
 
-// The next request goes by another API server, and by another connection.
+// The next request goes by another API server.
 func (api *client) next() {
 	api.urls = append(api.urls[1:], api.urls[0])
-	api.http.CloseIdleConnections()
 }
 
 func record(what, entry string, position int, began time.Time) {
@@ -130,6 +132,11 @@ func record(what, entry string, position int, began time.Time) {
 		entry = "-"
 	}
 	fmt.Println(what, entry, position, began.UnixMicro(), time.Now().UnixMicro())
+}
+
+// What a gap is explained by.
+func failed(name string, err error) {
+	fmt.Println("#", name, time.Now().UTC().Format("15:04:05.000"), err)
 }
 
 func last(entries []string) string {
