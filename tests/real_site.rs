@@ -69,6 +69,8 @@ mod refusals;
 mod script;
 #[path = "real_site/scripts.rs"]
 mod scripts;
+#[path = "real_site/service_endpoints.rs"]
+mod service_endpoints;
 #[path = "real_site/stage.rs"]
 mod stage;
 #[expect(dead_code, reason = "tests/simulation.rs uses the rest")]

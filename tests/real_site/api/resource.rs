@@ -47,6 +47,7 @@ pub const KINDS: &[Kind] = &[
     kind("", "ServiceAccount", "serviceaccounts", true, false),
     kind("apps", "Deployment", "deployments", true, true),
     kind("apps", "DaemonSet", "daemonsets", true, true),
+    kind("discovery.k8s.io", "EndpointSlice", "endpointslices", true, false),
     kind("coordination.k8s.io", "Lease", "leases", true, false),
     kind("certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", false, true),
     kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", false, true),

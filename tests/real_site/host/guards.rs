@@ -214,6 +214,7 @@ impl ScriptedHost {
     }
 
     fn stop_containers(&mut self) -> bool {
+        self.performed.push(ENDS_CONTAINERS.to_owned());
         if self.tree.is_directory("/var/lib/etcd/member") {
             let aside = format!("/var/lib/etcd/removed-{}", self.clock);
             self.tree.rename("/var/lib/etcd/member", &aside);
@@ -221,6 +222,9 @@ impl ScriptedHost {
         true
     }
 }
+
+/// What is performed by the script that ends all containers.
+pub const ENDS_CONTAINERS: &str = "end all containers";
 
 /// In place of the certificate that a CA signed for the kubelet of a scripted host.
 pub fn kubelet_certificate(ca: &str) -> String {
