@@ -8,8 +8,9 @@ use kube::{Client, ResourceExt};
 
 use super::machine_requests::{get, get_named};
 use crate::kube_api::client::ApiError;
-use crate::kube_api::eviction::{self, PodName};
+use crate::kube_api::eviction;
 use crate::kube_api::nodes;
+use crate::kube_api::pod_name::PodName;
 use crate::kube_api::tokens::{self, TokenError};
 use crate::machine::api::host::HostObject;
 use crate::machine::api::machine::Machine;

@@ -11,19 +11,11 @@ use kube::{Client, ResourceExt};
 
 use super::FIELD_MANAGER;
 use super::client::ApiError;
+use super::pod_name::PodName;
 use super::pod_removal::{MIRROR, delete_same, is_of_daemon_set};
 use super::pods::of_node;
 use crate::model::api_contract::MANAGED_BY;
 use crate::model::name::HostName;
-
-/// The name of a pod. Displays as `NAMESPACE/NAME`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodName {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its own name.
-    pub name: String,
-}
 
 /// A pod that must leave its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +33,6 @@ pub struct DrainPod {
 /// Why the API server does not evict a pod now. Displays as the API server words it, with the budget in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvictionRefusal(Box<Status>);
-
-impl PodName {
-    /// That of a pod.
-    pub fn of(pod: &Pod) -> Self {
-        Self { namespace: pod.namespace().unwrap_or_default(), name: pod.name_any() }
-    }
-}
 
 impl EvictionRefusal {
     /// The error that it is for a pod whose eviction was allowed in a dry run; `None` for a budget, which changes at any
@@ -148,12 +133,6 @@ impl fmt::Display for EvictionRefusal {
             true => f.write_str(&status.message),
             false => f.write_str(&causes.join("; ")),
         }
-    }
-}
-
-impl fmt::Display for PodName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
     }
 }
 

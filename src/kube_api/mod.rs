@@ -15,6 +15,7 @@ mod node_manifest;
 pub mod node_policy;
 pub mod nodes;
 pub mod operation_records;
+pub mod pod_name;
 pub mod pod_removal;
 pub mod pods;
 pub mod secrets;

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Client, ResourceExt};
 
 use super::client::ApiError;
-use super::eviction::PodName;
+use super::pod_name::PodName;
 use super::pods::of_node;
 use crate::model::name::HostName;
 

@@ -7,7 +7,7 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 
 use super::client::ApiError;
-use super::eviction::PodName;
+use super::pod_name::PodName;
 
 /// Those of these pods to which Services send requests.
 ///

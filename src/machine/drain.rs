@@ -14,7 +14,8 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use super::api::drain_timeout::DrainTimeout;
-use crate::kube_api::eviction::{DrainPod, PodName};
+use crate::kube_api::eviction::DrainPod;
+use crate::kube_api::pod_name::PodName;
 
 /// From the deletion of a Machine on, unless configured otherwise (machine-controller `-skip-eviction-after`).
 pub const DRAIN_TIMEOUT: DrainTimeout = DrainTimeout::After(std::time::Duration::from_secs(2 * 60 * 60));

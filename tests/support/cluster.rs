@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use metalform::kube_api::eviction::{DrainPod, PodName};
+use metalform::kube_api::eviction::DrainPod;
+use metalform::kube_api::pod_name::PodName;
 use metalform::kube_api::pods::ExpectedPod;
 use metalform::model::api_contract::{ADDRESSES, API_SERVER, CONTROL_PLANE_IP, SSH_HOST, WORKLOAD_PLANE_IP};
 use metalform::model::node::{NodeManifest, NodeMetadata, NodeSpec};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::conditions::{MachineCondition, MachineConditionKind};
 use super::node_settings::NodeSettingsChange;
 use super::reason::MachineReason;
-use crate::kube_api::eviction::PodName;
+use crate::kube_api::pod_name::PodName;
 use crate::machine::api::machine_status::MachineError;
 use crate::machine::drain::DrainEnd;
 use crate::machine::host_job::{HostJob, JobFence};

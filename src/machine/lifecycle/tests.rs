@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 
 use super::*;
-use crate::kube_api::eviction::{DrainPod, PodName};
+use crate::kube_api::eviction::DrainPod;
+use crate::kube_api::pod_name::PodName;
 use crate::machine::api::host_state::HostState;
 use crate::machine::api::machine_status::MachinePhase;
 use crate::machine::host_choice::{HostChoice, HostShortage};

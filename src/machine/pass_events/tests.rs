@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::condition_table::report;
 use super::*;
-use crate::kube_api::eviction::PodName;
+use crate::kube_api::pod_name::PodName;
 use crate::machine::drain::DrainEnd;
 use crate::machine::host_choice::HostShortage;
 use crate::machine::host_job::{HostJob, JobFailure};

@@ -9,8 +9,9 @@ use tokio::time::timeout;
 
 use super::ClusterSite;
 use crate::kube_api::client::ApiError;
-use crate::kube_api::eviction::{self, PodName};
+use crate::kube_api::eviction;
 use crate::kube_api::nodes;
+use crate::kube_api::pod_name::PodName;
 use crate::kube_api::pods::{self, ExpectedPod};
 use crate::model::api_contract::{API_SERVER, CORDONED};
 use crate::model::name::HostName;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::ClusterSite;
 use crate::engine::wait::{WaitStatus, wait_for};
-use crate::kube_api::eviction::PodName;
+use crate::kube_api::pod_name::PodName;
 use crate::kube_api::{pod_removal, service_endpoints};
 use crate::model::error_chain::error_chain;
 use crate::operation::class::FailureClass;

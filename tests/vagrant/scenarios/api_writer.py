@@ -116,6 +116,8 @@ def _objects():
         "nodeName": BOOTSTRAP,
         "serviceAccountName": "writer",
         "tolerations": [{"operator": "Exists"}],
+        # A lost datagram costs a resolver 5 s otherwise, more than the writer waits for an answer.
+        "dnsConfig": {"options": [{"name": "timeout", "value": "1"}]},
         "terminationGracePeriodSeconds": 0,
         "containers": [container],
     }

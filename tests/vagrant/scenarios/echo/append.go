@@ -9,9 +9,11 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -45,9 +47,8 @@ func appendUntilEnded(name, directory string, urls []string) {
 	check(err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	// Each request asks for the address again, and goes whichever way is there now.
 	api := client{token: strings.TrimSpace(string(token)), urls: urls}
-	api.http = http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	api.http = http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	for number := 0; len(ended) == 0; number++ {
@@ -113,18 +114,27 @@ func (api *client) request(method string, body []byte) (int, []byte, error) {
 	check(err)
 	request.Header.Set("Authorization", "Bearer "+api.token)
 	request.Header.Set("Content-Type", "application/json")
+	// The transport reports it from goroutines of its own.
+	var stage atomic.Value
+	stage.Store("before a connection")
+	request = request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+		ConnectStart:      func(_, address string) { stage.Store("connecting to " + address) },
+		TLSHandshakeStart: func() { stage.Store("in the TLS handshake") },
+		WroteRequest:      func(httptrace.WroteRequestInfo) { stage.Store("waiting for an answer") },
+	}))
 	answer, err := api.http.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, fmt.Errorf("%s: %w", stage.Load(), err)
 	}
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	return answer.StatusCode, content, err
 }
 
-// The next request goes by another API server.
+// The next request goes by another API server, and by another connection.
 func (api *client) next() {
 	api.urls = append(api.urls[1:], api.urls[0])
+	api.http.CloseIdleConnections()
 }
 
 func record(what, entry string, position int, began time.Time) {
