@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use futures::future::try_join_all;
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, Preconditions};
 use kube::{Client, ResourceExt};
@@ -53,11 +53,11 @@ async fn remove(
     which: fn(&Pod) -> bool,
 ) -> Result<BTreeSet<PodName>, ApiError> {
     let pods = of_node(client, node).await?;
-    try_join_all(pods.iter().filter(|pod| which(pod)).map(async |pod| {
+    let removed = pods.iter().filter(|pod| which(pod)).map(async |pod| {
         let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
         delete_same(&api, pod, DeleteParams::default().grace_period(0)).await?;
         Ok(PodName::of(pod))
-    }))
-    .await
-    .map(BTreeSet::from_iter)
+    });
+    // One that is refused holds up no other.
+    join_all(removed).await.into_iter().collect()
 }
